@@ -145,7 +145,7 @@ def find_fault_of_simulated_call(
 
     kept = [x.clone() for x in work.inputs]
     try:
-        call()
+        call_counted(call)
     except CannotLaunch as error:
         return Wrong(NOT_LAUNCHED + error.args[0] + ".")
     noticed = [finding for report in launcher.reports for finding in report.findings]
@@ -171,6 +171,15 @@ def find_fault_of_simulated_call(
     return None
 
 
+def call_counted(call: Call) -> None:
+    """Call a kernel, so that the reports have what limits are about (`KernelWork`)."""
+    from tutorlib.measuring.kernel_work import KernelWork
+    from tutorlib.simulate.ptx.listener import listening
+
+    with listening(KernelWork):
+        call()
+
+
 def each_launch(
     problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
 ) -> "Iterator[tuple[Shape, Sequence[Report]]]":
@@ -180,7 +189,7 @@ def each_launch(
     for shape in shapes:
         work = Work(problem, shape, "cpu")
         work.refill(torch.Generator())
-        launcher.on(work)()
+        call_counted(launcher.on(work))
         yield shape, launcher.reports
 
 

@@ -13,13 +13,14 @@ from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory import async_copies
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
-from tutorlib.simulate.ptx.work import WorkCounts
+from tutorlib.simulate.ptx.unit import Running
 
 RACY = """
 shl.b32 %r0, %tid_x, 2; mov.u32 %r1, smem; add.u32 %r2, %r1, %r0; st.shared.b32 [%r2], %tid_x;
@@ -39,7 +40,8 @@ def test_the_size_of_the_records_is_known_before_they_are_made(agents):
     geometry, shared = Geometry((9, 1, 1), (agents.warps * 32, 1, 1), 3), SharedMemory(3, 1000)
     clocks = LaneClocks(geometry, agents, np.ones(geometry.lanes, bool))
     copies = AsyncCopies(geometry.lanes, shared)
-    records = SharedShadow(geometry, 1000, 4, clocks, copies, Findings(), str, WorkCounts(geometry, clocks, copies, 1))
+    running = Running(geometry, clocks, Findings(), str)
+    records = SharedShadow(running, 1000, 4, copies, Listener(running, copies, 1, 1))
     pieces = [a for a in vars(records).values() if isinstance(a, np.ndarray) and a.shape[:1] == (3 * records.pieces,)]
     assert sum(a.nbytes for a in pieces) <= 3 * record_bytes(1000, 4, agents) <= sum(a.nbytes for a in pieces) * 1.2
 

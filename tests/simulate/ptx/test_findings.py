@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, simulation
+from tutorlib.measuring.kernel_work import KernelWork
+from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, schedule, simulation
 from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.listener import listening
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 
@@ -18,6 +20,7 @@ HALF_OUT = "mov.b32 %r9, %r8; " + OUT.replace("b32 [%rd1]", "b16 [%rd1]")
 SELECTED = "setp.lt.u32 %p1, %tid_x, 8; selp.b32 %r7, %r8, 0, %p1;"
 
 
+@listening(KernelWork)
 def run(body, threads=64, blocks=1, shared=1024, out=None, **more):
     out = torch.zeros(4 * threads * blocks, dtype=torch.uint8) if out is None else out
     report = launch(kernel(body, ["out", *more], shared=shared), {"out": out, **more}, threads, blocks)
@@ -168,41 +171,26 @@ def test_a_copy_of_nothing_reads_no_memory():
 # barriers ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_barrier_for_half_of_the_block_is_a_deadlock():
-    report, _ = run(f"mov.u32 %r9, 1; setp.lt.u32 %p1, %tid_x, 32; @!%p1 bra $over; bar.sync 0; $over: {OUT}")
-    assert kinds(report) == ["barrier"]
-    assert "threads 32 to 63 never reach this barrier, where the others wait for them" in report.findings[0].message
-    assert "deadlock" in report.findings[0].message
+IF = "setp.lt.u32 %p1, %tid_x, {}; @!%p1 bra $over; "
+NEVER = "never reach this barrier, where the others wait for them"
 
 
-def test_a_barrier_for_half_of_a_warp_is_a_deadlock():
-    report, _ = run(
-        f"mov.u32 %r9, 1; setp.lt.u32 %p1, %tid_x, 16; @!%p1 bra $over; bar.sync 0; $over: {OUT}", threads=32
-    )
-    assert kinds(report) == ["barrier"]
-    assert "threads 16 to 31 never reach" in report.findings[0].message
-
-
-def test_two_barriers_in_two_branches_are_one_deadlock():
-    body = f"""mov.u32 %r9, 1; setp.lt.u32 %p1, %tid_x, 32; @!%p1 bra $else; bar.sync 0; bra $over;
-    $else: bar.sync 0; $over: {OUT}"""
-    report, _ = run(body)
-    assert kinds(report) == ["barrier"]
-    assert (
-        "threads 0 to 31 wait in this barrier while threads 32 to 63 wait in the one at" in report.findings[0].message
-    )
-
-
-def test_a_barrier_that_somebody_waits_in_for_ever():
-    body = f"mov.u32 %r9, 1; setp.lt.u32 %p1, %tid_x, 32; @!%p1 bra $over; bar.sync 1, 64; $over: {OUT}"
-    report, _ = run(body)
-    assert kinds(report) == ["barrier"]
-    assert "wait in this barrier forever" in report.findings[0].message
-
-
-def test_a_barrier_in_a_branch_that_all_take_is_fine():
-    body = f"mov.u32 %r9, 1; setp.lt.u32 %p1, %tid_x, 99; @!%p1 bra $over; bar.sync 0; $over: {OUT}"
-    assert not run(body)[0].findings
+@pytest.mark.parametrize(
+    ("body", "threads", "says"),
+    [
+        (IF.format(32) + "bar.sync 0; $over:", 64, f"threads 32 to 63 {NEVER}: a barrier in a branch that only"),
+        (IF.format(16) + "bar.sync 0; $over:", 32, f"threads 16 to 31 {NEVER}"),
+        ("setp.lt.u32 %p1, %tid_x, 32; @!%p1 bra $else; bar.sync 0; bra $over; $else: bar.sync 0; $over:", 64,
+         "threads 0 to 31 wait in this barrier while threads 32 to 63 wait in the one at"),
+        (IF.format(32) + "bar.sync 1, 64; $over:", 64, "wait in this barrier forever"),
+        (IF.format(99) + "bar.sync 0; $over:", 64, ""),
+    ],
+    ids=["half of the block", "half of a warp", "two branches", "a named one", "all take the branch"],
+)  # fmt: skip
+def test_a_barrier_that_only_some_threads_reach_is_a_deadlock(body, threads, says):
+    report, _ = run(f"mov.u32 %r9, 1; {body} {OUT}", threads=threads)
+    assert kinds(report) == (["barrier"] if says else [])
+    assert all(says in finding.message and "deadlock" in finding.message for finding in report.findings)
 
 
 def test_named_barriers_order_those_who_meet_there():
@@ -309,7 +297,7 @@ def test_what_is_read_loaded_and_stored_again_is_counted():
 
 
 def test_a_kernel_that_does_not_end(monkeypatch):
-    monkeypatch.setattr(simulation, "LIMIT", 10_000)
+    monkeypatch.setattr(schedule, "LIMIT", 10_000)
     report, _ = run("$again: add.u32 %r9, %r9, 1; bra $again;")
     assert kinds(report) == ["endless"]
 

@@ -159,28 +159,40 @@ def test_a_loop_of_tries_is_issued_no_more_often_than_it_must():
 # What is said ------------------------------------------------------------------------------------------------------
 
 
-def test_a_phase_that_never_ends_is_told_with_what_it_lacks():
-    only(
-        go(START + MAKE.format(3) + "@%p1 mbarrier.arrive.shared.b64 _, [%r1];" + WAIT.format(0) + OUT)[0],
-        "deadlock",
+ARRIVE = "mbarrier.arrive.shared.b64 _, [%r1];"
+INVALID = MAKE.format(64) + "@%p1 mbarrier.inval.shared.b64 [%r1]; bar.sync 0;" + ARRIVE
+READS = MAKE.format(1) + FETCH + WAIT.format(0) + READ
+SAID = {  # by what is wrong: the kernel, the kind, words of the finding
+    "a phase that never ends": (
+        MAKE.format(3) + "@%p1 " + ARRIVE + WAIT.format(0), "deadlock",
         "warp 0 of block 0 waits forever: phase 0 (parity 0) of the mbarrier at byte 0, made at line",
-        "lacks 2 of 3 arrivals, and no running thread can supply them",
-    )
+        "lacks 2 of 3 arrivals, and no running thread can supply them"),
+    "bytes that never come": (READS.replace("512;", "528;"), "deadlock", "lacks 16 of 528 bytes"),
+    "fewer bytes announced than come": (
+        READS.replace("512;", "256;"), "mbarrier", "256 bytes are announced",
+        "its phase may be over before all of them have arrived"),
+    "one that others cannot know of": (
+        MAKE.format(64).replace("bar.sync 0;", "") + ARRIVE, "race",
+        "thread 1 of block 0 arrives on the mbarrier at byte 0 that thread 0 of block 0 makes at"),
+    "one that nobody made": (ARRIVE, "mbarrier", "which was never initialized"),
+    "one that is gone": (INVALID, "mbarrier", "which was never initialized"),
+    "more arrivals than it was made for": (
+        MAKE.format(2) + ARRIVE, "mbarrier",
+        "more threads arrive on the mbarrier at byte 0 than the 2 that it was made for"),
+    "bytes that do not lie at multiples of 16": (
+        MAKE.format(1) + FETCH.replace("[%r1+128]", "[%r1+136]"), "misaligned", "all three must be multiples of 16"),
+}  # fmt: skip
 
 
-def test_bytes_that_never_come():
-    body = START + MAKE.format(1) + FETCH.replace("512;", "528;") + WAIT.format(0) + READ + OUT
-    only(go(body, of=NUMBERS)[0], "deadlock", "lacks 16 of 528 bytes")
+@pytest.mark.parametrize("what", SAID)
+def test_what_is_wrong_is_said(what):
+    body, *said = SAID[what]
+    only(go(START + body + OUT, of=NUMBERS)[0], *said)
 
 
-def test_fewer_bytes_announced_than_come():
-    body = START + MAKE.format(1) + FETCH.replace("512;", "256;") + WAIT.format(0) + READ + OUT
-    only(
-        go(body, of=NUMBERS)[0],
-        "mbarrier",
-        "256 bytes are announced",
-        "its phase may be over before all of them have arrived",
-    )
+def test_bytes_beyond_a_tensor():
+    report, _ = go(START + MAKE.format(1) + FETCH + OUT, of=NUMBERS[:64].clone())
+    only(report, "outside", "copies 512 bytes that reach beyond of")
 
 
 def test_a_parity_that_is_over_already():
@@ -190,32 +202,6 @@ def test_a_parity_that_is_over_already():
     assert "thread 0 of block 0 reads shared memory into which the TMA copy issued at line" in reads[1]
     assert "may still be copying: its mbarrier has not been waited for" in reads[1]
     assert "TMA may write to shared memory of block 0, which has ended" in late[1]
-
-
-def test_an_mbarrier_that_others_cannot_know_of():
-    body = START + MAKE.format(64).replace("bar.sync 0;", "") + "mbarrier.arrive.shared.b64 _, [%r1];" + OUT
-    only(go(body)[0], "race", "thread 1 of block 0 arrives on the mbarrier at byte 0 that thread 0 of block 0 makes at")
-
-
-def test_an_mbarrier_that_nobody_made():
-    only(go(START + "mbarrier.arrive.shared.b64 _, [%r1];" + OUT)[0], "mbarrier", "which was never initialized")
-    gone = MAKE.format(64) + "@%p1 mbarrier.inval.shared.b64 [%r1]; bar.sync 0; mbarrier.arrive.shared.b64 _, [%r1];"
-    only(go(START + gone + OUT)[0], "mbarrier", "which was never initialized")
-
-
-def test_more_arrivals_than_it_was_made_for():
-    body = START + MAKE.format(2) + "mbarrier.arrive.shared.b64 _, [%r1];" + OUT
-    only(go(body)[0], "mbarrier", "more threads arrive on the mbarrier at byte 0 than the 2 that it was made for")
-
-
-def test_bytes_that_do_not_lie_at_multiples_of_16():
-    body = START + MAKE.format(1) + FETCH.replace("[%r1+128]", "[%r1+136]") + OUT
-    only(go(body, of=NUMBERS)[0], "misaligned", "all three must be multiples of 16")
-
-
-def test_bytes_beyond_a_tensor():
-    body = START + MAKE.format(1) + FETCH + OUT
-    only(go(body, of=NUMBERS[:64].clone())[0], "outside", "copies 512 bytes that reach beyond of")
 
 
 @pytest.mark.parametrize("opcode", ["mbarrier.pending_count.b64 %r9, %rd2;", "st.async.shared::cluster.b32 [%r1], 1;"])

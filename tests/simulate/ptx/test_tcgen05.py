@@ -45,63 +45,28 @@ def test_the_kernel_is_right_at_all_edges(config, shape, sms):
 
 WAIT = "            cute.arch.mbarrier_wait(steps.{} + acc.index, acc.phase)\n"
 FREES = "        cute.arch.dealloc_tmem(acc, columns)"
-FAULTS = {
+FULL = "                cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)\n"
+FAULTS = {  # by name: the part, what of it is replaced, and what the finding is
     "reads_too_early": (
-        {"store": derive(store_tiles, "reads_too_early", "", swap(WAIT.format("ready")[4:], ""))},
-        "unwritten",
-        "to which no tcgen05.mma has been issued",
-    ),
+        "store", store_tiles, WAIT.format("ready")[4:], "",
+        "unwritten", "to which no tcgen05.mma has been issued"),
     "overwrites_accumulators": (
-        {"multiply": derive(multiply_tiles, "overwrites_accumulators", "", swap(WAIT.format("free"), ""))},
-        "race",
-        "lets tcgen05.mma write over accumulators",
-    ),
-    "multiplies_too_early": (
-        {
-            "multiply": derive(
-                multiply_tiles,
-                "multiplies_too_early",
-                "",
-                swap("                cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)\n", ""),
-            )
-        },
-        "unwaited",
-        "the tcgen05.mma of warp 4",
-    ),
+        "multiply", multiply_tiles, WAIT.format("free"), "",
+        "race", "lets tcgen05.mma write over accumulators"),
+    "multiplies_too_early": ("multiply", multiply_tiles, FULL, "", "unwaited", "the tcgen05.mma of warp 4"),
     "overwrites_a_stage": (
-        {
-            "produce": derive(
-                produce_tiles,
-                "overwrites_a_stage",
-                "",
-                swap("state.index, state.phase)", "state.index, 1)"),
-            )
-        },
-        "mbarrier",
-        "more threads arrive",
-    ),
+        "produce", produce_tiles, "state.index, state.phase)", "state.index, 1)",
+        "mbarrier", "more threads arrive"),
     "never_waits_for_a_load": (
-        {
-            "store": derive(
-                store_tiles,
-                "never_waits_for_a_load",
-                "",
-                swap("            cute.arch.fence_view_async_tmem_load()\n", ""),
-            )
-        },
-        "race",
-        "may still be reading",
-    ),
-    "keeps_its_columns": (
-        {"release": derive(release, "keeps_its_columns", "", swap(FREES, "        pass"))},
-        "unwaited",
-        "that were never freed",
-    ),
-}
+        "store", store_tiles, "            cute.arch.fence_view_async_tmem_load()\n", "",
+        "race", "may still be reading"),
+    "keeps_its_columns": ("release", release, FREES, "        pass", "unwaited", "that were never freed"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_wrong_is_noticed(name):
-    changed, kind, words = FAULTS[name]
-    _, findings, _ = simulated(ALONE, replace(course_parts(), **changed), (128, 192, 256), 1)
+    part, right, old, new, kind, words = FAULTS[name]
+    parts = replace(course_parts(), **{part: derive(right, name, "", swap(old, new))})
+    _, findings, _ = simulated(ALONE, parts, (128, 192, 256), 1)
     assert any(finding.kind == kind and words in finding.message for finding in findings), findings

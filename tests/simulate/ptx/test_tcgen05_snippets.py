@@ -268,3 +268,18 @@ def test_a_copy_of_what_no_proxy_fence_has_made_visible():
     _, findings = run(cp, {"a": torch.zeros(2048, dtype=torch.uint8)}, 4)
     assert [finding.kind for finding in findings] == ["proxy"]
     assert "the tcgen05.cp of warp 0" in findings[0].message
+
+
+ARRIVE, FENCE = "barrier.cluster.arrive; barrier.cluster.wait;", "tcgen05.fence::before_thread_sync;"
+RELAXED = ARRIVE.replace("arrive", "arrive.relaxed")
+
+
+@pytest.mark.parametrize(("between", "kinds"), [(ARRIVE, []), (RELAXED, ["race"]), (FENCE + RELAXED, [])])
+def test_a_load_that_is_over_needs_a_fence_before_a_relaxed_arrival_only(between, kinds):
+    """PTX ISA, 9.7.16.6: a tcgen05.fence orders with relaxed arrivals; others order what is over by themselves."""
+    cp = f"tcgen05.cp.cta_group::1.128x128b [%r5], {descriptor('a', 0)};"
+    again = f"@!%p1 bra AGAIN; {cp} tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r2]; AGAIN:"
+    load = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r4]; tcgen05.wait::ld.sync.aligned;"
+    second = END.replace("WAIT", "SECOND").replace("[%r2], 0", "[%r2], 1")
+    _, findings = run(cp, {"a": torch.zeros(2048, dtype=torch.uint8)}, 4, END + load + between + again + second)
+    assert [finding.kind for finding in findings] == kinds

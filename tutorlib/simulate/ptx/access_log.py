@@ -23,12 +23,11 @@ NO_ACCESS = np.int64(-1)
 class Tally:
     """An instruction's accesses to one space: `warps` accesses of a warp each, that took `taken` and needed `needed`.
 
-    Counted in wavefronts in shared memory, in 32-byte sectors in global memory. threads: that took part. lines: cache
-    lines that they touched, in global memory.
+    Counted in wavefronts in shared memory, in 32-byte sectors in global memory. lines: cache lines that they touched,
+    in global memory.
     """
 
     warps: int = 0
-    threads: int = 0
     taken: int = 0
     needed: int = 0
     worst: int = 0
@@ -67,7 +66,6 @@ class AccessLog:
                 continue
             taken, needed = COST[space](addresses, width)
             tally.warps += len(addresses)
-            tally.threads += int((addresses != NO_ACCESS).sum())
             tally.taken += int(taken.sum())
             tally.needed += int(needed.sum())
             tally.worst = max(tally.worst, int((taken - needed).max()))

@@ -89,87 +89,74 @@ class LetThrough:
 
 @dataclass
 class BlockBarriers(Meeting[WaitingInBarrier]):
-    """The barriers of all blocks of the batch."""
+    """The barriers of all blocks of the batch, each by its block and number.
+
+    arrived: the lanes that came without waiting (bar.arrive), as often as they came, and what they knew.
+    let_through: how each was passed last, where some had only arrived.
+    """
 
     hazard = Hazard.BARRIER
 
     state: State
 
-    def __post_init__(self) -> None:
-        shape = (self.state.geometry.batch, BARRIERS)
-        self.passed_by = np.zeros(shape, np.int64)  # threads that arrived without waiting (bar.arrive)
-        self.seen: dict[tuple[int, int], Seen] = {}  # what those knew
-        self.arrived: dict[tuple[int, int], np.ndarray] = {}  # those lanes
-        self.let_through: dict[tuple[int, int], LetThrough] = {}
-
     def restart(self) -> None:
-        self.waiting.clear()
-        self.passed_by.fill(0)
-        self.seen.clear()
-        self.arrived.clear()
-        self.let_through.clear()
+        super().restart()
+        self.arrived: dict[tuple[int, int], tuple[np.ndarray, Seen]] = {}
+        self.let_through: dict[tuple[int, int], LetThrough] = {}
 
     def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """bar.arrive: count these lanes, which go on."""
-        numbers = self.numbers(by, lanes)
-        np.add.at(self.passed_by, (self.state.slot[lanes], numbers), 1)
-        for slot, number in np.unique(np.column_stack([self.state.slot[lanes], numbers]), axis=0).tolist():
-            at = (self.state.slot[lanes] == slot) & (numbers == number)
-            self.look_for_early(by.site, (slot, number), lanes[at])
-            self.arrived[slot, number] = np.append(self.arrived.get((slot, number), lanes[:0]), lanes[at])
-            seen = self.state.watch.clocks.release(lanes[at])
-            self.seen[slot, number] = self.seen[slot, number] | seen if (slot, number) in self.seen else seen
+        slots, numbers = self.state.slot[lanes], self.numbers(by, lanes)
+        for slot, number in np.unique(np.column_stack([slots, numbers]), axis=0).tolist():
+            some = lanes[(slots == slot) & (numbers == number)]
+            self.look_for_early(by.site, (slot, number), some)
+            before, knew = self.arrived.get((slot, number), (lanes[:0], self.clocks.nothing()))
+            self.arrived[slot, number] = np.append(before, some), knew | self.clocks.release(some)
         return lanes
 
     def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """These lanes arrive. All may go on at once if all threads of their blocks are among them, else none."""
-        if not self.waiting and by.expected.size == 1 and by.expected[0] == 0 and self.are_whole_blocks(lanes):
-            self.state.watch.clocks.meet_by_block(np.unique(self.state.slot[lanes]))
-            if by.reduction:
-                self.reduce_by_block(by.reduction, lanes)
+        plain = by.expected.size == 1 and by.expected[0] == 0 and not by.reduction
+        if plain and not self.waiting and self.are_whole_blocks(lanes):
+            self.clocks.meet_by_block(np.unique(self.state.slot[lanes]))
             return lanes
         number, expected = self.numbers(by, lanes), values_of(by.expected, lanes)
         for key in {*self.arrived, *self.let_through}:
             self.look_for_early(by.site, key, lanes[(self.state.slot[lanes] == key[0]) & (number == key[1])])
-        self.waiting.append(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
-        return lanes[:0]
+        return self.come(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
 
     def look_for_early(self, site: int, key: tuple[int, int], lanes: np.ndarray) -> None:
         """A finding where these lanes have arrived at a barrier, gone on, and may come again before it has let those
         through that wait in it. Whether it has they can know from one of those."""
-        early = np.intersect1d(lanes, self.arrived.get(key, lanes[:0]))
+        early = np.intersect1d(lanes, self.arrived[key][0]) if key in self.arrived else lanes[:0]
         if key in self.let_through:
-            last, clocks = self.let_through[key], self.state.watch.clocks
+            last = self.let_through[key]
             again = np.intersect1d(lanes, last.arrived)
-            knows = (clocks.over(again[:, None], clocks.own[last.waited]) >= last.then).any(1)
+            knows = (self.clocks.over(again[:, None], self.clocks.own[last.waited]) >= last.then).any(1)
             early = np.union1d(early, again[~knows])
         if len(early):
-            block, who = self.state.geometry.show_slot(key[0]), self.span(early)
-            says = (
-                f"in block {block} {who} may come to barrier {key[1]} again before it has let through those who wait "
-            )
-            says += "in it, so that it counts them twice: others then wait forever, a deadlock"
-            self.state.watch.findings.notice(Hazard.DEADLOCK, site, lambda: says, len(early))
+            says = f"in block {self.geometry.show_slot(key[0])} {self.span(early)} may come to barrier {key[1]} again "
+            says += "before it has let through those who wait in it, so that it counts them twice: others then wait "
+            self.notice(Hazard.DEADLOCK, site, says + "forever, a deadlock", len(early))
 
     def numbers(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """The barrier of each of these lanes. One that does not exist is noticed, and another takes its place."""
         numbers = values_of(by.number, lanes)
         if len(beyond := lanes[numbers >= BARRIERS]):
-            what = f"{self.span(beyond)} name barrier {numbers.max()}, and a block has the barriers 0 to {BARRIERS - 1}"
-            self.state.watch.findings.notice(Hazard.OUTSIDE(tensor="barriers"), by.site, lambda: what, len(beyond))
+            says = f"{self.span(beyond)} name barrier {numbers.max()}, and a block has the barriers 0 to {BARRIERS - 1}"
+            self.notice(Hazard.OUTSIDE(tensor="barriers"), by.site, says, len(beyond))
         return numbers % BARRIERS
 
     def are_whole_blocks(self, lanes: np.ndarray) -> bool:
-        counts = np.bincount(self.state.slot[lanes], minlength=self.state.geometry.batch)
-        return bool(np.isin(counts, (0, self.state.geometry.threads)).all()) and not self.passed_by.any()
+        counts = np.bincount(self.state.slot[lanes], minlength=self.geometry.batch)
+        return not self.arrived and bool(np.isin(counts, (0, self.geometry.threads)).all())
 
-    def reduce_by_block(self, reduction: Reduction, lanes: np.ndarray) -> None:
-        for slot in np.unique(self.state.slot[lanes]):
-            here = lanes[self.state.slot[lanes] == slot]
-            reduction.give(here, here)
+    def serve(self, group: WaitingInBarrier) -> list[WaitingInBarrier]:
+        self.waiting.append(group)
+        return []
 
     def open(self) -> list[WaitingInBarrier]:
-        """The lanes that may go on now, which wait no longer."""
+        """Of each barrier at which all have arrived those whom it lets go on."""
         free: list[WaitingInBarrier] = []
         while ready := self.complete():
             for slot, number in ready:
@@ -177,75 +164,63 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         return free
 
     def open_one(self, slot: int, number: int) -> list[WaitingInBarrier]:
-        """Those whom the barrier lets go on: as many as it expects, where it says how many, and who comes later waits
-        for the next."""
+        """As many as the barrier expects, where it says how many: who comes later waits for the next."""
         here, left = [], []
         for group in self.waiting:
             meets = (self.state.slot[group.lanes] == slot) & (group.number == number)
             here += group.some(meets)
             left += group.some(~meets)
-        room = max(int(group.expected.max()) for group in here) - int(self.passed_by[slot, number])
-        if room > 0:
+        arrived, knew = self.arrived.pop((slot, number), (np.empty(0, np.int64), None))
+        if (room := max(int(group.expected.max()) for group in here) - len(arrived)) > 0:
             here, later = first_lanes(here, room)
             left += later
         self.waiting = left
-        self.pass_through(slot, number, here)
+        lanes = np.concatenate([group.lanes for group in here])
+        waited = np.sort(lanes)
+        self.clocks.meet(waited, knew)
+        self.let_through.pop((slot, number), None)
+        if len(arrived):
+            self.let_through[slot, number] = LetThrough(arrived, waited, self.clocks.now[waited // WARP])
+        for group in here:
+            if group.reduction:
+                group.reduction.give(group.lanes, lanes)
+        if not any(group.expected.any() for group in here):
+            self.look_at(slot, here, lanes)
         return here
 
     def complete(self) -> list[tuple[int, int]]:
         """The barriers, (slot, number), at which all have arrived."""
-        arrived, expected = self.passed_by.copy(), np.zeros_like(self.passed_by)
-        living = self.state.alive.reshape(self.state.geometry.batch, -1).sum(1)
+        arrived, expected = np.zeros((2, self.geometry.batch, BARRIERS), np.int64)
+        for key, (lanes, _) in self.arrived.items():
+            arrived[key] = len(lanes)
+        living = self.state.alive.reshape(self.geometry.batch, -1).sum(1)
         for group in self.waiting:
-            slots = self.state.slot[group.lanes]
-            np.add.at(arrived, (slots, group.number), 1)
-            np.maximum.at(expected, (slots, group.number), np.where(group.expected, group.expected, living[slots]))
+            at = self.state.slot[group.lanes], group.number
+            np.add.at(arrived, at, 1)
+            np.maximum.at(expected, at, np.where(group.expected, group.expected, living[at[0]]))
         return [(int(slot), int(number)) for slot, number in np.argwhere((expected > 0) & (arrived >= expected))]
-
-    def pass_through(self, slot: int, number: int, groups: list[WaitingInBarrier]) -> None:
-        """All of them learn what each of them, and those that only arrived, knew."""
-        lanes = np.concatenate([group.lanes for group in groups])
-        clocks, waited = self.state.watch.clocks, np.sort(lanes)
-        clocks.meet(waited, self.seen.pop((slot, number), None))
-        arrived = self.arrived.pop((slot, number), lanes[:0])
-        self.let_through.pop((slot, number), None)
-        if len(arrived):
-            self.let_through[slot, number] = LetThrough(arrived, waited, clocks.now[waited // WARP])
-        self.passed_by[slot, number] = 0
-        for group in groups:
-            if group.reduction:
-                group.reduction.give(group.lanes, lanes)
-        if not any(group.expected.any() for group in groups):
-            self.look_at(slot, groups, lanes)
 
     def look_at(self, slot: int, groups: list[WaitingInBarrier], lanes: np.ndarray) -> None:
         """Whether the barrier was run by all threads of the block, and in one place."""
         first, *others = groups
         other = next((group for group in others if group.site != first.site), None)
-        absent = np.setdiff1d(np.arange(self.state.geometry.threads), self.state.thread[lanes])
+        absent = np.setdiff1d(np.arange(self.geometry.threads), self.state.thread[lanes])
+        why = "a barrier in a branch that only some threads take is a deadlock"
         if other:
-            self.notice(
-                first, slot, len(lanes),
-                f"{self.span(first.lanes)} wait in this barrier while {self.span(other.lanes)} wait in the one "
-                f"at {self.state.watch.show(other.site)}: a barrier in a branch that only some "
-                "threads take is a deadlock",
-            )  # fmt: skip
+            says = f"{self.span(first.lanes)} wait in this barrier while {self.span(other.lanes)} wait in the one at "
+            self.tell(first.site, slot, says + f"{self.show(other.site)}: {why}", len(lanes))
         elif len(absent):
-            self.notice(
-                first, slot, len(absent),
-                f"{span(absent)} never reach this barrier, where the others wait for them: a barrier in a branch that "
-                "only some threads take is a deadlock",
-            )  # fmt: skip
+            says = f"{span(absent)} never reach this barrier, where the others wait for them: {why}"
+            self.tell(first.site, slot, says, len(absent))
 
     def lacking(self, group: WaitingInBarrier) -> str:
         slot = int(self.state.slot[group.lanes[0]])
         here = group.lanes[self.state.slot[group.lanes] == slot]
-        says = f"in block {self.state.geometry.show_slot(slot)} {self.span(here)} wait in this barrier forever, since "
+        says = f"in block {self.geometry.show_slot(slot)} {self.span(here)} wait in this barrier forever, since "
         return says + "the others never reach it: a deadlock"
 
-    def notice(self, group: WaitingInBarrier, slot: int, count: int, what: str) -> None:
-        block = self.state.geometry.show_slot(slot)
-        self.state.watch.findings.notice(Hazard.BARRIER, group.site, lambda: f"in block {block} {what}", count)
+    def tell(self, site: int, slot: int, says: str, count: int) -> None:
+        self.notice(Hazard.BARRIER, site, f"in block {self.geometry.show_slot(slot)} {says}", count)
 
     def span(self, lanes: np.ndarray) -> str:
         return span(self.state.thread[lanes])

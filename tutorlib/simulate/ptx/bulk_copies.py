@@ -6,18 +6,17 @@ shared memory reads it when its thread waits for its group, or when its block en
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.findings import Findings
-from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
+from tutorlib.simulate.ptx.unit import Unit
 
 UNIT = 16  # bytes: of these TMA moves whole ones into shared memory
 Fetch = Callable[[], np.ndarray]
@@ -59,28 +58,19 @@ class BulkStore:
 
 
 @dataclass
-class BulkCopies:
-    """committed: how many groups of stores each lane has committed."""
+class BulkCopies(Unit):
+    """committed: how many groups of stores each lane has committed. told: stores of each warp."""
 
-    geometry: Geometry
     shared: SharedMemory
     races: SharedShadow
     mbarriers: Mbarriers
-    findings: Findings
-    loads: list[BulkLoad] = field(default_factory=list)
-    stores: list[BulkStore] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        lanes = self.geometry.lanes
-        self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
-        self.committed = np.zeros(lanes, np.int32)
-        self.told = np.zeros((self.geometry.batch, self.geometry.warps), np.int32)  # stores of each warp
 
     def restart(self) -> None:
-        self.loads.clear()
-        self.stores.clear()
-        self.committed.fill(0)
-        self.told.fill(0)
+        self.loads: list[BulkLoad] = []
+        self.stores: list[BulkStore] = []
+        self.committed = np.zeros(self.geometry.lanes, np.int32)
+        self.told = np.zeros(self.geometry.batch * self.geometry.warps, np.int32)
+        self.slot = self.geometry.slot()
 
     # into shared memory -------------------------------------------------------------------------------------------
 
@@ -98,7 +88,7 @@ class BulkCopies:
         self.races.on_tma_issue(access, carrier)
         for copy in copies:
             if copy.mbarrier is not None:
-                self.races.work.on_bulk(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
+                self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
         self.loads += copies
 
     def deliver(self) -> bool:
@@ -106,7 +96,9 @@ class BulkCopies:
         arriving, self.loads = self.loads, []
         for copy in arriving:
             if self.mbarriers.ended[copy.slot]:
-                self.notice_late(copy)
+                says = f"{copy.carrier} may write to shared memory of block {self.geometry.show_slot(copy.slot)}, "
+                says += "which has ended: no thread waits for it"
+                self.notice(Hazard.UNWAITED(lacks="end", by=copy.carrier), copy.site, says)
                 continue
             row = copy.slot * self.shared.stride
             self.shared.rows(1, UNIT)[(row + copy.starts) // UNIT] = copy.fetch()
@@ -114,20 +106,10 @@ class BulkCopies:
             access = SharedAccess(copy.site, lanes, copy.starts, UNIT, slots, agent="TMA")
             if copy.mbarrier is not None:
                 copy.mbarrier.covers.add(copy.slot)
-                component = self.races.clocks.agents.readers + copy.mbarrier.number
+                component = self.clocks.agents.readers + copy.mbarrier.number
                 self.races.on_tma_arrival(access, component, copy.mbarrier.phase + 1)
                 self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT - copy.padding)
         return bool(arriving)
-
-    def notice_late(self, copy: BulkLoad) -> None:
-        self.findings.notice(
-            Hazard.UNWAITED(lacks="end", by=copy.carrier),
-            copy.site,
-            lambda: (
-                f"{copy.carrier} may write to shared memory of block {self.geometry.show_slot(copy.slot)}, which has "
-                "ended: no thread waits for it"
-            ),
-        )
 
     # out of shared memory -----------------------------------------------------------------------------------------
 
@@ -138,15 +120,17 @@ class BulkCopies:
         counts = [len(starts) for _, starts, _ in copies]
         numbers = []
         for lane, starts, keep in copies:
-            slot, warp = self.slot[lane], self.thread[lane] // WARP
-            self.told[slot, warp] += 1
-            numbers.append(int(self.told[slot, warp]))
+            self.told[lane // WARP] += 1
+            numbers.append(int(self.told[lane // WARP]))
             self.stores.append(BulkStore(site, lane, starts, keep, int(self.committed[lane]), numbers[-1]))
         lanes = np.repeat([lane for lane, _, _ in copies], counts)
         starts = np.concatenate([starts for _, starts, _ in copies])
         access = SharedAccess(site, lanes, starts, UNIT, self.slot[lanes], agent="TMA")
-        readers = self.races.clocks.agents.tma(self.thread[lanes] // WARP)
-        self.races.on_proxy_read(access, readers, np.repeat(numbers, counts))
+        self.races.on_proxy_read(access, self.reader(lanes), np.repeat(numbers, counts))
+
+    def reader(self, lanes: np.ndarray) -> np.ndarray:
+        """Their blocks' component of TMA, which reads for these lanes."""
+        return self.clocks.agents.tma(lanes // WARP % self.geometry.warps)
 
     def commit(self, lanes: np.ndarray) -> None:
         self.committed[lanes] += 1
@@ -156,16 +140,12 @@ class BulkCopies:
         limit = np.full(len(self.committed), -1, np.int32)
         limit[lanes] = self.committed[lanes] - open_groups
         done = [copy for copy in self.stores if copy.group < limit[copy.lane]]
-        if not done:
-            return
         self.stores = [copy for copy in self.stores if copy.group >= limit[copy.lane]]
         for copy in done:
             self.read(copy)
-        clocks = self.races.clocks
         for copy in done:  # in the order of their numbers
             lane = np.array([copy.lane])
-            component = clocks.base[self.slot[lane]] + clocks.agents.tma(self.thread[lane] // WARP)
-            clocks.learn(lane, component, copy.number)
+            self.clocks.learn(lane, self.clocks.base[self.slot[lane]] + self.reader(lane), copy.number)
 
     def read(self, copy: BulkStore) -> None:
         row = int(self.slot[copy.lane]) * self.shared.stride
@@ -179,7 +159,6 @@ class BulkCopies:
         for copy in left:
             committed = self.committed[copy.lane] > copy.group
             why = "no thread waits for it to finish" if committed else "it is in no group that could be waited for"
-            who = self.geometry.show_thread(copy.lane)
-            says = f"{who} ends while a TMA store may still be reading shared memory: {why}"
-            self.findings.notice(Hazard.UNWAITED(lacks="stored"), copy.site, partial(str, says))
+            says = f"{self.geometry.show_thread(copy.lane)} ends while a TMA store may still be reading shared memory: "
+            self.notice(Hazard.UNWAITED(lacks="stored"), copy.site, says + why)
             self.read(copy)

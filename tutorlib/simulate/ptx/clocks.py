@@ -148,7 +148,7 @@ class LaneClocks:
         lanes, slots = np.arange(geometry.lanes), np.arange(geometry.batch)
         self.width = agents.width * geometry.cluster_size
         self.base = slots % geometry.cluster_size * agents.width
-        self.own = np.repeat(self.base, geometry.warps * WARP) + agents.first_thread + geometry.thread()
+        self.own = np.repeat(self.base, geometry.of_block) + agents.first_thread + geometry.thread()
         self.of_warp = np.repeat(self.base, geometry.warps) + np.tile(np.arange(geometry.warps), geometry.batch)
         self.bit = np.uint32(1) << (lanes % WARP).astype(np.uint32)
         self.now = np.empty(len(lanes) // WARP, np.int32)
@@ -181,7 +181,7 @@ class LaneClocks:
 
     def cluster_of(self, lanes: np.ndarray) -> np.ndarray:
         """The number in the grid of each of these lanes' clusters."""
-        slots = lanes // (self.geometry.warps * WARP)
+        slots = lanes // self.geometry.of_block
         return np.asarray((self.geometry.first + slots) // self.geometry.cluster_size)
 
     # releasing and acquiring ------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class LaneClocks:
         warps = slots[:, None] * self.geometry.warps + np.arange(self.geometry.warps)
         if self.far or self.known.apart[warps].any():
             for slot in slots.tolist():
-                lanes = slot * self.geometry.warps * WARP + np.arange(self.geometry.warps * WARP)
+                lanes = slot * self.geometry.of_block + np.arange(self.geometry.of_block)
                 self.meet(lanes[self.alive[lanes]])
             return
         seen = self.known.values[warps].max(1)
@@ -276,7 +276,7 @@ class LaneClocks:
     def wait_for_launch_before(self, lanes: np.ndarray) -> None:
         """griddepcontrol.wait: these threads learn that the launch before is over."""
         self.waited = True
-        self.learn(lanes, self.base[lanes // (self.geometry.warps * WARP)] + self.agents.launch_before, 1)
+        self.learn(lanes, self.base[lanes // self.geometry.of_block] + self.agents.launch_before, 1)
 
     # asking -----------------------------------------------------------------------------------------------------------
 
@@ -311,7 +311,7 @@ class LaneClocks:
         """The lane of each component that is a thread's, -1 of others. slots: a block of its cluster."""
         rank, number = np.divmod(components.astype(np.int64), self.agents.width)
         first = slots - slots % self.geometry.cluster_size
-        lanes = (first + rank) * self.geometry.warps * WARP + number - self.agents.first_thread
+        lanes = (first + rank) * self.geometry.of_block + number - self.agents.first_thread
         return np.where(number >= self.agents.first_thread, lanes, -1)
 
     # fences -----------------------------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ class LaneClocks:
         rows = self.fenced[scope]
         vector = rows.values[np.unique(rows.row[lanes])].max(0)
         at = self.fenced_at[scope]
-        of_cluster = self.geometry.cluster_size * self.geometry.warps * WARP  # lanes
+        of_cluster = self.geometry.cluster_size * self.geometry.of_block  # lanes
         cluster = int(lanes[0]) // of_cluster * of_cluster + np.arange(of_cluster)
         fences = np.zeros(self.width, np.int32)
         fences[self.own[cluster]] = at[cluster]

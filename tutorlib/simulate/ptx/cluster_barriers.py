@@ -1,37 +1,25 @@
 """barrier.cluster: all threads of a cluster's blocks arrive, and later wait for each other (PTX ISA, 9.7.13.4)."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from tutorlib.simulate.ptx.clocks import CLUSTER, LaneClocks, Seen
-from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.clocks import CLUSTER, Seen
+from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 
-@dataclass
 class ClusterBarriers(Meeting[Waiting]):
-    """arrived: threads of each cluster. passed: how often its barrier was."""
-
-    geometry: Geometry
-    clocks: LaneClocks
-
-    def __post_init__(self) -> None:
-        clusters = self.geometry.batch // self.geometry.cluster_size
-        lanes = np.arange(self.geometry.lanes)
-        self.cluster = lanes // (self.geometry.warps * WARP * self.geometry.cluster_size)
-        self.arrived, self.passed = np.zeros(clusters, np.int64), np.zeros(clusters, np.int64)
-        self.seen: dict[int, Seen] = {}  # what those know who have arrived
-        self.over: dict[int, Seen] = {}  # what they knew when the barrier was passed
-        self.turn = np.zeros(self.geometry.lanes, np.int64)  # which passing each lane waits for
-        self.ended = np.zeros(clusters, np.int64)  # threads
+    """arrived, ended: threads of each cluster. passed: how often its barrier was. turn: which passing each lane waits
+    for. seen: what those know who have arrived; over: what they knew when the barrier was passed."""
 
     def restart(self) -> None:
-        self.waiting.clear()
-        self.seen.clear()
-        self.over.clear()
-        for array in (self.arrived, self.passed, self.turn, self.ended):
-            array.fill(0)
+        super().restart()
+        of_cluster = self.geometry.of_block * self.geometry.cluster_size
+        self.cluster = np.arange(self.geometry.lanes) // of_cluster
+        clusters = self.geometry.batch // self.geometry.cluster_size
+        self.arrived, self.passed, self.ended = np.zeros((3, clusters), np.int64)
+        self.turn = np.zeros(self.geometry.lanes, np.int64)
+        self.seen: dict[int, Seen] = {}
+        self.over: dict[int, Seen] = {}
 
     def arrive(self, lanes: np.ndarray, relaxed: bool) -> None:
         clusters = self.cluster[lanes]

@@ -5,13 +5,13 @@ before it have written their bytes. Here that is as late as possible: when no th
 test of the mbarrier has failed. Such an arrival publishes those bytes, and nothing else that its thread did.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
+from tutorlib.simulate.ptx.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,12 @@ class CopyArrival:
 
 
 @dataclass
-class CountedCopies:
-    geometry: Geometry
+class CountedCopies(Unit):
     races: SharedShadow
     mbarriers: Mbarriers
-    to_come: list[CopyArrival] = field(default_factory=list)
 
     def restart(self) -> None:
-        self.to_come.clear()
+        self.to_come: list[CopyArrival] = []
 
     def count(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, counts_more: bool) -> None:
         """counts_more: without .noinc the phase expects one arrival more for each lane, which is the one to come."""
@@ -49,10 +47,9 @@ class CountedCopies:
         """Arrivals on this mbarrier, or on all, happen. Whether there were any."""
         arriving = [one for one in self.to_come if mbarrier is None or mbarrier is one.mbarrier]
         self.to_come = [one for one in self.to_come if not (mbarrier is None or mbarrier is one.mbarrier)]
-        nothing = self.races.clocks.nothing()
         for one in arriving:
-            component = self.races.clocks.agents.readers + one.mbarrier.number
+            component = self.clocks.agents.readers + one.mbarrier.number
             for access in self.races.copies.finish(one.lanes, one.issued):
                 self.races.on_tma_arrival(access, component, one.mbarrier.phase + 1)
-            self.mbarriers.arrive_later(one.site, one.mbarrier, nothing, len(one.lanes))
+            self.mbarriers.arrive_later(one.site, one.mbarrier, self.clocks.nothing(), len(one.lanes))
         return bool(arriving)

@@ -121,7 +121,7 @@ class Flags:
         return CTA if block == other else CLUSTER if block // size == other // size else DEVICE
 
     def blocks_of(self, lanes: np.ndarray) -> np.ndarray:
-        return np.asarray(self.clocks.geometry.first + lanes // (self.clocks.geometry.warps * WARP))
+        return np.asarray(self.clocks.geometry.first + lanes // self.clocks.geometry.of_block)
 
 
 def by_warp(lanes: np.ndarray, pieces: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:

@@ -1,6 +1,7 @@
 """A launch's blocks, and how the threads of those that run together are numbered."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,17 @@ class Geometry:
 
     @property
     def warps(self) -> int:
-        """The threads of one block."""
+        """Of one block."""
         return -(-self.threads // WARP)
+
+    @cached_property
+    def of_block(self) -> int:
+        """The lanes of one block."""
+        return self.warps * WARP
 
     @property
     def lanes(self) -> int:
-        return self.batch * self.warps * WARP
+        return self.batch * self.of_block
 
     @property
     def cluster_size(self) -> int:
@@ -54,11 +60,11 @@ class Geometry:
 
     def thread(self) -> np.ndarray:
         """Each lane's thread, counted in its block."""
-        return np.tile(np.arange(self.warps * WARP), self.batch)
+        return np.tile(np.arange(self.of_block), self.batch)
 
     def slot(self) -> np.ndarray:
         """Each lane's block, counted in the batch."""
-        return np.repeat(np.arange(self.batch), self.warps * WARP)
+        return np.repeat(np.arange(self.batch), self.of_block)
 
     def warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The warps that these lanes belong to: each one's slot, and its number in the block."""
@@ -95,7 +101,7 @@ class Geometry:
 
     def show_thread(self, lane: int) -> str:
         """A lane's thread: "thread 40 of block 3"."""
-        slot, thread = divmod(lane, self.warps * WARP)
+        slot, thread = divmod(lane, self.of_block)
         return f"thread {thread} of block {self.show_slot(slot)}"
 
 

@@ -10,15 +10,15 @@ from functools import cache, partial
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.clocks import KNOWN, LaneClocks
+from tutorlib.simulate.ptx.clocks import KNOWN
 from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.flags import Flags, is_strong
-from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
-from tutorlib.simulate.ptx.memory.arena import Allocation, Stored
+from tutorlib.simulate.ptx.memory.arena import Allocation, Arena, Stored
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Shadow, Touched
-from tutorlib.simulate.ptx.work import WorkCounts
+from tutorlib.simulate.ptx.unit import Running
 
 MOST_RECORDS = 2**31  # bytes
 RECORD = 39  # bytes of a piece
@@ -26,12 +26,11 @@ NO_BLOCK, NOT_JUDGED = 0, -1  # in place of a block's number + 1
 
 
 class GlobalShadow(Shadow):
-    """name: a place in the arena as the reader indexes it. has_flags: whether blocks order one another by fences and
-    flags; may_have: whether the kernel has any operation for that. before: what a launch has stored that may not be
-    over; from_before: for each piece, whether it has.
+    """Of the memory of an arena. has_flags: whether blocks order one another by fences and flags; may_have: whether the
+    kernel has any operation for that. before: what a launch has stored that may not be over; from_before: for each
+    piece, whether it has.
 
-    storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1; loaded:
-    its count then; loaded_by: a bit for each of its threads that has loaded it since the warp was in step.
+    storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1.
     knows_storers: whether the last storer of every element is known.
 
     repeats: where a block stores the value that another has stored: no fault, but done twice.
@@ -39,37 +38,30 @@ class GlobalShadow(Shadow):
 
     def __init__(
         self,
-        geometry: Geometry,
-        size: int,
+        running: Running,
+        arena: Arena,
         piece: int,
-        clocks: LaneClocks,
-        findings: Findings,
-        show: Callable[[int], str],
-        name: Callable[[int], str],
-        work: WorkCounts,
-        has_flags: bool = False,
-        may_have: bool = False,
-        before: Stored | None = None,
+        listener: Listener,
+        has_flags: bool,
+        may_have: bool,
+        before: Stored | None,
     ) -> None:
+        size = len(arena.bytes)
         count = size // piece + 1
         if (needs := count * RECORD) > MOST_RECORDS:
             raise TooManyRecords(
                 f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
-        super().__init__(count, piece, clocks)
-        self.geometry, self.findings, self.show, self.name, self.work = geometry, findings, show, name, work
-        self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(clocks), has_flags, may_have, True
+        self.arena, self.listener = arena, listener
+        self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(running.clocks), has_flags, may_have, True
         self.before, self.from_before = before, before.by_bytes(piece)[:count] if before else None
         self.repeats = Findings()
-        self.storer = np.zeros(count, np.int32)
-        self.loader = np.zeros(count, np.int32)
-        self.loaded = np.zeros(count, np.int32)
-        self.loaded_by = np.zeros(count, np.uint32)
-        self.load_site = np.zeros(count, np.int32)
+        self.storer, self.loader = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        super().__init__(running, count, piece, 1, 1)
 
     def restart(self) -> None:
-        """Make ready for another batch, whose blocks are unordered with those before it."""
+        """What the batches before have stored stays: no barrier orders their blocks and those of this one."""
         self.flags.restart()
 
     # accesses ---------------------------------------------------------------------------------------------------
@@ -77,7 +69,7 @@ class GlobalShadow(Shadow):
     def on_load(self, access: GlobalAccess) -> None:
         touched = self.touched(access)
         owners = self.owners(touched)
-        self.work.on_load(touched, owners)
+        self.listener.on_load(touched, owners)
         strong = self.may_have and is_strong(access.instruction)
         if strong:
             is_flag = self.flags.on_load(access.lanes, access.starts // self.piece, access.instruction)
@@ -86,10 +78,10 @@ class GlobalShadow(Shadow):
             if strong:
                 unordered &= ~touched.by_piece(is_flag)
             if unordered.any():
-                self.report_load(touched, owners, unordered, strong)
+                self.report_load(touched, owners, unordered)
         self.compare_with_launch_before(touched, "loads")
         if not strong and "nc" not in access.instruction.parts:
-            self.note_load(touched, owners)
+            self.note_load(touched)
 
     def on_bulk_load(self, access: GlobalAccess) -> None:
         """TMA is told to load. What this launch has stored is not compared with it."""
@@ -107,7 +99,7 @@ class GlobalShadow(Shadow):
         if not strong:
             self.compare_with_load(touched, owners, changes)
         self.compare_with_launch_before(touched, "stores to")
-        self.work.on_store(touched, owners, int((self.storer[touched.pieces] == owners).sum()))
+        self.listener.on_store(touched, owners, self.storer[touched.pieces] == owners)
         self.note_store(touched, owners, STRONG if strong else PLAIN)
         if strong:
             self.flags.on_store(access.lanes, access.starts // self.piece, access.instruction)
@@ -116,9 +108,8 @@ class GlobalShadow(Shadow):
         """lost: for each store, whether other bytes than its own are there now: two threads stored at once."""
         touched = self.touched(access)
         owners = self.owners(touched)
-        others = (self.storer[touched.pieces] != owners) | (
-            self.writer[touched.pieces] != self.clocks.own[touched.lanes]
-        )
+        others = self.storer[touched.pieces] != owners
+        others |= self.writer[touched.pieces] != self.clocks.own[touched.lanes]
         if others.any():
             self.report_stores(touched, owners, others, touched.by_piece(lost()))
 
@@ -148,20 +139,11 @@ class GlobalShadow(Shadow):
         if self.from_before is not None:
             self.from_before[touched.pieces] = False
 
-    def note_load(self, touched: Touched, owners: np.ndarray) -> None:
-        pieces, lanes = touched.pieces, touched.lanes
-        warps, bits = self.first_warp + touched.warps + 1, self.clocks.bit[lanes]
-        more = self.loader[pieces] == warps
-        if more.any():
-            more &= self.loaded[pieces] > self.clocks.over(lanes, self.clocks.of_warp[touched.warps])
-            bits = np.where(more, self.loaded_by[pieces], 0) | bits
+    def note_load(self, touched: Touched) -> None:
+        pieces, warps = touched.pieces, self.first_warp + touched.warps + 1
+        again = self.loader[pieces] == warps
         self.loader[pieces] = warps
-        self.loaded[pieces] = self.clocks.now[touched.warps]
-        self.loaded_by[pieces] = bits
-        lost = (self.loaded_by[pieces] != bits) & (self.loader[pieces] == warps)
-        if lost.any():  # several threads of a warp load one piece
-            np.bitwise_or.at(self.loaded_by, pieces[lost], bits[lost])
-        self.load_site[pieces] = touched.access.site
+        self.note_read_by(touched.lanes, touched.access.site, pieces, pieces, again, self.loader[pieces] == warps)
 
     @property
     def first_warp(self) -> int:
@@ -174,16 +156,14 @@ class GlobalShadow(Shadow):
         if self.from_before is None or not (late := self.from_before[touched.pieces]).any():
             return
         assert self.before
-        component = self.clocks.base[touched.lanes // (self.geometry.warps * WARP)] + self.clocks.agents.launch_before
+        component = self.clocks.base[touched.lanes // self.geometry.of_block] + self.clocks.agents.launch_before
         late = late & (self.clocks.over(touched.lanes, component) == 0)
         if late.any():
             at = int(late.argmax())
             who = self.geometry.show_thread(int(touched.lanes[at]))
             says = f"{who} {does} {self.place(touched, at)}, which {self.before.by} of the launch before may still be "
             says += "storing: no griddepcontrol.wait lies between"
-            self.findings.notice(
-                Hazard.RACE(earlier="launch"), touched.access.site, lambda: says, int(late.sum()), does
-            )
+            self.notice(Hazard.RACE(earlier="launch"), touched.access.site, says, int(late.sum()), does)
 
     def stored(self, by: str) -> Stored:
         """For the launch that follows; with what the one before has stored, if no thread has waited for that."""
@@ -242,13 +222,23 @@ class GlobalShadow(Shadow):
             unordered &= ~near & (not self.may_have)
             which = np.flatnonzero(near)
             at, warps = pieces[which], self.clocks.of_warp[self.loader[pieces[which]] - 1 - self.first_warp]
-            late = self.loaded[at] > self.clocks.over(lanes[which], warps)
+            late = self.read[at, 0] > self.clocks.over(lanes[which], warps)
             which, at, warps = which[late], at[late], warps[late]
-            unordered[which] = self.clocks.misses_one(lanes[which], warps, self.loaded_by[at], self.loaded[at])
+            unordered[which] = self.clocks.misses_one(lanes[which], warps, self.read_by[at, 0], self.read[at, 0])
         if unordered.any():
             unordered &= touched.by_piece(changes())
         if unordered.any():
-            self.report_overwritten(touched, owners, unordered)
+            first = int(unordered.argmax())
+            line, place = self.show(int(self.read_site[pieces[first], 0])), self.place(touched, first)
+            other, fault = f"block {self.show_block(loaders[first])}", Hazard.OVERLAP()
+            if loaders[first] == owners[first]:
+                warp = (int(self.loader[pieces[first]]) - 1) % self.geometry.warps
+                other, fault = f"warp {warp}", Hazard.RACE(earlier="read")
+            says = (
+                f"{self.who(touched, first, loaders)} stores to {place}, which {other} may still be loading at {line}: "
+            )
+            says += "no barrier lies between"
+            self.notice(fault, touched.access.site, says, int(unordered.sum()), "overwritten")
 
     def loaders_of(self, pieces: np.ndarray) -> np.ndarray:
         """The block that loaded each piece last, + 1."""
@@ -270,18 +260,15 @@ class GlobalShadow(Shadow):
             fault, other = Hazard.OVERLAP(), f"block {self.show_block(others[at])}"
             if others[at] == owners[at]:
                 fault, other = Hazard.RACE(earlier="store"), self.writer_of(touched, at)
-            message = (
-                f"{self.who(touched, at, others)} stores to {self.place(touched, at)}, and {other} stores another "
-            )
-            message += "value there: either may come first"
-            self.findings.notice(fault, site, lambda: message, int(where.sum()))
+            says = f"{self.who(touched, at, others)} stores to {self.place(touched, at)}, and {other} stores another "
+            self.notice(fault, site, says + "value there: either may come first", int(where.sum()))
         if (where := unordered & ~differs & (others != owners)).any():
             at = int(where.argmax())
             block, other = self.show_block(owners[at]), self.show_block(others[at])
-            message = f"block {block} stores {self.place(touched, at)}, which block {other} stores too"
-            self.repeats.notice(Hazard.REPEAT, site, lambda: message, int(where.sum()))
+            says = f"block {block} stores {self.place(touched, at)}, which block {other} stores too"
+            self.repeats.notice(Hazard.REPEAT, site, lambda: says, int(where.sum()))
 
-    def report_load(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray, strong: bool) -> None:
+    def report_load(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray) -> None:
         at = int(unordered.argmax())
         others = self.storer[touched.pieces]
         line = self.show(int(self.write_site[touched.pieces[at]]))
@@ -290,20 +277,8 @@ class GlobalShadow(Shadow):
         if others[at] == owners[at]:
             fault, why, other = Hazard.RACE(earlier="write"), "no barrier lies between", self.writer_of(touched, at)
         who, place = self.who(touched, at, others), self.place(touched, at)
-        message = f"{who} loads {place}, and {other} stores it at {line}: {why}"
-        self.findings.notice(fault, touched.access.site, lambda: message, int(unordered.sum()))
-
-    def report_overwritten(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray) -> None:
-        at = int(unordered.argmax())
-        piece = touched.pieces[at]
-        others = self.loaders_of(touched.pieces)
-        line, place = self.show(int(self.load_site[piece])), self.place(touched, at)
-        other, fault = f"block {self.show_block(others[at])}", Hazard.OVERLAP()
-        if others[at] == owners[at]:
-            other, fault = f"warp {(int(self.loader[piece]) - 1) % self.geometry.warps}", Hazard.RACE(earlier="read")
-        message = f"{self.who(touched, at, others)} stores to {place}, which {other} may still be loading at {line}: "
-        message += "no barrier lies between"
-        self.findings.notice(fault, touched.access.site, lambda: message, int(unordered.sum()), "overwritten")
+        says = f"{who} loads {place}, and {other} stores it at {line}: {why}"
+        self.notice(fault, touched.access.site, says, int(unordered.sum()))
 
     def why_unordered(self, touched: Touched, at: int) -> str:
         if not self.may_have:
@@ -317,7 +292,7 @@ class GlobalShadow(Shadow):
     def who(self, touched: Touched, at: int, others: np.ndarray) -> str:
         """ "block 1", or, beside another thread of the same block, "thread 3 of block 1"."""
         lane = int(touched.lanes[at])
-        block = lane // (self.geometry.warps * WARP)
+        block = lane // self.geometry.of_block
         same = others[at] == self.geometry.first + block + 1
         return self.geometry.show_thread(lane) if same else f"block {self.geometry.show_slot(block)}"
 
@@ -327,7 +302,9 @@ class GlobalShadow(Shadow):
         return f"thread {writer % agents.width - agents.first_thread}"
 
     def place(self, touched: Touched, at: int) -> str:
-        return self.name(int(touched.pieces[at]) * self.piece)
+        place = int(touched.pieces[at]) * self.piece
+        nearest = self.arena.nearest(place)
+        return nearest.element(place - nearest.start) if nearest else "memory"
 
     def show_block(self, owner: int) -> str:
         return self.geometry.show_block(int(owner) - 1)
@@ -353,7 +330,7 @@ class GlobalShadow(Shadow):
 
     def owners(self, touched: Touched) -> np.ndarray:
         """The number + 1 of each piece's block that accesses it."""
-        return np.asarray(self.geometry.first + 1 + touched.lanes // (self.geometry.warps * WARP))
+        return np.asarray(self.geometry.first + 1 + touched.lanes // self.geometry.of_block)
 
     def touched(self, access: GlobalAccess) -> Touched:
         return self.spread(access, access.starts // self.piece)

@@ -4,16 +4,16 @@ A phase is over when as many have arrived as the mbarrier was made for, and as m
 Who waits for it then knows what those knew who arrived, and that the bytes are there.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
 from tutorlib.dsl.failure import Flaw, Hazard
-from tutorlib.simulate.ptx.clocks import CTA, LaneClocks, Seen
+from tutorlib.simulate.ptx.clocks import CTA, Seen
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 MOST = 64  # of a block
@@ -67,38 +67,31 @@ class WaitingForPhase(Waiting):
     passed: np.ndarray
 
 
-@dataclass
 class Mbarriers(Meeting[WaitingForPhase]):
-    """show: a site as "line 12, `…`"."""
+    """made: those that there are. count: of each block. ended: the blocks all of whose threads have ended.
 
-    geometry: Geometry
-    clocks: LaneClocks
-    show: Callable[[int], str]
-
-    def __post_init__(self) -> None:
-        self.made: dict[SharedPlace, MbarrierState] = {}
-        self.count = [0] * self.geometry.batch  # of each block
-        self.ended = np.zeros(self.geometry.batch, bool)  # blocks all of whose threads have ended
-        self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
-        self.changed = False
-        self.gave_up = 0
-        self.refused: set[tuple[int, SharedPlace, int]] = set()  # tries: site, mbarrier, how many phases were over
+    changed: whether a phase ended since waiting threads were served last. refused: tries that failed though the phase
+    may be over: site, mbarrier, how many phases were.
+    """
 
     def restart(self) -> None:
-        self.made.clear()
+        super().restart()
+        self.slot = self.geometry.slot()
+        self.made: dict[SharedPlace, MbarrierState] = {}
         self.count = [0] * self.geometry.batch
-        self.waiting.clear()
-        self.ended.fill(False)
+        self.ended = np.zeros(self.geometry.batch, bool)
         self.changed, self.gave_up = False, 0
-        self.refused.clear()
+        self.refused: set[tuple[int, SharedPlace, int]] = set()
 
     # what threads do ---------------------------------------------------------------------------------------------
 
     def make(self, site: int, lane: int, place: SharedPlace, expected: int) -> None:
-        """mbarrier.init"""
-        old = self.made.get(place)
-        if old:
-            self.check_maker(site, lane, old)
+        """mbarrier.init. Another thread may initialize an mbarrier again only behind a barrier."""
+        old, who = self.made.get(place), self.geometry.show_thread
+        if old and not self.knows(lane, old.maker, old.made):
+            says = f"{who(lane)} initializes the mbarrier at {self.where(place, lane)} that {who(old.maker)} "
+            says += "initializes, too: one thread does it for all"
+            self.notice(Hazard.MBARRIER(lacks="one thread"), site, says)
         number = old.number if old else self.count[place[0]]
         if number >= MOST:
             raise NotSimulated(f"a block with more than {MOST} mbarriers")
@@ -108,19 +101,6 @@ class Mbarriers(Meeting[WaitingForPhase]):
         self.made[place] = MbarrierState(
             place, number, expected, site, lane, self.now(lane), nothing, nothing, expected, phase=phase
         )
-
-    def check_maker(self, site: int, lane: int, old: MbarrierState) -> None:
-        """Another thread may initialize an mbarrier again only behind a barrier."""
-        if not self.knows(lane, old.maker, old.made):
-            who = self.geometry.show_thread
-            self.findings.notice(
-                Hazard.MBARRIER(lacks="one thread"),
-                site,
-                lambda: (
-                    f"{who(lane)} initializes the mbarrier at {self.where(old.place, int(self.slot[lane]))} that "
-                    f"{who(old.maker)} initializes, too: one thread does it for all"
-                ),
-            )
 
     def now(self, lane: int) -> int:
         return int(self.clocks.now[lane // WARP])
@@ -149,40 +129,24 @@ class Mbarriers(Meeting[WaitingForPhase]):
 
         does: "waits for", "arrives on".
         """
-        found = self.made.get(place)
-        slot, who = int(self.slot[lane]), self.geometry.show_thread
+        found, who = self.made.get(place), self.geometry.show_thread
         if found is None:
-            self.findings.notice(
-                Hazard.MBARRIER(lacks="init"),
-                site,
-                lambda: f"{who(lane)} {does} the mbarrier at {self.where(place, slot)}, which was never initialized",
-            )
+            says = f"{who(lane)} {does} the mbarrier at {self.where(place, lane)}, which was never initialized"
+            self.notice(Hazard.MBARRIER(lacks="init"), site, says)
         elif not self.knows(lane, found.maker, found.made):
-            self.findings.notice(
-                Hazard.RACE(earlier="init"),
-                site,
-                lambda: (
-                    f"{who(lane)} {does} the mbarrier at {self.where(place, slot)} that {who(found.maker)} makes at "
-                    f"{self.show(found.site)}, with no barrier between"
-                ),
-                apart=found.site,
-            )
+            says = f"{who(lane)} {does} the mbarrier at {self.where(place, lane)} that {who(found.maker)} makes at "
+            says += f"{self.show(found.site)}, with no barrier between"
+            self.notice(Hazard.RACE(earlier="init"), site, says, apart=found.site)
         return found
 
     def counting(self, site: int, lane: int, place: SharedPlace) -> MbarrierState | None:
         """The mbarrier on which TMA counts a thread's bytes, as `at`; a finding unless a fence has shown it to TMA."""
         found = self.at(site, lane, place, "has TMA count on")
         if found and not any(self.knows(lane, by, then) for by, then in found.shown.items()):
-            who, where = self.geometry.show_thread, self.where(place, int(self.slot[lane]))
-            self.findings.notice(
-                Hazard.MBARRIER(lacks="fence"),
-                site,
-                lambda: (
-                    f"TMA, for {who(lane)}, may not see that {who(found.maker)} has initialized the mbarrier at "
-                    f"{where}, at {self.show(found.site)}: that thread ran no mbarrier_init_fence()"
-                ),
-                apart=found.site,
-            )
+            who = self.geometry.show_thread
+            says = f"TMA, for {who(lane)}, may not see that {who(found.maker)} has initialized the mbarrier at "
+            says += f"{self.where(place, lane)}, at {self.show(found.site)}: that thread ran no mbarrier_init_fence()"
+            self.notice(Hazard.MBARRIER(lacks="fence"), site, says, apart=found.site)
         return found
 
     def announce(self, site: int, mbarrier: MbarrierState, count: int) -> None:
@@ -201,14 +165,8 @@ class Mbarriers(Meeting[WaitingForPhase]):
         mbarrier.seen |= seen
         mbarrier.pending -= count
         if mbarrier.pending < 0:
-            self.findings.notice(
-                Hazard.MBARRIER,
-                site,
-                lambda: (
-                    f"more threads arrive on the mbarrier at {self.where(mbarrier.place)} than the {mbarrier.expected} "
-                    f"that it was made for at {self.show(mbarrier.site)}"
-                ),
-            )
+            says = f"more threads arrive on the mbarrier at {self.where(mbarrier.place)} than the {mbarrier.expected} "
+            self.notice(Hazard.MBARRIER, site, says + f"that it was made for at {self.show(mbarrier.site)}")
             mbarrier.pending = 0
         self.settle(mbarrier)
 
@@ -222,17 +180,13 @@ class Mbarriers(Meeting[WaitingForPhase]):
 
     def complete(self, site: int, mbarrier: MbarrierState, count: int) -> None:
         """So many bytes have come, which TMA was told to bring at a site."""
-        announced, missing = mbarrier.announced, mbarrier.missing
+        missing = mbarrier.missing
         mbarrier.missing -= count
         if mbarrier.pending == 0 and 0 <= missing < count:
-            self.findings.notice(
-                Hazard.MBARRIER(lacks="bytes"),
-                mbarrier.announced_at if mbarrier.announced_at >= 0 else site,
-                lambda: (
-                    f"{announced:,} bytes are announced to the mbarrier at {self.where(mbarrier.place)}, and "
-                    f"{self.show(site)} delivers more: its phase may be over before all of them have arrived"
-                ),
-            )
+            says = f"{mbarrier.announced:,} bytes are announced to the mbarrier at {self.where(mbarrier.place)}, and "
+            says += f"{self.show(site)} delivers more: its phase may be over before all of them have arrived"
+            at = mbarrier.announced_at if mbarrier.announced_at >= 0 else site
+            self.notice(Hazard.MBARRIER(lacks="bytes"), at, says)
             mbarrier.missing = 0
         self.settle(mbarrier)
 
@@ -254,14 +208,11 @@ class Mbarriers(Meeting[WaitingForPhase]):
         """
         goes_on = np.ones(len(lanes), bool)
         for mbarrier, parity, which in self.grouped(site, lanes, places, parities):
-            passed[lanes[which]] = True
-            if not retries and self.refuses(site, mbarrier):
-                passed[lanes[which]] = False
-            elif mbarrier is None or mbarrier.is_over(parity):
-                self.pass_by(mbarrier, lanes[which])
-            else:
-                self.waiting.append(WaitingForPhase(site, lanes[which], then, mbarrier, parity, passed))
-                goes_on[which] = False
+            refused = not retries and self.refuses(site, mbarrier)
+            passed[lanes[which]] = not refused
+            if mbarrier and not refused:
+                group = WaitingForPhase(site, lanes[which], then, mbarrier, parity, passed)
+                goes_on[which] = bool(self.serve(group))
         return lanes[goes_on]
 
     def refuses(self, site: int, mbarrier: MbarrierState | None) -> bool:
@@ -298,17 +249,19 @@ class Mbarriers(Meeting[WaitingForPhase]):
         for slot in {mbarrier.place[0], *mbarrier.covers}:
             self.clocks.learn(lanes, int(self.clocks.base[slot]) + component, mbarrier.phase)
 
-    def open(self) -> list[WaitingForPhase]:
-        """The lanes that may go on now, which wait no longer."""
+    def serve(self, group: WaitingForPhase) -> list[WaitingForPhase]:
+        if not group.mbarrier.is_over(group.parity):
+            self.waiting.append(group)
+            return []
+        self.pass_by(group.mbarrier, group.lanes)
+        group.passed[group.lanes] = True
+        return [group]
+
+    def open(self) -> Sequence[WaitingForPhase]:
         if not self.changed:
             return []
         self.changed = False
-        free = [group for group in self.waiting if group.mbarrier.is_over(group.parity)]
-        self.waiting = [group for group in self.waiting if not group.mbarrier.is_over(group.parity)]
-        for group in free:
-            self.pass_by(group.mbarrier, group.lanes)
-            group.passed[group.lanes] = True
-        return free
+        return super().open()
 
     def give_up(self) -> list[WaitingForPhase]:
         """Nothing else can happen: every try_wait returns false. () where that has not helped before."""
@@ -349,30 +302,19 @@ class Mbarriers(Meeting[WaitingForPhase]):
         first = slot - slot % self.geometry.cluster_size
         rows = self.clocks.known.row[self.slot == slot]
         known = self.clocks.known.values[np.unique(rows)].max(0)
+        block = self.geometry.show_slot
         for mbarrier in self.made.values():
-            if mbarrier.place[0] != slot:
-                continue
-            for peer in range(first, first + self.geometry.cluster_size):
+            for peer in range(first, first + self.geometry.cluster_size) if mbarrier.place[0] == slot else ():
                 threads = self.clocks.own[self.slot == peer]
                 if peer != slot and (mbarrier.seen.vector[threads] > known[threads]).any():
-                    self.notice_end(mbarrier.site, slot, mbarrier.place, peer)
+                    says = f"block {block(slot)} may end before block {block(peer)} of its cluster has arrived on its "
+                    says += f"mbarrier at {self.where(mbarrier.place)}: it must wait for that"
+                    self.notice(Hazard.MBARRIER, mbarrier.site, says, apart="end")
 
-    def notice_end(self, site: int, slot: int, place: SharedPlace, peer: int) -> None:
-        block, other = (self.geometry.show_slot(n) for n in (slot, peer))
-        self.findings.notice(
-            Hazard.MBARRIER,
-            site,
-            lambda: (
-                f"block {block} may end before block {other} of its cluster has arrived on its mbarrier at "
-                f"{self.where(place, slot)}: it must wait for that"
-            ),
-            apart="end",
-        )
-
-    def where(self, place: SharedPlace, seen_from: int | None = None) -> str:
-        """ "byte 1,024", and whose, where it is another block's."""
+    def where(self, place: SharedPlace, lane: int | None = None) -> str:
+        """ "byte 1,024", and whose, where it is another block's than this lane's."""
         slot, address = place
-        own = seen_from is None or seen_from == slot
+        own = lane is None or self.slot[lane] == slot
         return self.findings.mbarrier(address) + ("" if own else f" of block {self.geometry.show_slot(slot)}")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 OF_A_MULTIPROCESSOR = 65_536
@@ -23,16 +23,12 @@ class WaitingForRegisters(Waiting):
 class RegisterPool(Meeting[WaitingForRegisters]):
     """blocks: that an SM is to hold. held: registers of a thread of each warp."""
 
-    geometry: Geometry
     blocks: int
 
-    def __post_init__(self) -> None:
-        self.start = min(OF_A_MULTIPROCESSOR // (self.geometry.warps * WARP * self.blocks) // 8 * 8, MOST)
-        self.held = np.full((self.geometry.batch, self.geometry.warps), self.start)
-
     def restart(self) -> None:
-        self.waiting.clear()
-        self.held.fill(self.start)
+        super().restart()
+        self.start = min(OF_A_MULTIPROCESSOR // (self.geometry.of_block * self.blocks) // 8 * 8, MOST)
+        self.held = np.full((self.geometry.batch, self.geometry.warps), self.start)
 
     def give(self, lanes: np.ndarray, count: int) -> None:
         """setmaxnreg.dec"""
@@ -46,7 +42,7 @@ class RegisterPool(Meeting[WaitingForRegisters]):
     def serve(self, group: WaitingForRegisters) -> list[WaitingForRegisters]:
         """Block by block: those who get what they ask for, all of a block together."""
         free = []
-        of = group.lanes // (self.geometry.warps * WARP)
+        of = group.lanes // self.geometry.of_block
         for slot in np.unique(of):
             part = group.only(of == slot)
             _, warps = self.geometry.warps_of(part.lanes)
@@ -62,18 +58,11 @@ class RegisterPool(Meeting[WaitingForRegisters]):
     def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:
         """An instruction reserves this many registers of a thread for its results."""
         held = self.held[slots, warps]
-        if (held < count).any():
-            at = int((held < count).argmax())
+        if (few := held < count).any():
+            at = int(few.argmax())
             who = self.geometry.show_warp(int(slots[at] * self.geometry.warps + warps[at]))
-            self.findings.notice(
-                Hazard.REGISTERS,
-                site,
-                lambda: (
-                    f"{who} keeps {count} accumulators in a thread's registers, of which setmaxnreg has left it "
-                    f"{held[at]}"
-                ),
-                int((held < count).sum()),
-            )
+            says = f"{who} keeps {count} accumulators in a thread's registers, of which setmaxnreg has left it "
+            self.notice(Hazard.REGISTERS, site, says + str(held[at]), int(few.sum()))
 
     def lacking(self, group: WaitingForRegisters) -> str:
         warp = int(group.lanes[0]) // WARP

@@ -57,6 +57,12 @@ class Report:
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
         where `Watch` has no overlaps. store_sites: the same, with the number of the instruction that stored it.
+    results: what each fp32 instruction computed last.
+    trace: what the first block did, where that was asked for.
+    kernel: its name. launched_at: the line of the script that launched it; test: the pytest test that did. stopped: why
+        the launch was not simulated.
+
+    What a listener counts, and 0 without one (`listener`):
     busy: how many warps loaded from global memory, or stored to it.
     reloaded: of what blocks loaded from global memory, the share that the same block had loaded before; 0 for more than
         64 blocks. restored: the bytes that a block stored there again.
@@ -64,10 +70,6 @@ class Report:
     ahead: the most that cp.async was copying for a block during such a read, in units of what it copies from one
         barrier to the next: 1 with two stages, 2 with three, and somewhat more where K is short.
     reread: of what warps read from shared memory, the share that the same warp had read since it was written.
-    results: what each fp32 instruction computed last.
-    trace: what the first block did, where that was asked for.
-    kernel: its name. launched_at: the line of the script that launched it; test: the pytest test that did. stopped: why
-        the launch was not simulated.
     """
 
     findings: tuple[Finding, ...]

@@ -7,9 +7,8 @@ can end. Where an instruction gathers a warp, lanes wait for those of their warp
 cohort can run does TMA do what it was told to: as late as it may. A cohort that only polls a flag cannot go on either.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,18 @@ import numpy as np
 from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
-from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block
+from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Kernel, Register
+from tutorlib.simulate.ptx.ir import Instruction, Register
+from tutorlib.simulate.ptx.opcodes import decode
 from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
-from tutorlib.simulate.ptx.opcodes.wgmma import Tell
+from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
+from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
+LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
 HOPELESS = 1000  # such polls by the only cohort that can run, while TMA has nothing to do
 PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
@@ -53,59 +55,52 @@ class Cohort:
     turns: int = 0
 
 
-@dataclass(frozen=True)
-class Program:
-    """A kernel as the scheduler runs it. steps: of each block, without what ends it. order: of the blocks.
-
-    multiplications: what each wgmma does, by its site.
-    """
-
-    kernel: Kernel
-    blocks: Sequence[BasicBlock]
-    steps: Sequence[Sequence[Step]]
-    order: Sequence[int]
-    multiplications: Mapping[int, Tell]
-
-
 After = Callable[[Cohort], list[Cohort]]
 Come = Callable[[np.ndarray], np.ndarray]  # lanes arrive at an instruction: those that may go on; the others wait
 
 
 class Scheduler:
-    """runs: for each basic block, the number of warps that ran it, over all batches. steps: a cohort's instructions, at
-    most limit. budget: the instructions that all warps of all batches may issue.
+    """blocks: of the kernel's program; order: in which those that are ready run. steps: of each, without what ends it.
+
+    runs: for each basic block, the number of warps that ran it, over all batches. budget: the instructions that all
+    warps of all batches may issue. time: the instructions that a batch has run, one cohort after the other.
 
     trace: where what the first block's warps do is written down, or None.
     """
 
     def __init__(
-        self, program: Program, state: State, limit: int, budget: float = inf, trace: BlockTrace | None = None
+        self, state: State, running: Running, blocks: Sequence[BasicBlock], budget: float, trace: BlockTrace | None
     ) -> None:
-        self.program, self.state, self.limit, self.budget, self.trace = program, state, limit, budget, trace
-        self.barriers = BlockBarriers(state.watch.findings, state)
+        self.instructions, self.blocks, self.state = state.kernel.instructions, blocks, state
+        self.budget, self.trace = budget, trace
+        self.barriers = BlockBarriers(running, state)
         self.meetings: tuple[Meeting[Any], ...] = (self.barriers, *state.units.meetings)
-        self.runs = np.zeros(len(program.blocks), np.int64)
-        self.steps = 0
-        self.after = [self.end_of(block) for block in program.blocks]
-        self.gathers = [facts_of(program.kernel.instructions[block.start]).gathers for block in program.blocks]
-        inside = [program.kernel.instructions[block.start : block.end] for block in program.blocks]
+        self.runs = np.zeros(len(blocks), np.int64)
+        self.time = self.polled = 0
+        self.order = execution_order([block.successors for block in blocks])
+        self.after = [self.end_of(block) for block in blocks]  # first: a wgmma says whose registers steps must watch
+        self.steps = [self.decoded(block) for block in blocks]
+        self.gathers = [facts_of(self.instructions[block.start]).gathers for block in blocks]
+        inside = [self.instructions[block.start : block.end] for block in blocks]
         self.has_effect = [any(facts_of(one).effect for one in block) for block in inside]
         self.polls = [any(one.parts[0] == "ld" and STRONG & set(one.parts) for one in block) for block in inside]
-        self.polled = 0
+
+    def decoded(self, block: BasicBlock) -> list[Step]:
+        numbered = ((site, self.instructions[site]) for site in range(block.start, block.end))
+        return [decode(one, site, self.state) for site, one in numbered if not ends_block(one)]
 
     def run(self) -> None:
         """Run the batch that the state has entered. Raises Endless and OverBudget."""
-        self.steps = 0
+        self.time = 0
         self.barriers.restart()
         ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
-        while self.program.blocks and (self.some_can_run(ready) or self.go_on(ready)):
+        while self.blocks and (self.some_can_run(ready) or self.go_on(ready)):
             cohort = self.pick(ready)
-            block = cohort.block  # its own is the next one afterwards
             self.run_block(cohort)
-            for following in self.after[block](cohort):
+            for following in self.after[cohort.block](cohort):
                 join(ready, following)
             self.release(ready)
-            self.end_polling(block, ready)
+            self.end_polling(cohort.block, ready)
         for place in self.meetings:
             place.report_deadlock()
 
@@ -124,7 +119,7 @@ class Scheduler:
                 self.polled = 0
                 self.release(ready)
             elif self.polled > HOPELESS and len(ready) == 1:
-                raise Endless("it polls memory that no running thread will change", self.program.blocks[block].start)
+                raise Endless("it polls memory that no running thread will change", self.blocks[block].start)
 
     def go_on(self, ready: list[Cohort]) -> bool:
         """No cohort can run: let TMA and tensor cores proceed, then timed waits end. Whether any can run then."""
@@ -149,7 +144,7 @@ class Scheduler:
     def pick(self, ready: list[Cohort]) -> Cohort:
         if len(ready) == 1:
             return ready.pop()
-        order = self.program.order
+        order = self.order
         best = min(
             range(len(ready)),
             key=lambda n: (self.is_early(ready[n]), ready[n].turns // PATIENCE, order[ready[n].block]),
@@ -159,33 +154,33 @@ class Scheduler:
         return cohort
 
     def run_block(self, cohort: Cohort) -> None:
-        block = self.program.blocks[cohort.block]
-        self.state.set_time(self.steps)
+        block = self.blocks[cohort.block]
+        self.state.set_time(self.time)
         where: Where = True if cohort.count == len(cohort.lanes) else cohort.lanes
         undefined, last = self.state.watch.undefined, block.end - 1
-        for number, step in enumerate(self.program.steps[cohort.block], block.start):
+        for number, step in enumerate(self.steps[cohort.block], block.start):
             if undefined.held:
                 self.look(number, cohort)
             step(where)
             if self.trace:
                 self.note(self.trace, number, cohort)
-        if ends_block(self.program.kernel.instructions[last]):
+        if ends_block(self.instructions[last]):
             if undefined.held:
                 self.look(last, cohort)
             if self.trace:
                 self.note(self.trace, last, cohort)
         warps = len(cohort.lanes) // WARP if where is True else int(of_warps(cohort.lanes).any(1).sum())
         self.runs[cohort.block] += warps
-        self.steps += block.end - block.start
+        self.time += block.end - block.start
         self.budget -= warps * (block.end - block.start)
         if self.budget < 0:
             raise OverBudget
-        if self.steps > self.limit:
-            raise Endless(f"it still runs after {self.limit:,} instructions: does a loop never end?", block.start)
+        if self.time > LIMIT:
+            raise Endless(f"it still runs after {LIMIT:,} instructions: does a loop never end?", block.start)
 
     def look(self, site: int, cohort: Cohort) -> None:
         """See whether an instruction uses undefined values."""
-        instruction = self.program.kernel.instructions[site]
+        instruction = self.instructions[site]
         chooses = instruction.operands[-1] if instruction.parts[0] == "selp" else None
         first = self.state.storage(chooses) if isinstance(chooses, Register) else None
         self.state.watch.undefined.before(site, instruction, cohort.lanes, self.active(site, cohort), first)
@@ -194,12 +189,12 @@ class Scheduler:
         """Write an instruction down that the first block has run."""
         log = self.state.watch.log
         if self.state.geometry.first == 0:
-            trace.note(site, self.program.kernel.instructions[site], self.active(site, cohort), log)
+            trace.note(site, self.instructions[site], self.active(site, cohort), log)
         log.latest.clear()
 
     def active(self, site: int, cohort: Cohort) -> np.ndarray:
         """The lanes for which an instruction's predicate holds."""
-        instruction = self.program.kernel.instructions[site]
+        instruction = self.instructions[site]
         if instruction.guard is None:
             return cohort.lanes
         holds = self.state.storage(instruction.guard)
@@ -216,9 +211,7 @@ class Scheduler:
             if group.then is None:
                 self.end(group.lanes)
                 continue
-            lanes = np.zeros_like(self.state.alive)
-            lanes[group.lanes] = True
-            join(ready, Cohort(lanes, len(group.lanes), group.then))
+            join(ready, Cohort(self.lanes_of(group.lanes), len(group.lanes), group.then))
 
     def end(self, lanes: np.ndarray) -> None:
         """Threads end."""
@@ -229,96 +222,75 @@ class Scheduler:
 
     def end_of(self, block: BasicBlock) -> After:
         site, then, units = block.end - 1, block.following, self.state.units
-        last = self.program.kernel.instructions[site]
+        last = self.instructions[site]
         match facts_of(last).ends:
             case "branch" | "leave":
-                return self.branch(block, last, block.target)
+                return self.branch(site, block.target, then)
             case "barrier":
                 by = BarrierInstruction.of(last, site, self.state)
-                return self.meet(block, last, lambda lanes: self.barriers.wait(by, lanes, then))
+                return self.meet(site, then, lambda lanes: self.barriers.wait(by, lanes, then))
             case "arrival":
                 by = BarrierInstruction.of(last, site, self.state)
-                return self.meet(block, last, lambda lanes: self.barriers.arrive(by, lanes))
+                return self.meet(site, then, lambda lanes: self.barriers.arrive(by, lanes))
             case "phase":
-                return self.meet(block, last, self.wait_for_phase(last, site, block))
+                return self.meet(site, then, self.wait_for_phase(last, site, block))
             case "warpgroup":
-                return self.meet(block, last, self.multiply(site, then))
+                return self.meet(site, then, self.multiply(last, site, then))
             case "cluster":
-                return self.meet(block, last, lambda lanes: units.clusters.wait(site, lanes, then))
+                return self.meet(site, then, lambda lanes: units.clusters.wait(site, lanes, then))
             case "registers":
                 count = int(self.state.source(last.operands[0], "u32", last)[0])
-                return self.meet(block, last, lambda lanes: units.registers.take(site, lanes, count, then))
-        return lambda cohort: self.moved(cohort, then)
+                return self.meet(site, then, lambda lanes: units.registers.take(site, lanes, count, then))
+        return lambda cohort: self.moved(cohort, cohort.lanes, then)
 
-    def branch(self, block: BasicBlock, last: Instruction, target: int | None) -> After:
+    def branch(self, site: int, target: int | None, following: int | None) -> After:
         def go(cohort: Cohort) -> list[Cohort]:
-            taken, rest = self.by_guard(cohort, last)
-            return [*self.moved(taken, target), *self.moved(rest, block.following)]
+            taken = self.active(site, cohort)
+            return self.moved(cohort, taken, target) + self.moved(cohort, cohort.lanes & ~taken, following)
 
         return go
 
-    def meet(self, block: BasicBlock, last: Instruction, come: Come) -> After:
+    def meet(self, site: int, following: int | None, come: Come) -> After:
         def go(cohort: Cohort) -> list[Cohort]:
-            comes, rest = self.by_guard(cohort, last)
-            after = self.moved(rest, block.following)
-            if comes is None:
-                return after
-            goes_on = come(np.flatnonzero(comes.lanes))
-            return after + self.moved(cohort_of(goes_on, comes), block.following)
+            comes = self.active(site, cohort)
+            after = self.moved(cohort, cohort.lanes & ~comes, following)
+            if comes.any():
+                after += self.moved(cohort, self.lanes_of(come(np.flatnonzero(comes))), following)
+            return after
 
         return go
 
     def wait_for_phase(self, last: Instruction, site: int, block: BasicBlock) -> Come:
         """mbarrier.try_wait: it comes back when the phase is over, or when nothing else can happen."""
         mbarriers, then = self.state.units.mbarriers, block.following
-        retries = comes_back(self.program.blocks, self.program.kernel.instructions, block)
+        retries = comes_back(self.blocks, self.instructions, block)
         passed = self.state.target(last.operands[0], "pred", last)
         places, parity = phase_operands(last, site, self.state)
         return lambda lanes: mbarriers.pass_or_wait(site, lanes, places(lanes), parity(lanes), passed, then, retries)
 
-    def multiply(self, site: int, then: int | None) -> Come:
+    def multiply(self, last: Instruction, site: int, then: int | None) -> Come:
         """wgmma.mma_async: when all warps of a warpgroup are there."""
+        tell = multiplication(last, site, self.state)
 
         def come(lanes: np.ndarray) -> np.ndarray:
             complete = self.state.units.warpgroups.meet(site, lanes, then)
             if len(complete):
-                self.program.multiplications[site](complete)
+                tell(complete)
             return complete
 
         return come
 
-    def by_guard(self, cohort: Cohort, last: Instruction) -> tuple[Cohort | None, Cohort | None]:
-        """The cohort's lanes where the instruction's guard holds, and the others."""
-        if last.guard is None:
-            return cohort, None
-        holds = self.state.storage(last.guard)
-        taken = cohort.lanes & (~holds if last.negated else holds)
-        count = int(np.count_nonzero(taken))
-        if count == cohort.count:
-            return cohort, None
-        if count == 0:
-            return None, cohort
-        rest = Cohort(cohort.lanes & ~taken, cohort.count - count, cohort.block, cohort.turns)
-        return Cohort(taken, count, cohort.block, cohort.turns), rest
+    def moved(self, cohort: Cohort, lanes: np.ndarray, block: int | None) -> list[Cohort]:
+        """These lanes of a cohort, standing before another block of the program; where there is none they end."""
+        count = int(np.count_nonzero(lanes))
+        if count and block is None:
+            self.end(np.flatnonzero(lanes))
+        return [Cohort(lanes, count, block, cohort.turns)] if count and block is not None else []
 
-    def moved(self, cohort: Cohort | None, block: int | None) -> list[Cohort]:
-        """The cohort, standing before another block of the program; where there is none its threads end."""
-        if cohort is None:
-            return []
-        if block is None:
-            self.end(np.flatnonzero(cohort.lanes))
-            return []
-        cohort.block = block
-        return [cohort]
-
-
-def cohort_of(lanes: np.ndarray, like: Cohort) -> Cohort | None:
-    """These lanes, standing where a cohort stands; None where there are none."""
-    if not len(lanes):
-        return None
-    chosen = np.zeros_like(like.lanes)
-    chosen[lanes] = True
-    return Cohort(chosen, len(lanes), like.block, like.turns)
+    def lanes_of(self, numbers: np.ndarray) -> np.ndarray:
+        lanes = np.zeros_like(self.state.alive)
+        lanes[numbers] = True
+        return lanes
 
 
 def join(ready: list[Cohort], cohort: Cohort) -> None:

@@ -1,10 +1,9 @@
 """Simulating one launch: the blocks of a grid, as many at a time as are worth it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -13,37 +12,33 @@ from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
-from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import Finding, Findings, NamedMemory
 from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
-from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
+from tutorlib.simulate.ptx.flow import basic_blocks
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
+from tutorlib.simulate.ptx.listener import MAKE
 from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
-from tutorlib.simulate.ptx.opcodes import decode
-from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.places import Find, Places
 from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.results import fp32_results
-from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Program, Scheduler
+from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
-from tutorlib.simulate.ptx.state import State
+from tutorlib.simulate.ptx.state import State, Watch
 from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.undefined import Undefined
+from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.units import make_units
 from tutorlib.simulate.ptx.uses import unset_at_first
-from tutorlib.simulate.ptx.watch import Watch
-from tutorlib.simulate.ptx.work import WorkCounts
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
 RECORDS_AT_ONCE = 2**28  # bytes of records of accesses to it, if one cluster does not need more
-LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 LOCAL_ALIGNMENT = 16
 MOST_THREADS = 1024  # of a block
 MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on any GPU
@@ -99,36 +94,24 @@ def simulate(
         after which the launch is given up; its report says how many it issued.
     Raises NotSimulated and CannotLaunch.
     """
-    kernel = launch.kernel
-    if kernel.threads is not None and np.prod(kernel.threads) < np.prod(launch.block):
-        raise CannotLaunch(f"{kernel.name} is compiled for blocks of {kernel.threads} threads, not {launch.block}")
-    if np.prod(launch.block) > MOST_THREADS:
-        raise CannotLaunch(f"a block of {np.prod(launch.block):,} threads, of which a GPU runs {MOST_THREADS:,}")
-    if min(*launch.grid, *launch.block) < 1:
-        what = f"a grid of {launch.grid} blocks of {launch.block} threads"
-        raise CannotLaunch(Flaw(what, Fail.NOT_LAUNCHED(grid="empty" if 0 in launch.grid else "")))
-    if kernel.cluster and launch.cluster == ALONE:
-        launch = replace(launch, cluster=kernel.cluster)
-    if kernel.cluster not in (None, launch.cluster):
-        raise CannotLaunch(f"{kernel.name} is compiled for clusters of {kernel.cluster} blocks, not {launch.cluster}")
-    if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
-        raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
-    if volume(launch.grid) > MOST_BLOCKS:
-        raise NotSimulated(f"a grid of {volume(launch.grid):,} blocks")
-    symbols, static = addresses(launch, arena)
-    smem = static + launch.dynamic_smem
+    kernel, cluster = launch.kernel, launch.kernel.cluster
+    launch = replace(launch, cluster=cluster) if cluster and launch.cluster == ALONE else launch
+    look_at(launch)
+    symbols, ends = addresses(launch, arena)
+    smem = ends["shared"] + launch.dynamic_smem
     if smem > MOST_SHARED:
         raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
-    findings, places = Findings(shared_names(launch, symbols, static)), Places(kernel, launch.find)
+    findings, places = Findings(shared_names(launch, symbols, ends["shared"])), Places(kernel, launch.find)
     blocks = basic_blocks(kernel)
-    shared = SharedMemory(geometry.batch, smem)
+    shared, alive = SharedMemory(geometry.batch, smem), np.ones(geometry.lanes, bool)
     copies = AsyncCopies(geometry.lanes, shared)
     unset = unset_at_first(kernel, blocks)
     undefined = Undefined(geometry, findings, unset if follow_unset else frozenset())
-    alive = np.ones(geometry.lanes, bool)
-    watch = make_watch(launch, geometry, copies, arena, findings, places, undefined, alive)
-    local_bytes = -(-sum(v.size or 0 for v in kernel.variables.values() if v.space == "local") // 16) * 16
+    clocks = LaneClocks(geometry, agents_of(kernel.instructions, geometry), alive)
+    running = Running(geometry, clocks, findings, places.show)
+    watch = make_watch(launch, running, copies, arena, undefined)
+    local_bytes = -(-max(ends["local"], 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT
     state = State(
         kernel=kernel,
         geometry=geometry,
@@ -136,37 +119,46 @@ def simulate(
         shared=shared,
         parameters=np.frombuffer(launch.parameters + bytes(8), np.uint8),
         symbols=symbols,
-        local=np.zeros((geometry.lanes, max(local_bytes, LOCAL_ALIGNMENT)), np.uint8),
+        local=np.zeros((geometry.lanes, local_bytes), np.uint8),
         watch=watch,
         copies=copies,
         alive=alive,
-        units=make_units(geometry, shared, watch, kernel.blocks_per_sm),
-        static_shared=static,
+        units=make_units(running, shared, watch.races, kernel),
+        static_shared=ends["shared"],
         poisoned=frozenset() if follow_unset else unset,
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None
     with np.errstate(all="ignore"):
-        scheduler = Scheduler(program_of(kernel, blocks, state), state, LIMIT, budget, trace)
-        while state.upcoming < geometry.blocks:
-            state.enter(state.upcoming)
-            try:
+        scheduler = Scheduler(state, running, blocks, budget, trace)
+        try:
+            while state.upcoming < geometry.blocks:
+                state.enter(state.upcoming)
                 scheduler.run()
-            except OverBudget:
-                break
-            except Endless as endless:
-                findings.notice(Hazard.ENDLESS, endless.site, partial(str, endless))
-                break
-    runs = [
-        int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)
-    ]
-    report = make_report(launch, geometry, watch, places, runs, state.printed)
+        except OverBudget:
+            pass
+        except Endless as endless:
+            findings.notice(Hazard.ENDLESS, endless.site, partial(str, endless))
     arena.stored = watch.overlaps.stored(launch.shown)
-    overlaps, tensors = watch.overlaps, [tensor for tensor in arena.allocations if tensor.width]
-    storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
-    sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
-    report = replace(report, results=fp32_results(kernel, state.registers), trace=trace)
-    counts = watch.work.counts(kernel, runs, overlaps.piece)
-    return replace(report, storers=storers, store_sites=sites, **counts)
+    lengths = [block.end - block.start for block in blocks]
+    return make_report(launch, state, places, np.repeat(scheduler.runs, lengths).tolist(), trace)
+
+
+def look_at(launch: Launch) -> None:
+    """Raises NotSimulated and CannotLaunch."""
+    kernel, block = launch.kernel, volume(launch.block)
+    if kernel.threads is not None and volume(kernel.threads) < block:
+        raise CannotLaunch(f"{kernel.name} is compiled for blocks of {kernel.threads} threads, not {launch.block}")
+    if block > MOST_THREADS:
+        raise CannotLaunch(f"a block of {block:,} threads, of which a GPU runs {MOST_THREADS:,}")
+    if min(*launch.grid, *launch.block) < 1:
+        what = f"a grid of {launch.grid} blocks of {launch.block} threads"
+        raise CannotLaunch(Flaw(what, Fail.NOT_LAUNCHED(grid="empty" if 0 in launch.grid else "")))
+    if kernel.cluster not in (None, launch.cluster):
+        raise CannotLaunch(f"{kernel.name} is compiled for clusters of {kernel.cluster} blocks, not {launch.cluster}")
+    if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
+        raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
+    if volume(launch.grid) > MOST_BLOCKS:
+        raise NotSimulated(f"a grid of {volume(launch.grid):,} blocks")
 
 
 def batch_of(launch: Launch, smem: int) -> int:
@@ -188,8 +180,8 @@ def batch_of(launch: Launch, smem: int) -> int:
     return max(min(one.blocks, *most) // cluster, 1) * cluster
 
 
-def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
-    """The address of every variable in its own space, and the bytes of static shared memory."""
+def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], dict[str, int]]:
+    """The address of every variable in its own space, and the bytes of static shared and of local memory."""
     symbols = {p.name: p.offset for p in launch.kernel.parameters}
     ends = {"shared": 0, "local": 0}
     variables = [*launch.module.variables.values(), *launch.kernel.variables.values()]
@@ -204,7 +196,7 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
             contents[:] = 0
             contents[: len(variable.data)] = np.frombuffer(variable.data, np.uint8)
             symbols[variable.name] = arena.address_of(allocation)
-    return symbols, ends["shared"]
+    return symbols, ends
 
 
 def shared_names(launch: Launch, symbols: Mapping[str, int], static: int) -> list[NamedMemory]:
@@ -219,53 +211,24 @@ def shared_names(launch: Launch, symbols: Mapping[str, int], static: int) -> lis
     ]
 
 
-def program_of(kernel: Kernel, blocks: Sequence[BasicBlock], state: State) -> Program:
-    wgmmas = (item for item in enumerate(kernel.instructions) if facts_of(item[1]).ends == "warpgroup")
-    multiplications = {site: multiplication(instruction, site, state) for site, instruction in wgmmas}
-    steps = [decode_block(kernel, block, state) for block in blocks]
-    order = execution_order([block.successors for block in blocks])
-    return Program(kernel, blocks, steps, order, multiplications)
-
-
-def decode_block(kernel: Kernel, block: BasicBlock, state: State) -> list[Any]:
-    numbered = [(site, kernel.instructions[site]) for site in range(block.start, block.end)]
-    return [decode(instruction, site, state) for site, instruction in numbered if not ends_block(instruction)]
-
-
 # what looks on --------------------------------------------------------------------------------------------------
 
 
-def make_watch(
-    launch: Launch,
-    geometry: Geometry,
-    copies: AsyncCopies,
-    arena: Arena,
-    findings: Findings,
-    places: Places,
-    undefined: Undefined,
-    alive: np.ndarray,
-) -> Watch:
-    instructions = launch.kernel.instructions
-    clocks = LaneClocks(geometry, agents_of(instructions, geometry), alive)
+def make_watch(launch: Launch, running: Running, copies: AsyncCopies, arena: Arena, undefined: Undefined) -> Watch:
+    instructions, clocks = launch.kernel.instructions, running.clocks
     stores = [
         i for i in instructions if i.opcode.startswith(("st.", "wmma.store", "tensormap")) and touches(i, "global")
     ]
-
-    def name(place: int) -> str:
-        nearest = arena.nearest(place)
-        return nearest.element(place - nearest.start) if nearest else "memory"
-
     flags = any(map(orders_blocks, instructions))
     elements = [tensor.width for tensor in arena.allocations if tensor.width]
     piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
     may_have = flags or any(i.parts[0] == "atom" for i in instructions)
-    before = arena.stored if launch.overlapping else None
-    size = len(arena.bytes)
-    work = WorkCounts(geometry, clocks, copies, size // piece + 1)
-    overlaps = GlobalShadow(geometry, size, piece, clocks, findings, places.show, name, work, flags, may_have, before)
-    piece = smallest_shared(instructions)
-    races = SharedShadow(geometry, copies.shared.size, piece, clocks, copies, findings, places.show, work)
-    return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show, work)
+    listener = MAKE.get()(running, copies, piece, len(arena.bytes) // piece + 1)
+    overlaps = GlobalShadow(
+        running, arena, piece, listener, flags, may_have, arena.stored if launch.overlapping else None
+    )
+    races = SharedShadow(running, copies.shared.size, smallest_shared(instructions), copies, listener)
+    return Watch(running.findings, AccessLog(), clocks, races, undefined, overlaps, listener)
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
@@ -318,36 +281,29 @@ def orders_blocks(instruction: Instruction) -> bool:
     return is_fence(instruction) and scope_of(instruction) == DEVICE
 
 
-def make_report(
-    launch: Launch, geometry: Geometry, watch: Watch, places: Places, runs: Sequence[int], printed: Sequence[str]
-) -> Report:
+def make_report(launch: Launch, state: State, places: Places, runs: Sequence[int], trace: BlockTrace | None) -> Report:
     """runs: by how many warps each instruction was issued."""
-    instructions = launch.kernel.instructions
-    accesses = tuple(
-        MemoryAccess(
-            site,
-            instructions[site].opcode,
-            space,
-            places.of(site),
-            instructions[site].line,
-            tally.warps,
-            tally.taken,
-            tally.needed,
-            tally.worst,
-            tally.lines,
-        )
+    kernel, watch = launch.kernel, state.watch
+    overlaps, tensors = watch.overlaps, [tensor for tensor in state.arena.allocations if tensor.width]
+    accesses = (
+        MemoryAccess(site, one.opcode, space, places.of(site), one.line, *astuple(tally))
         for (site, space), tally in watch.log
+        for one in (kernel.instructions[site],)
     )
-    lines = tuple("".join(printed).splitlines())
     return Report(
-        findings=collected(watch.findings, launch.kernel, places),
-        accesses=accesses,
-        blocks=geometry.blocks,
-        issued=tuple(Issued(one.opcode, places.of(n), runs[n], one.line) for n, one in enumerate(instructions)),
-        repeats=collected(watch.overlaps.repeats, launch.kernel, places),
-        zeros=collected(watch.zeros, launch.kernel, places),
-        printed=lines,
+        findings=collected(watch.findings, kernel, places),
+        accesses=tuple(accesses),
+        blocks=state.geometry.blocks,
+        issued=tuple(Issued(one.opcode, places.of(n), runs[n], one.line) for n, one in enumerate(kernel.instructions)),
+        repeats=collected(overlaps.repeats, kernel, places),
+        zeros=collected(watch.zeros, kernel, places),
+        printed=tuple("".join(state.printed).splitlines()),
         kernel=launch.shown,
+        storers={tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers},
+        store_sites={tensor.name: overlaps.store_sites(tensor) for tensor in tensors},
+        results=fp32_results(kernel, state.registers),
+        trace=trace,
+        **watch.listener.fields(kernel, runs),
     )
 
 

@@ -10,20 +10,40 @@ from typing import Literal
 
 import numpy as np
 
+from tutorlib.simulate.ptx.access_log import AccessLog
+from tutorlib.simulate.ptx.clocks import LaneClocks
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Dim3, Geometry
+from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Immediate, Instruction, Kernel, Not, Operand, Register, Symbol
+from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.units import Units
-from tutorlib.simulate.ptx.watch import Watch
 
 Where = np.ndarray | Literal[True]  # the lanes that run an instruction: booleans, or True for all
 Step = Callable[[Where], None]
 
 UNSET = 0x7FFF7FFF7FFF7FFF  # a NaN, or several, in every format from fp8 to fp64
+
+
+@dataclass
+class Watch:
+    """Everything that looks on while a batch runs. zeros: TMA's loads of boxes that have nothing of their tensor."""
+
+    findings: Findings
+    log: AccessLog
+    clocks: LaneClocks
+    races: SharedShadow
+    undefined: Undefined
+    overlaps: GlobalShadow
+    listener: Listener
+    zeros: Findings = field(default_factory=Findings)
 
 
 @dataclass
@@ -72,7 +92,7 @@ class State:
         self.copies.restart()
         self.watch.clocks.restart()
         self.watch.races.restart()
-        self.watch.work.restart()
+        self.watch.listener.restart()
         self.watch.overlaps.restart()
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         self.watch.undefined.restart(self.alive)

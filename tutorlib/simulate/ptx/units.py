@@ -7,13 +7,14 @@ import numpy as np
 from tutorlib.simulate.ptx.bulk_copies import BulkCopies
 from tutorlib.simulate.ptx.cluster_barriers import ClusterBarriers
 from tutorlib.simulate.ptx.counted_copies import CountedCopies
-from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.register_pool import RegisterPool
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_memory import TensorMemory
+from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.warpgroups import Warpgroups
-from tutorlib.simulate.ptx.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,8 @@ class Units:
 
     def restart(self) -> None:
         """Make ready for another batch."""
-        self.mbarriers.restart()
-        self.bulk.restart()
-        self.counted.restart()
-        self.warpgroups.restart()
-        self.clusters.restart()
-        self.registers.restart()
-        self.tensor.restart()
+        for unit in (*self.meetings, self.bulk, self.counted, self.tensor):
+            unit.restart()
 
     def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
         """These lanes' threads have just ended. alive: (lanes,), those that have not."""
@@ -57,21 +53,20 @@ class Units:
 
     def ended(self, lanes: np.ndarray, alive: np.ndarray) -> list[int]:
         """The blocks of these lanes that have no living thread left."""
-        of_block = self.bulk.geometry.warps * WARP
+        of_block = self.bulk.geometry.of_block
         slots = np.unique(lanes // of_block)
         return slots[~alive.reshape(-1, of_block)[slots].any(1)].tolist()
 
 
-def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_per_sm: int) -> Units:
-    """blocks_per_sm: that an SM is to hold."""
-    registers = RegisterPool(watch.findings, geometry, blocks_per_sm)
-    mbarriers = Mbarriers(watch.findings, geometry, watch.clocks, watch.show)
+def make_units(running: Running, shared: SharedMemory, races: SharedShadow, kernel: Kernel) -> Units:
+    registers, mbarriers = RegisterPool(running, kernel.blocks_per_sm), Mbarriers(running)
+    has_tensor_memory = any(one.parts[0] == "tcgen05" for one in kernel.instructions)
     return Units(
         mbarriers,
-        BulkCopies(geometry, shared, watch.races, mbarriers, watch.findings),
-        CountedCopies(geometry, watch.races, mbarriers),
-        Warpgroups(watch.findings, geometry, watch.races, registers, watch.show),
-        ClusterBarriers(watch.findings, geometry, watch.clocks),
+        BulkCopies(running, shared, races, mbarriers),
+        CountedCopies(running, races, mbarriers),
+        Warpgroups(running, races, registers),
+        ClusterBarriers(running),
         registers,
-        TensorMemory(geometry, watch.races, mbarriers, watch.findings, watch.show),
+        TensorMemory(running, races, mbarriers, has_tensor_memory),
     )

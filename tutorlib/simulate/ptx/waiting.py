@@ -2,14 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -31,19 +30,18 @@ class Waiting:
 Waiters = TypeVar("Waiters", bound=Waiting)
 
 
-@dataclass
-class Meeting(ABC, Generic[Waiters]):
+class Meeting(Unit, ABC, Generic[Waiters]):
     """A place at which threads wait for others. waiting: in the order of their arrival. hazard: waiting forever."""
 
     hazard: ClassVar[Hazard] = Hazard.DEADLOCK
+    waiting: list[Waiters]
 
-    findings: Findings
-    waiting: list[Waiters] = field(default_factory=list, kw_only=True)
+    def restart(self) -> None:
+        self.waiting = []
 
+    @abstractmethod
     def serve(self, group: Waiters) -> list[Waiters]:
         """Those of a group that may go on; the others are left waiting."""
-        self.waiting.append(group)
-        return []
 
     def open(self) -> Sequence[Waiters]:
         """Those who wait no longer."""
@@ -61,4 +59,4 @@ class Meeting(ABC, Generic[Waiters]):
     def report_deadlock(self) -> None:
         """No warp runs any longer, and these still wait."""
         for group in self.waiting:
-            self.findings.notice(self.hazard, group.site, partial(self.lacking, group), len(group.lanes))
+            self.notice(self.hazard, group.site, self.lacking(group), len(group.lanes))

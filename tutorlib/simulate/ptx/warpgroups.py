@@ -5,12 +5,12 @@ its registers when it has waited itself. Until then those registers belong to th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
+from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
 from tutorlib.simulate.ptx.register_pool import RegisterPool
@@ -99,32 +99,28 @@ class Product:
 
 @dataclass
 class Warpgroups(Meeting[Waiting]):
-    """show: a site as "line 12, `…`"."""
+    """of_block: warpgroups. told: how many wgmmas each was told to do; committed: how many groups each warp has.
 
-    geometry: Geometry
+    touched: of each warp, the last use of accumulators since a fence. warpgroup: of each lane.
+    """
+
     races: SharedShadow
     pool: RegisterPool
-    show: Callable[[int], str]
 
     def __post_init__(self) -> None:
-        warps = self.geometry.batch * self.geometry.warps
-        self.of_block = -(-self.geometry.warps // WARPGROUP)
         self.all_acc: dict[tuple[str, ...], Accumulators] = {}
         self.by_name: dict[str, Accumulators] = {}
-        self.products: list[Product] = []
-        self.committed = np.zeros(warps, np.int32)
-        self.touched = np.full(warps, AT_THE_START, np.int32)  # the last use of accumulators since a fence
-        self.told = np.zeros(self.geometry.batch * self.of_block, np.int32)
-        lanes = np.arange(self.geometry.lanes)
-        warp = lanes // WARP
-        self.warpgroup = warp // self.geometry.warps * self.of_block + warp % self.geometry.warps // WARPGROUP
+        super().__post_init__()
 
     def restart(self) -> None:
-        self.waiting.clear()
-        self.products.clear()
-        self.committed.fill(0)
-        self.touched.fill(AT_THE_START)
-        self.told.fill(0)
+        super().restart()
+        self.of_block = -(-self.geometry.warps // WARPGROUP)
+        warp = np.arange(self.geometry.lanes) // WARP
+        self.warpgroup = warp // self.geometry.warps * self.of_block + warp % self.geometry.warps // WARPGROUP
+        self.products: list[Product] = []
+        self.committed = np.zeros(self.geometry.batch * self.geometry.warps, np.int32)
+        self.touched = np.full_like(self.committed, AT_THE_START)
+        self.told = np.zeros(self.geometry.batch * self.of_block, np.int32)
         for acc in self.all_acc.values():
             acc.pending.fill(0)
             for register in acc.registers:
@@ -152,18 +148,15 @@ class Warpgroups(Meeting[Waiting]):
 
     def meet(self, site: int, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """These lanes come to a wgmma. Those whose warpgroup is complete go on, with all of them who waited."""
-        early = [group for group in self.waiting if group.site == site]
-        if early:
-            lanes = np.concatenate([lanes, *(group.lanes for group in early)])
-            self.waiting = [group for group in self.waiting if group.site != site]
-        present = np.bincount(self.warpgroup[lanes], minlength=len(self.told))
-        complete = present[self.warpgroup[lanes]] == THREADS
-        if not complete.all():
-            self.waiting.append(Waiting(site, lanes[~complete], then))
-        return np.sort(lanes[complete])
+        return np.sort(self.come(Waiting(site, lanes, then)))
 
-    def open(self) -> list[Waiting]:
-        return []
+    def serve(self, group: Waiting) -> list[Waiting]:
+        early = [one for one in self.waiting if one.site == group.site]
+        everyone = replace(group, lanes=np.concatenate([group.lanes, *(one.lanes for one in early)]))
+        present = np.bincount(self.warpgroup[everyone.lanes], minlength=len(self.told))
+        complete = present[self.warpgroup[everyone.lanes]] == THREADS
+        self.waiting = [one for one in self.waiting if one.site != group.site] + everyone.some(~complete)
+        return everyone.some(complete)
 
     def tell(
         self,
@@ -195,9 +188,9 @@ class Warpgroups(Meeting[Waiting]):
         slots, number = warpgroups // self.of_block, warpgroups % self.of_block
         self.pool.need(site, slots, number * WARPGROUP, len(acc.names))
         each = units.shape[1]
-        lanes = np.repeat(self.races.clocks.least(of_lanes(warps.reshape(-1)).reshape(count, -1)), each)
+        lanes = np.repeat(self.clocks.least(of_lanes(warps.reshape(-1)).reshape(count, -1)), each)
         access = SharedAccess(site, lanes, units.reshape(-1), UNIT, np.repeat(slots, each), agent="wgmma")
-        cores = self.races.clocks.agents.tensor_cores(number)
+        cores = self.clocks.agents.tensor_cores(number)
         self.races.on_proxy_read(access, np.repeat(cores, each), np.repeat(numbers, each))
 
     def commit(self, warps: np.ndarray) -> None:
@@ -225,9 +218,8 @@ class Warpgroups(Meeting[Waiting]):
                 product.acc.give(free)
             slots, in_block = done // self.geometry.warps, done % self.geometry.warps
             numbers = np.broadcast_to(product.numbers[:, None], of.shape)[waits]
-            clocks = self.races.clocks
-            components = clocks.base[slots] + clocks.agents.tensor_cores(in_block // WARPGROUP)
-            clocks.learn(of_lanes(done), np.repeat(components, WARP), np.repeat(numbers, WARP))
+            components = self.clocks.base[slots] + self.clocks.agents.tensor_cores(in_block // WARPGROUP)
+            self.clocks.learn(of_lanes(done), np.repeat(components, WARP), np.repeat(numbers, WARP))
         self.products = [product for product in self.products if not product.waited.all()]
 
     def compute(self, product: Product, which: np.ndarray) -> None:
@@ -258,16 +250,9 @@ class Warpgroups(Meeting[Waiting]):
                 for product in self.products
                 if product.acc is acc and (self.warps_of(product.warpgroups)[~product.waited] == warp).any()
             )
-            self.findings.notice(
-                Hazard.UNWAITED(lacks="wgmma"),
-                site,
-                lambda: (
-                    f"{self.geometry.show_warp(warp)} uses registers that the wgmma at {self.show(told)} may still be "
-                    "adding to: no wait_group has covered it"
-                ),
-                len(early),
-                told,
-            )
+            says = f"{self.geometry.show_warp(warp)} uses registers that the wgmma at {self.show(told)} may still be "
+            says += "adding to: no wait_group has covered it"
+            self.notice(Hazard.UNWAITED(lacks="wgmma"), site, says, len(early), told)
         if not moves:
             self.touched[warps] = site
 
@@ -275,28 +260,18 @@ class Warpgroups(Meeting[Waiting]):
         """These warps' accumulators are about to be added to."""
         unset = warps[(acc.registers[0][warps * WARP] == POISON)]
         if len(unset):
-            who = self.geometry.show_warp
-            self.findings.notice(
-                Hazard.UNWRITTEN(by="wgmma"),
-                site,
-                lambda: f"{who(int(unset[0]))} lets wgmma add to registers that were never set",
-                len(unset),
-            )
+            says = f"{self.geometry.show_warp(int(unset[0]))} lets wgmma add to registers that were never set"
+            self.notice(Hazard.UNWRITTEN(by="wgmma"), site, says, len(unset))
 
     def compare_with_fence(self, site: int, warps: np.ndarray) -> None:
         late = warps[self.touched[warps] != FENCED]
         if not len(late):
             return
-        before, warp = int(self.touched[late[0]]), int(late[0])
-
-        def message() -> str:
-            if before == AT_THE_START:
-                what = "has no wgmma.fence before its first wgmma"
-            else:
-                what = f"lets wgmma add to registers that {self.show(before)} uses, and no wgmma.fence lies between"
-            return f"{self.geometry.show_warp(warp)} {what}"
-
-        self.findings.notice(Hazard.RACE(lacks="wgmma.fence"), site, message, len(late), "fence")
+        what, before = "has no wgmma.fence before its first wgmma", int(self.touched[late[0]])
+        if before != AT_THE_START:
+            what = f"lets wgmma add to registers that {self.show(before)} uses, and no wgmma.fence lies between"
+        says = f"{self.geometry.show_warp(int(late[0]))} {what}"
+        self.notice(Hazard.RACE(lacks="wgmma.fence"), site, says, len(late), "fence")
         self.touched[late] = FENCED
 
     def lacking(self, group: Waiting) -> str:

@@ -1,6 +1,6 @@
 """One instruction's accesses to memory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,6 +27,9 @@ class SharedAccess(LaneAccess):
 
     slots: np.ndarray
     agent: Agent = "thread"
+
+    def only(self, which: np.ndarray) -> "SharedAccess":
+        return replace(self, lanes=self.lanes[which], starts=self.starts[which], slots=self.slots[which])
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ mbarrier has counted them (`counted_copies`), and never if neither happens.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,23 +19,19 @@ MOST_IN_FLIGHT = 2**28  # bytes
 
 @dataclass
 class Copy:
-    """One instruction's copies that have not arrived: of the lanes `lanes`, to the bytes `places` of shared memory.
+    """One instruction's copies that have not arrived.
 
     group: for each lane, how many groups it had committed before this one. data: (lanes, bytes).
     number: of the instruction, among all that were issued.
     """
 
     access: SharedAccess
-    lanes: np.ndarray
-    places: np.ndarray
     group: np.ndarray
     data: np.ndarray
     number: int
 
     def part(self, which: np.ndarray) -> "Copy":
-        access = self.access
-        some = replace(access, lanes=access.lanes[which], starts=access.starts[which], slots=access.slots[which])
-        return Copy(some, self.lanes[which], self.places[which], self.group[which], self.data[which], self.number)
+        return Copy(self.access.only(which), self.group[which], self.data[which], self.number)
 
 
 class AsyncCopies:
@@ -56,9 +52,9 @@ class AsyncCopies:
         self.in_flight.clear()
         self.bytes_in_flight = 0
 
-    def issue(self, access: SharedAccess, lanes: np.ndarray, places: np.ndarray, data: np.ndarray) -> None:
+    def issue(self, access: SharedAccess, data: np.ndarray) -> None:
         self.issued += 1
-        self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data, self.issued))
+        self.in_flight.append(Copy(access, self.committed[access.lanes], data, self.issued))
         self.bytes += data.size
         self.bytes_in_flight += data.size
         if self.bytes_in_flight > MOST_IN_FLIGHT:
@@ -71,7 +67,7 @@ class AsyncCopies:
         """These lanes' copies that are in flight."""
         chosen = np.zeros(len(self.committed), bool)
         chosen[lanes] = True
-        return [copy.part(which).access for copy in self.in_flight if (which := chosen[copy.lanes]).any()]
+        return [copy.part(which).access for copy in self.in_flight if (which := chosen[copy.access.lanes]).any()]
 
     def commit(self, lanes: np.ndarray | slice) -> None:
         self.committed[lanes] += 1
@@ -80,7 +76,7 @@ class AsyncCopies:
         """These lanes' groups arrive, but for the newest `open_groups`. Gives the copies that arrived."""
         limit = np.full(len(self.committed), -1, np.int32)
         limit[lanes] = self.committed[lanes] - open_groups
-        return self.arrive(lambda copy: copy.group < limit[copy.lanes])
+        return self.arrive(lambda copy: copy.group < limit[copy.access.lanes])
 
     def wait_all(self, lanes: np.ndarray | slice) -> list[SharedAccess]:
         """All of these lanes' copies arrive, committed or not."""
@@ -90,7 +86,7 @@ class AsyncCopies:
         """These lanes' copies among the first `issued` arrive. Gives them."""
         chosen = np.zeros(len(self.committed), bool)
         chosen[lanes] = True
-        return self.arrive(lambda copy: chosen[copy.lanes] & (copy.number <= issued))
+        return self.arrive(lambda copy: chosen[copy.access.lanes] & (copy.number <= issued))
 
     def arrive(self, which: Callable[[Copy], np.ndarray]) -> list[SharedAccess]:
         """Copies arrive in the order in which they were issued. which: of a copy's lanes do, as booleans."""
@@ -103,8 +99,8 @@ class AsyncCopies:
             if not ready.all():
                 left.append(copy.part(~ready))
                 copy = copy.part(ready)
-            width = copy.access.width
-            self.shared.rows(1, width)[copy.places // width] = copy.data
+            width, starts = copy.access.width, copy.access.slots * self.shared.stride + copy.access.starts
+            self.shared.rows(1, width)[starts // width] = copy.data
             arrived.append(copy.access)
             self.bytes_in_flight -= copy.data.size
         self.in_flight = left

@@ -44,7 +44,7 @@ def copy(instruction: Instruction, site: int, state: State) -> Step:
         arriving = state.shared.arriving_rows(1, size)
         races.on_issue(access, lambda: (arriving[places // size] != data).any(1))
         arriving[places // size] = data
-        copies.issue(access, numbers, places, data)
+        copies.issue(access, data)
 
     return step
 

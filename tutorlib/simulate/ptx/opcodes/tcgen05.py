@@ -23,17 +23,17 @@ from tutorlib.simulate.ptx.opcodes.mbarriers import address, numbered, places
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, NUMBERS, SharedOperand, inside, registers_of, unpadded
 from tutorlib.simulate.ptx.state import State, Where
 from tutorlib.simulate.ptx.tensor_cores import AddProducts, add_products_of
-from tutorlib.simulate.ptx.tensor_memory import (
+from tutorlib.simulate.ptx.tensor_fragments import (
     LANES,
     QUARTER,
     Fragment,
-    TensorWork,
     column_of,
     copy_fragment,
     fragment,
     matrix_fragment,
     strips_of,
 )
+from tutorlib.simulate.ptx.tensor_memory import TensorWork
 
 SWIZZLES = {0: 0, 6: 1, 4: 2, 2: 3}  # the descriptor's highest three bits → bits of the swizzle
 BYTES = {0: "e4m3", 1: "e5m2", 3: "padded e2m3", 4: "padded e3m2", 5: "padded e2m1"}
@@ -264,7 +264,6 @@ def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarr
 
 def numbers_in(state: State, operand: SharedOperand, there: Fragment, slot: int) -> np.ndarray:
     """(rows, K) of an operand there in a block's tensor memory."""
-    assert state.units.tensor.values is not None
     raw = np.ascontiguousarray(state.units.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
     kind = operand.kind.removeprefix("padded ")
     if kind == operand.kind:
@@ -288,7 +287,6 @@ def sums(add_products: AddProducts, a: np.ndarray, b: np.ndarray, before: np.nda
 def scaled_sums(
     scales: Scales, state: State, a: np.ndarray, b: np.ndarray, before: np.ndarray, slot: int
 ) -> np.ndarray:
-    assert state.units.tensor.values is not None
     return scales.product(a, b, state.units.tensor.values[slot]) + before
 
 
@@ -339,17 +337,6 @@ def wait(instruction: Instruction, site: int, state: State) -> Step:
     return lambda where: state.units.tensor.wait(whole_warps(where, instruction, site, state), stores)
 
 
-def fence_before(instruction: Instruction, site: int, state: State) -> Step:
-    """tcgen05.fence::before_thread_sync"""
-    publish = fence(instruction, site, state)
-
-    def step(where: Where) -> None:
-        publish(where)
-        state.units.tensor.fence(np.unique(numbered(where, state) // WARP))
-
-    return step
-
-
 OPCODES: dict[str, Decoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
@@ -362,5 +349,5 @@ OPCODES: dict[str, Decoder] = {
     "tcgen05.wait::ld": wait,
     "tcgen05.wait::st": wait,
     "tcgen05.fence::after_thread_sync": no_effect,
-    "tcgen05.fence::before_thread_sync": fence_before,
+    "tcgen05.fence::before_thread_sync": fence,
 }

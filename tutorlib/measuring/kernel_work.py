@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.simulate.ptx.clocks import LaneClocks
-from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.ir import Kernel
+from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.shadow import Touched
+from tutorlib.simulate.ptx.unit import Running
 
 BITS = 64
 
 
-class WorkCounts:
+class KernelWork(Listener):
     """reads: pieces of shared memory that warps have read; reread: those of them that the same warp had read since they
     were written. while_copying: threads' reads since the first copy was issued; overlapped: those of them while a
     cp.async was in flight, or a bulk copy that the reader has not waited for. most_at_read: the most bytes of cp.async
@@ -26,8 +26,9 @@ class WorkCounts:
     reloaded, restored: how many a block has loaded or stored again.
     """
 
-    def __init__(self, geometry: Geometry, clocks: LaneClocks, copies: AsyncCopies, pieces: int) -> None:
-        self.geometry, self.clocks, self.copies = geometry, clocks, copies
+    def __init__(self, running: Running, copies: AsyncCopies, piece: int, pieces: int) -> None:
+        geometry, clocks = running.geometry, running.clocks
+        self.geometry, self.clocks, self.copies, self.piece = geometry, clocks, copies, piece
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)
         self.loaders = np.zeros(pieces if geometry.blocks <= BITS else 0, np.uint64)
         self.busy = np.zeros((geometry.blocks, geometry.warps), bool)
@@ -36,18 +37,15 @@ class WorkCounts:
         self.loads = self.reloaded = self.restored = 0
 
     def restart(self) -> None:
-        """Make ready for another batch."""
         self.bulk_phases.fill(0)
 
-    def on_bulk(self, slot: int, mbarrier: int, phase: int) -> None:
-        """A bulk copy into a block's shared memory is issued, whose bytes this phase of an mbarrier counts."""
+    def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
         self.bulk = True
         self.bulk_phases[slot, mbarrier] = max(phase, self.bulk_phases[slot, mbarrier])
 
-    def on_shared_read(self, access: SharedAccess, pieces: int, again: int) -> None:
-        """again: how many of the pieces the same warp had read."""
-        self.reads += pieces
-        self.reread += again
+    def on_shared_read(self, access: SharedAccess, again: np.ndarray) -> None:
+        self.reads += len(again)
+        self.reread += int(np.count_nonzero(again))
         if self.copies.issued or self.bulk:
             self.while_copying += len(access.lanes)
             self.overlapped += len(access.lanes) if self.copies.in_flight else self.beside_bulk(access)
@@ -62,7 +60,6 @@ class WorkCounts:
         return int((self.bulk_phases[access.slots] > known).any(1).sum())
 
     def on_load(self, touched: Touched, owners: np.ndarray) -> None:
-        """owners: the number + 1 of each piece's block that accesses it."""
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
         if self.loaders.size:
             bits = np.uint64(1) << (owners - 1).astype(np.uint64)
@@ -70,18 +67,17 @@ class WorkCounts:
             self.reloaded += int((self.loaders[touched.pieces] & bits != 0).sum())
             np.bitwise_or.at(self.loaders, touched.pieces, bits)
 
-    def on_store(self, touched: Touched, owners: np.ndarray, again: int) -> None:
+    def on_store(self, touched: Touched, owners: np.ndarray, again: np.ndarray) -> None:
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
-        self.restored += again
+        self.restored += int(np.count_nonzero(again))
 
-    def counts(self, kernel: Kernel, runs: Sequence[int], piece: int) -> dict[str, Any]:
-        """Fields of the report. runs: by how many warps each instruction was issued. piece: bytes in global memory."""
+    def fields(self, kernel: Kernel, runs: Sequence[int]) -> dict[str, Any]:
         meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
         tile = self.copies.bytes * self.geometry.warps / max(meetings, 1)  # from one barrier of a block to the next
         return {
             "busy": int(self.busy.sum()),
             "reloaded": self.reloaded / max(self.loads, 1),
-            "restored": self.restored * piece,
+            "restored": self.restored * self.piece,
             "reread": self.reread / max(self.reads, 1),
             "overlap": self.overlapped / max(self.while_copying, 1),
             "ahead": self.most_at_read / min(self.geometry.batch, self.geometry.blocks) / max(tile, 1),
