@@ -60,7 +60,7 @@ class State:
         self.local_set = np.zeros(self.local.shape, bool)
         self.shared_row = self.slot * self.shared.stride
         self.call_space = {  # parameters of functions that are called, for each lane
-            name: np.zeros((lanes, variable.size or 8), np.uint8)
+            name: np.zeros((lanes, -(-(variable.size or 8) // 16) * 16), np.uint8)
             for name, variable in self.kernel.variables.items()
             if variable.space == "param"
         }
