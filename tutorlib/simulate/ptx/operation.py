@@ -7,7 +7,7 @@ import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, ResultPair, Vector
+from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
 from tutorlib.simulate.ptx.memory.windows import PEER_BITS
 from tutorlib.simulate.ptx.state import State, Step, Where, as_index, of_warps
@@ -82,10 +82,8 @@ class Operation:
 
     def target_pair(self, kind: str) -> tuple[np.ndarray, np.ndarray | None]:
         """The destination of a result, and of the predicate that may come with it: `d` or `d|p`."""
-        to = self.operands[0]
-        if isinstance(to, ResultPair):
-            return self.target(to.first, kind), self.target(to.second, "pred")
-        return self.target(to, kind), None
+        first, *second = items_of(self.operands[0])
+        return self.target(first, kind), self.target(second[0], "pred") if second else None
 
     def predicate(self, which: int | Operand) -> Callable[[], np.ndarray]:
         return self.state.predicate(self.operand(which), self.instruction)

@@ -13,7 +13,6 @@ from functools import lru_cache
 from tutorlib.simulate.ptx.errors import MalformedPtx, NotSimulated
 from tutorlib.simulate.ptx.ir import (
     Address,
-    Group,
     Immediate,
     Instruction,
     Kernel,
@@ -23,7 +22,6 @@ from tutorlib.simulate.ptx.ir import (
     Operand,
     Parameter,
     Register,
-    ResultPair,
     Symbol,
     Variable,
     Vector,
@@ -245,17 +243,14 @@ def split(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def read_operand(text: str) -> Operand:
-    if text.startswith("{"):
+    if text[0] in "{(":
         return Vector(tuple(map(read_operand, split(text[1:-1]))))
     if text.startswith("["):
         return read_address(text[1:-1].strip())
-    if text.startswith("("):
-        return Group(tuple(map(read_operand, split(text[1:-1]))))
     if text.startswith("!"):
         return Not(Register(text[1:]))
     if "|" in text:
-        first, second = text.split("|")
-        return ResultPair(read_operand(first.strip()), read_operand(second.strip()))
+        return Vector(tuple(read_operand(part.strip()) for part in text.split("|")))
     if NUMBER.match(text):
         return Immediate(text.rstrip("U"))
     if text.startswith("%"):

@@ -20,7 +20,6 @@ from tutorlib.simulate.ptx.shuffles import source_lanes
 from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.uses import read, register_names, written
 
-MMA = ("mma", "wmma")
 ALL = np.uint8(0xFF)  # bytes of a register
 CHOSEN = 2  # operands of which a selp takes one
 
@@ -199,7 +198,7 @@ def every_byte(lanes: np.ndarray) -> np.ndarray:
 
 def bytes_read(instruction: Instruction) -> np.uint8:
     """The bytes of a register that an instruction looks at: a narrow store or conversion takes the lowest ones."""
-    if instruction.parts[0] in ("st", "cvt") and is_type(instruction.parts[-1]):
+    if facts_of(instruction).narrow and is_type(instruction.parts[-1]):
         return np.uint8((1 << bits_of(instruction.parts[-1]) // 8) - 1)
     return ALL
 
@@ -248,9 +247,8 @@ def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) 
 
 def use_of(instruction: Instruction) -> str:
     """An instruction's use of a register."""
-    first = instruction.parts[0]
-    if first in MMA:
-        return f"has {first} add to registers"
+    if facts_of(instruction).adds:
+        return f"has {instruction.parts[0]} add to registers"
     if not facts_of(instruction).result:
         return f"uses a register ({instruction})"
     return f"computes with a register ({instruction})"

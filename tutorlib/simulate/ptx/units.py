@@ -35,13 +35,8 @@ class Units:
 
     def restart(self) -> None:
         """Make ready for another batch."""
-        self.mbarriers.restart()
-        self.bulk.restart()
-        self.counted.restart()
-        self.warpgroups.restart()
-        self.clusters.restart()
-        self.registers.restart()
-        self.tensor.restart()
+        for unit in (*self.meetings, self.bulk, self.counted, self.tensor):
+            unit.restart()
 
     def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
         """These lanes' threads have just ended. alive: (lanes,), those that have not."""

@@ -8,7 +8,7 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import CLUSTER
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.flags import is_fence, scope_of
-from tutorlib.simulate.ptx.ir import Group, Symbol
+from tutorlib.simulate.ptx.ir import Symbol, Vector
 from tutorlib.simulate.ptx.memory.windows import LOCAL
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.warp import Members
@@ -43,7 +43,7 @@ def call(op: Operation) -> Step:
 
 def print_values(op: Operation) -> Step:
     """vprintf(format, values): both are generic addresses; values lie in local memory, aligned to their size."""
-    arguments = [operand for operand in op.operands if isinstance(operand, Group)][-1]
+    arguments = [operand for operand in op.operands if isinstance(operand, Vector)][-1]
     names = [argument.name for argument in arguments.items if isinstance(argument, Symbol)]
     text_at, values_at = (op.state.call_space[name] for name in names)
 

@@ -1,7 +1,6 @@
 """ld and st of all state spaces, and what only hints at them (PTX ISA, 9.7.9.8 to 9.7.9.16)."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -102,14 +101,8 @@ def no_effect(op: Operation) -> Step:
     return lambda where: None
 
 
-def uniform_load(op: Operation) -> Step:
-    """ldu is ld.global for data that is the same in a warp."""
-    return load(replace(op, instruction=replace(op.instruction, opcode=op.instruction.opcode.replace("ldu", "ld"))))
-
-
 OPCODES: dict[str, Decoder] = {
     "ld": load,
-    "ldu": uniform_load,
     "st": store,
     **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "discard", "createpolicy"), no_effect),
 }
