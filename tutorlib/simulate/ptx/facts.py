@@ -12,7 +12,7 @@ Ends = Literal["", "branch", "leave", "barrier", "arrival", "phase", "warpgroup"
 Doing = Literal[
     "issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store", "bulk load", "phase", "arrive"
 ]
-Agent = Literal["", "mbarriers", "wgmma", "tcgen05", "blocks"]
+Brings = Literal["", "mbarriers", "wgmma", "tcgen05", "blocks"]
 SPACES = frozenset({"shared", "global", "local", "param"})
 WIDEST = 16  # bytes: no record of accesses is kept for larger pieces
 
@@ -43,7 +43,7 @@ class Facts:
     moves: int | None = None
     stores: bool = False
     narrow: bool = False
-    brings: Agent = ""
+    brings: Brings = ""
     draws: Mapping[str, Doing] = field(default_factory=dict)
 
 
@@ -124,7 +124,7 @@ def doing(instruction: Instruction) -> Doing | None:
     return draws.get("") or next((draws[space] for space in spaces if space in draws), None)
 
 
-def brings(instructions: Iterable[Instruction], agent: Agent) -> bool:
+def brings(instructions: Iterable[Instruction], agent: Brings) -> bool:
     return any(facts_of(one).brings == agent for one in instructions)
 
 

@@ -97,13 +97,13 @@ DECODE: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # bits, (…, n) → 
 }
 
 
-def decode(bits: np.ndarray, kind: str) -> np.ndarray:
+def from_bits(bits: np.ndarray, kind: str) -> np.ndarray:
     """Bits of contiguous memory as numbers; of "f16x2" two of each register, the lower first, side by side."""
     inner = kind.removesuffix("x2")
     return DECODE[inner](bits) if inner in DECODE else bits.view(numpy_type(inner))
 
 
-def encode(values: np.ndarray, kind: str, mode: str = "rn") -> np.ndarray:
+def to_bits(values: np.ndarray, kind: str, mode: str = "rn") -> np.ndarray:
     """Numbers → bits, or numbers of that type. mode: "rn", "rz", or another rounding that the type has."""
     inner = kind.removesuffix("x2")
     if inner in NARROW:

@@ -15,8 +15,8 @@ from tutorlib.simulate.ptx.types import is_type
 from tutorlib.simulate.ptx.units import Units
 
 Addresses = Callable[[], np.ndarray]  # of all lanes, or the one of them all
-Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
-Places = Callable[[np.ndarray], list[SharedPlace]]  # of these lanes
+LaneValues = Callable[[np.ndarray], np.ndarray]  # of these lanes
+SharedPlaces = Callable[[np.ndarray], list[SharedPlace]]  # of these lanes
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,14 @@ class Operation:
     def target(self, which: int | Operand, kind: str) -> np.ndarray:
         return self.state.target(self.operand(which), kind, self.instruction)
 
+    def register_names(self, which: int) -> tuple[str, ...]:
+        """Of a vector of nothing but registers. Raises ValueError for another operand."""
+        items = items_of(self.operands[which])
+        names = tuple(item.name for item in items if isinstance(item, Register))
+        if len(names) < len(items):
+            raise ValueError(f"{self.operands[which]} has other items than registers")
+        return names
+
     def targets(self, which: int | Operand, kind: str) -> list[np.ndarray]:
         return [self.target(item, kind) for item in items_of(self.operand(which))]
 
@@ -111,18 +119,18 @@ class Operation:
         """Values of all lanes, of an operand that may have one for all of them."""
         return np.broadcast_to(values, self.state.geometry.lanes)
 
-    def values(self, which: int | Operand, kind: str, absent: int = 1) -> Values:
+    def values(self, which: int | Operand, kind: str, absent: int = 1) -> LaneValues:
         """absent: what stands for an operand that is left out."""
         if isinstance(which, int) and which >= len(self.operands):
             return lambda lanes: np.full(len(lanes), absent)
         found = self.source(which, kind)
         return lambda lanes: self.spread(found)[lanes].astype(np.int64)
 
-    def addresses_of_lanes(self, which: int | Operand) -> Values:
+    def addresses_of_lanes(self, which: int | Operand) -> LaneValues:
         found = self.addresses(which)
         return lambda lanes: self.spread(found())[lanes].astype(np.int64)
 
-    def places(self, which: int) -> Places:
+    def places(self, which: int) -> SharedPlaces:
         """The place in shared memory that an operand names."""
         found = self.addresses_of_lanes(which)
         return lambda lanes: self.places_of(found(lanes), lanes)
@@ -182,15 +190,8 @@ class Operation:
         self.notice(fault, lambda: f"{self.state.geometry.show_thread(lane)} {what}", count)
 
 
-Decoder = Callable[[Operation], Step]
+OpcodeDecoder = Callable[[Operation], Step]
 
 
 def items_of(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
-
-
-def register_names(operand: Operand) -> tuple[str, ...]:
-    """The names of a vector's registers. Raises ValueError for other items."""
-    if not isinstance(operand, Vector) or not all(isinstance(item, Register) for item in operand.items):
-        raise ValueError(f"{operand} has other items than registers")
-    return tuple(item.name for item in operand.items if isinstance(item, Register))

@@ -24,31 +24,18 @@ from tutorlib.simulate.ptx.opcodes import (
     wgmma,
     wmma,
 )
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
-ANY_TYPE: dict[str, Decoder] = {
-    **conversions.OPCODES,
-    **predicates.OPCODES,
-    **warp.OPCODES,
-    **loads.OPCODES,
-    **atomics.OPCODES,
-    **copies.OPCODES,
-    **bulk.OPCODES,
-    **async_stores.OPCODES,
-    **mbarriers.OPCODES,
-    **matrices.OPCODES,
-    **wmma.OPCODES,
-    **wgmma.OPCODES,
-    **tcgen05.OPCODES,
-    **tensormaps.OPCODES,
-    **control.OPCODES,
-    **launch_control.OPCODES,
-}
+MODULES = (
+    *(conversions, predicates, warp, loads, atomics, copies, bulk, async_stores, mbarriers, matrices, wmma, wgmma),
+    *(tcgen05, tensormaps, control, launch_control),
+)
+ANY_TYPE: dict[str, OpcodeDecoder] = {name: row for module in MODULES for name, row in module.OPCODES.items()}
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
 
 
-def decoder_of(instruction: Instruction) -> Decoder:
+def decoder_of(instruction: Instruction) -> OpcodeDecoder:
     """The entry that shares the most parts with the opcode. Raises NotSimulated."""
     parts = instruction.parts
     is_float = parts[-1].lstrip("b")[:1] == "f"

@@ -9,7 +9,7 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.opcodes.loads import shape_of
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step
 from tutorlib.simulate.ptx.types import bits_of
 
@@ -58,4 +58,4 @@ def fits(op: Operation, lane: int, slot: int, start: int, owner: int) -> bool:
     return False
 
 
-OPCODES: dict[str, Decoder] = {"st.async": store}
+OPCODES: dict[str, OpcodeDecoder] = {"st.async": store}

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.simulate.ptx.formats import decode, encode
+from tutorlib.simulate.ptx.formats import from_bits, to_bits
 from tutorlib.simulate.ptx.opcodes.loads import ports, step_through
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where
 from tutorlib.simulate.ptx.types import bits_of
@@ -66,9 +66,9 @@ def apply_in_turns(
     for n in range(int(turn.max(initial=-1)) + 1):
         lanes = order[turn == n]
         before[lanes] = rows[places[lanes], 0]
-        new = combine(*(decode(np.ascontiguousarray(v[lanes]), kind) for v in (before, *values)))
-        rows[places[lanes], 0] = encode(new, kind).view(rows.dtype)
+        new = combine(*(from_bits(np.ascontiguousarray(v[lanes]), kind) for v in (before, *values)))
+        rows[places[lanes], 0] = to_bits(new, kind).view(rows.dtype)
     return before
 
 
-OPCODES: dict[str, Decoder] = {"atom": atomic, "red": atomic}
+OPCODES: dict[str, OpcodeDecoder] = {"atom": atomic, "red": atomic}

@@ -13,7 +13,7 @@ from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, TensorMap, read_tensor_map, swizzle_units
 from tutorlib.simulate.ptx.memory.windows import PARAM
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
-from tutorlib.simulate.ptx.operation import Decoder, Operation, Values
+from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step
 
 AT_SHARED = 128  # bytes to whose multiples a box goes
@@ -29,7 +29,7 @@ def notice(op: Operation, lane: int, what: str, fault: Hazard | Fault = Hazard.O
 # what a thread asks for ----------------------------------------------------------------------------------------
 
 
-def asked(op: Operation, which: int) -> Values:
+def asked(op: Operation, which: int) -> LaneValues:
     """For each lane, of [descriptor, {x, y, …}] the descriptor's address and the coordinates; of [address] in global
     memory, that and how many bytes."""
     operand = op.operands[which]
@@ -260,7 +260,7 @@ def wait(op: Operation) -> Step:
     return op.by_lanes(lambda lanes: op.units.bulk.wait(lanes, still_open))
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "cp.async.bulk": copy,
     "cp.async.bulk.commit_group": commit,
     "cp.async.bulk.wait_group": wait,

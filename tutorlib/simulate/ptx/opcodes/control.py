@@ -12,7 +12,7 @@ from tutorlib.simulate.ptx.ir import Symbol, Vector
 from tutorlib.simulate.ptx.memory.windows import LOCAL
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.warp import Members
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
 LONGEST = 2**12  # bytes of a string
@@ -130,7 +130,7 @@ def give_registers(op: Operation) -> Step:
     return op.by_lanes(lambda lanes: op.units.registers.give(lanes, count))
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "barrier.cluster.arrive": arrive_in_cluster,
     "setmaxnreg.dec": give_registers,
     "fence.proxy": fence_proxy,

@@ -3,11 +3,11 @@
 import numpy as np
 
 from tutorlib.simulate.ptx import rounding
-from tutorlib.simulate.ptx.formats import decode, encode
+from tutorlib.simulate.ptx.formats import from_bits, to_bits
 from tutorlib.simulate.ptx.ir import Vector
 from tutorlib.simulate.ptx.memory.windows import WINDOW
 from tutorlib.simulate.ptx.opcodes.table import computed
-from tutorlib.simulate.ptx.operation import Decoder, Operation, items_of
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
 from tutorlib.simulate.ptx.state import Step, Where
 from tutorlib.simulate.ptx.types import bits_of, is_type, numpy_type
 
@@ -25,7 +25,7 @@ def convert(op: Operation) -> Step:
 
     def step(where: Where) -> None:
         bits = given[0] if len(given) == 1 else np.stack(np.broadcast_arrays(*given), 1).reshape(-1)
-        found = converted(decode(np.ascontiguousarray(bits), of), to, of, modes)
+        found = converted(from_bits(np.ascontiguousarray(bits), of), to, of, modes)
         found = found if is_integer(to) else found.view(f"u{bits_of(to) // 8}")
         np.copyto(out, found, where=where, casting="unsafe")
 
@@ -52,7 +52,7 @@ def converted(values: np.ndarray, to: str, of: str, modes: set[str]) -> np.ndarr
             values = np.where(np.isnan(values), 0, np.clip(values, 0, 1)).astype(values.dtype)
         if "relu" in modes:
             values = np.where(values < 0, 0, values).astype(values.dtype)
-    return encode(values, to, min(modes & {"rn", "rz", "rna", "rp"}, default="rn"))
+    return to_bits(values, to, min(modes & {"rn", "rz", "rna", "rp"}, default="rn"))
 
 
 def to_integer(whole: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -94,7 +94,7 @@ def convert_address(op: Operation) -> Step:
     return computed(op.target(0, "u64"), lambda a: a.astype(np.uint64) + distance, op.source(1, op.kind))
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "cvt": convert,
     "cvta": convert_address,
     "mov": move,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, as_index
 
@@ -69,7 +69,7 @@ def wait(op: Operation) -> Step:
     return step
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "cp.async.ca": copy,
     "cp.async.cg": copy,
     "cp.async.commit_group": commit,

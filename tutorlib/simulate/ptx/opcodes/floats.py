@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx import rounding
-from tutorlib.simulate.ptx.formats import decode, encode
+from tutorlib.simulate.ptx.formats import from_bits, to_bits
 from tutorlib.simulate.ptx.opcodes.table import Compute, Row, ufunc_step
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step, Where
 from tutorlib.simulate.ptx.types import bits_of
 
@@ -51,7 +51,7 @@ class FloatRow:
             return ufunc_step(self.does, out, *given)
 
         def step(where: Where) -> None:
-            values = [decode(np.ascontiguousarray(bits), one) for bits, one in zip(given, kinds, strict=True)]
+            values = [from_bits(np.ascontiguousarray(bits), one) for bits, one in zip(given, kinds, strict=True)]
             if single:
                 values = [value.astype(np.float32, copy=False) for value in values]
             flush = rounding.flush if "ftz" in parts and single else np.asarray
@@ -65,7 +65,7 @@ class FloatRow:
                 result = np.where(np.isnan(result), 0, np.clip(result, 0, 1)).astype(result.dtype)
             if "relu" in parts:
                 result = np.maximum(result, 0)
-            bits = np.ascontiguousarray(encode(result, to)).view(f"u{bits_of(to) // 8}")
+            bits = np.ascontiguousarray(to_bits(result, to)).view(f"u{bits_of(to) // 8}")
             np.copyto(out, bits.view(out.dtype) if bits.itemsize == out.itemsize else bits, where=where)
 
         return step
@@ -124,7 +124,7 @@ def test_property(a: Array, **asked: bool) -> Array:
     return next(TESTS[name] for name, given in asked.items() if given)(a)
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "add": FloatRow(np.add, as_fma=lambda a, b: (a, ONE, b)),
     "sub": FloatRow(np.subtract, as_fma=lambda a, b: (b, -ONE, a)),
     "mul": FloatRow(np.multiply, as_fma=lambda a, b: (a, b, -ZERO)),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tutorlib.simulate.ptx.opcodes.table import Row
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step
 
 Array = np.ndarray
@@ -161,7 +161,7 @@ def dot_4(op: Operation) -> Step:
     return Row("s32 b32 b32 s32", dot)(op)
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "add": Row("t t t", np.add),
     "sub": Row("t t t", np.subtract),
     "add.sat": Row("s32 s32 s32", saturated(1), knows="sat"),

@@ -12,7 +12,7 @@ from tutorlib.simulate.ptx.bulk_copies import BulkLoad
 from tutorlib.simulate.ptx.geometry import coordinates
 from tutorlib.simulate.ptx.ir import Operand, Register, Symbol, Vector
 from tutorlib.simulate.ptx.opcodes.bulk import ends_inside
-from tutorlib.simulate.ptx.operation import Decoder, Operation, items_of
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
 from tutorlib.simulate.ptx.state import Step, Where
 
 PARTS = ("get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z", "is_canceled")
@@ -79,7 +79,7 @@ def halves(op: Operation, operand: Operand) -> list[np.ndarray]:
     return op.sources(operand, "u64")
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "clusterlaunchcontrol.try_cancel": try_cancel,
     "clusterlaunchcontrol.query_cancel": query_cancel,
     "mov.b128": move,

@@ -6,7 +6,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.ir import Address, Operand, Symbol
 from tutorlib.simulate.ptx.memory.windows import WINDOW
-from tutorlib.simulate.ptx.operation import Addresses, Decoder, Operation
+from tutorlib.simulate.ptx.operation import Addresses, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, LocalPort, ParameterPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, as_index
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
@@ -101,7 +101,7 @@ def no_effect(op: Operation) -> Step:
     return lambda where: None
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "ld": load,
     "st": store,
     **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "discard", "createpolicy"), no_effect),

@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from tutorlib.simulate.ptx.formats import decode
+from tutorlib.simulate.ptx.formats import from_bits
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, of_warps
 from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
@@ -194,7 +194,7 @@ def matrix(words: list[np.ndarray], piece: Fragment, kind: str) -> np.ndarray:
     lanes = np.stack(words, axis=2)
     elements = lanes.view(f"u{piece.element // 8}").reshape(len(lanes), -1)
     elements = elements.take(piece.order, axis=1, mode="clip")  # the default looks for places outside
-    return decode(elements, kind).reshape(len(lanes), piece.rows, piece.columns)
+    return from_bits(elements, kind).reshape(len(lanes), piece.rows, piece.columns)
 
 
 SHAPES = {
@@ -206,7 +206,7 @@ SHAPES = {
     "m16n8k32": (16, 8, 32),
 }
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "ldmatrix": load_matrix,
     "stmatrix": store_matrix,
     "movmatrix": transpose_matrix,

@@ -9,13 +9,13 @@ from tutorlib.simulate.ptx.ir import Address, Instruction, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
 from tutorlib.simulate.ptx.memory.windows import PEER_BITS
 from tutorlib.simulate.ptx.opcodes.table import computed
-from tutorlib.simulate.ptx.operation import Decoder, Operation, Places, Values
+from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
 from tutorlib.simulate.ptx.state import State, Step
 
 KNOWN = "shared release acquire relaxed cta cluster parity"
 
 
-def one_by_one(does: Callable[[Operation, int, SharedPlace, int], object], name: str) -> Decoder:
+def one_by_one(does: Callable[[Operation, int, SharedPlace, int], object], name: str) -> OpcodeDecoder:
     """What each lane in turn does with its mbarrier, and with a number. name: of the suffix that says so."""
 
     def decoder(op: Operation) -> Step:
@@ -100,12 +100,12 @@ def test(op: Operation) -> Step:
     return op.by_lanes(test_for)
 
 
-def phase_operands(instruction: Instruction, site: int, state: State) -> tuple[Places, Values]:
+def phase_operands(instruction: Instruction, site: int, state: State) -> tuple[SharedPlaces, LaneValues]:
     """Which mbarrier and which parity mbarrier.try_wait waits for, of these lanes."""
     return phase_of(Operation(instruction, site, state))
 
 
-def phase_of(op: Operation) -> tuple[Places, Values]:
+def phase_of(op: Operation) -> tuple[SharedPlaces, LaneValues]:
     """The mbarrier, and the parity that each of these lanes waits for: an operand, 0 or 1, or of the phase that a token
     names."""
     op.need_known(f"{KNOWN} try_wait test_wait")
@@ -136,7 +136,7 @@ def map_address(op: Operation) -> Step:
     return computed(op.target(0, op.kind), mapped, op.source(1, op.kind), op.source(2, "u32"))
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "mbarrier.init": one_by_one(make, "init"),
     "mbarrier.inval": one_by_one(forget, "inval"),
     "mbarrier.expect_tx": one_by_one(expect, "expect_tx"),

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tutorlib.simulate.ptx.formats import decode
+from tutorlib.simulate.ptx.formats import from_bits
 from tutorlib.simulate.ptx.opcodes.table import Row, ufunc_step
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step, Where
 
 COMPARE = {
@@ -40,7 +40,7 @@ def set_predicate(op: Operation) -> Step:
     also = op.predicate(3) if combine else None
 
     def step(where: Where) -> None:
-        holds = compare(name, *(decode(np.ascontiguousarray(bits), kind) for bits in (a, b)))
+        holds = compare(name, *(from_bits(np.ascontiguousarray(bits), kind) for bits in (a, b)))
         fails = ~holds
         if also is not None:
             holds, fails = (COMBINE[combine](values, also()) for values in (holds, fails))
@@ -67,7 +67,7 @@ def select(op: Operation) -> Step:
     return step
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "setp": set_predicate,
     "set": set_number,
     "selp": select,

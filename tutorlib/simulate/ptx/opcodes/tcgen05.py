@@ -9,7 +9,7 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.formats import NARROW, decode, unpadded
+from tutorlib.simulate.ptx.formats import NARROW, from_bits, unpadded
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.memory.access import SharedAccess
@@ -18,7 +18,7 @@ from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.control import fence
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
-from tutorlib.simulate.ptx.operation import Decoder, Operation, register_names
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step, Where
 from tutorlib.simulate.ptx.tensor_cores import add_products_of
 from tutorlib.simulate.ptx.tensor_memory import (
@@ -110,7 +110,7 @@ def access(op: Operation) -> Step:
     if stores:
         registers = [op.spread(each) for each in op.sources(items, "b32")]
     else:
-        registers = [op.state.storage(Register(name)) for name in register_names(op.operands[0])]
+        registers = [op.state.storage(Register(name)) for name in op.register_names(0)]
     does = op.units.tensor.store if stores else op.units.tensor.load
 
     def move(warps: np.ndarray) -> None:
@@ -337,7 +337,7 @@ def numbers_in(op: Operation, operand: SharedOperand, there: Fragment, slot: int
     raw = np.ascontiguousarray(op.units.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
     kind = operand.kind.removeprefix("padded ")
     if kind == operand.kind:
-        return operand.sign * decode(raw, kind).astype(np.float32, copy=False)
+        return operand.sign * from_bits(raw, kind).astype(np.float32, copy=False)
     narrow = NARROW[kind]
     return operand.sign * narrow.values[raw >> BELOW[narrow.bits] & (1 << narrow.bits) - 1]
 
@@ -350,7 +350,7 @@ def products(
     return [product(a(slot), right, there, slot) for slot, there in zip(slots, before, strict=True)]
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
     "tcgen05.relinquish_alloc_permit": relinquish,

@@ -9,7 +9,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES
 from tutorlib.simulate.ptx.opcodes.loads import ports, step_through
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, as_index
 from tutorlib.simulate.ptx.types import bits_of
@@ -63,7 +63,7 @@ def copy_and_fence(op: Operation) -> Step:
     return op.by_warps(copy_for)
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "tensormap.replace": replace,
     "tensormap.cp_fenceproxy": copy_and_fence,
 }

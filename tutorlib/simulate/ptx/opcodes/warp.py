@@ -7,7 +7,7 @@ import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.shuffles import LANES, source_lanes
 from tutorlib.simulate.ptx.state import Step, Where, of_warps
 
@@ -155,7 +155,7 @@ def elect(op: Operation) -> Step:
     return step
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "shfl.sync": shuffle,
     "vote.sync": vote,
     "match": match,

@@ -8,11 +8,11 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.formats import decode
+from tutorlib.simulate.ptx.formats import from_bits
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Instruction, Register, Vector
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
-from tutorlib.simulate.ptx.operation import Decoder, Operation, register_names
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
 from tutorlib.simulate.ptx.types import bits_of
@@ -55,7 +55,7 @@ class SharedOperand:
         shared = self.state.shared
         at = units + (slots * shared.stride).reshape(-1, 1, 1)
         raw = shared.rows(1, UNIT)[at // UNIT]  # (warpgroups, rows or units, units or K, 16)
-        values = decode(np.ascontiguousarray(raw), self.kind).astype(np.float32, copy=False)
+        values = from_bits(np.ascontiguousarray(raw), self.kind).astype(np.float32, copy=False)
         if self.k_major:
             return self.sign * values.reshape(len(units), self.rows, -1)
         return self.sign * values.transpose(0, 1, 3, 2).reshape(len(units), self.rows, -1)
@@ -75,7 +75,7 @@ class RegisterOperand:
         register of the row 8 below, in the third and fourth of the other half of K."""
         lanes = (warps[..., None] * WARP + np.arange(WARP)).reshape(-1)
         raw = np.stack([np.broadcast_to(r, self.state.geometry.lanes)[lanes] for r in self.registers], axis=1)
-        values = decode(np.ascontiguousarray(raw), self.kind).astype(np.float32, copy=False)  # (lanes, 4 · elements)
+        values = from_bits(np.ascontiguousarray(raw), self.kind).astype(np.float32, copy=False)  # (lanes, 4 · elements)
         parts = values.reshape(len(warps), WARPGROUP, 8, 4, 2, 2, -1)  # …, row, part, half of K, half of rows, element
         return self.sign * parts.transpose(0, 1, 5, 2, 4, 3, 6).reshape(len(warps), ROWS, -1)
 
@@ -101,7 +101,7 @@ def multiply(op: Operation) -> Tell:
     """Raises ValueError for accumulators or operands that are none."""
     *_, shape, d_kind, a_kind, b_kind = op.parts
     op.need(d_kind in ("f32", "f16") and {a_kind, b_kind} <= FACTORS and len(op.parts) == 8)
-    names = register_names(op.operands[0])
+    names = op.register_names(0)
     registers = [op.state.storage(item) for item in map(Register, names)]
     acc = op.units.warpgroups.acc(names, registers, packed=d_kind == "f16")
     adds, signs = op.predicate(3), [op.immediate(n) for n in (4, 5)]
@@ -189,7 +189,7 @@ def watched(step: Step, op: Operation) -> Step:
     return look_and_do
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "wgmma.fence": fence,
     "wgmma.commit_group": commit,
     "wgmma.wait_group": wait,

@@ -14,7 +14,7 @@ import numpy as np
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.opcodes.loads import ports, step_through
 from tutorlib.simulate.ptx.opcodes.matrices import FACTORS, fragment, product, registers
-from tutorlib.simulate.ptx.operation import Decoder, Operation
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import Port
 from tutorlib.simulate.ptx.state import Step, Where, as_index, of_warps
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
@@ -118,4 +118,4 @@ def multiply(op: Operation) -> Step:
     return product(op, shape_of(op), kinds)
 
 
-OPCODES: dict[str, Decoder] = {"wmma.load": load, "wmma.store": store, "wmma.mma": multiply}
+OPCODES: dict[str, OpcodeDecoder] = {"wmma.load": load, "wmma.store": store, "wmma.mma": multiply}
