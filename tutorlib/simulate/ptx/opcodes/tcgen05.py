@@ -226,34 +226,20 @@ class Scales:
         return by_quarter.reshape(-1, rows, wide).swapaxes(0, 1).reshape(rows, -1)
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What the 32-bit descriptor of an instruction says (PTX ISA, 9.7.16.4.2). rows: of A that each block has.
-
-    types: of A and B. k_major: whether they are. signs: 1 or -1.
-    """
-
-    value: int
-    rows: int
-    columns: int
-    types: tuple[str, ...]
-    k_major: tuple[bool, ...]
-    signs: tuple[int, ...]
-
-    @classmethod
-    def read(cls, op: Operation, value: int, kind: str) -> "Shape":
-        """Raises NotSimulated for what it does not read."""
-        apart, scaled, pair = "ws" in op.parts, "block_scale" in op.parts, "cta_group::2" in op.parts
-        height, types = (value >> 24 & 31) << 4, KINDS[kind]
-        rows = height >> pair
-        if rows not in (LANES, LANES // 2, *[LANES // 4] * apart) or (not scaled and value >> 4 & 3 != 1):
-            raise NotSimulated(f"{op.instruction} with M = {height}", op.instruction.line)
-        codes = [value >> 7 & 7, value >> 10 & (3 if len(types) == 1 and scaled else 7)]
-        if not set(codes) <= set(types) or (scaled and (value >> 31 or value >> 3 & 1)):
-            raise NotSimulated(f"{op.instruction} of types {codes}", op.instruction.line)
-        signs = tuple(-1 if value >> place & 1 else 1 for place in (13, 14))
-        k_major = tuple(not value >> place & 1 for place in (15, 16))
-        return cls(value, rows, (value >> 17 & 63) << 3, tuple(types[code] for code in codes), k_major, signs)
+def read_shape(op: Operation, value: int, kind: str) -> tuple[int, int, list[tuple[str, bool, int]]]:
+    """What the 32-bit descriptor of an instruction says (PTX ISA, 9.7.16.4.2): rows of A in each block; columns; and of
+    A and B the type, whether K is contiguous, and the sign. Raises NotSimulated for what it does not read."""
+    apart, scaled, pair = "ws" in op.parts, "block_scale" in op.parts, "cta_group::2" in op.parts
+    height, types = (value >> 24 & 31) << 4, KINDS[kind]
+    rows = height >> pair
+    if rows not in (LANES, LANES // 2, *[LANES // 4] * apart) or (not scaled and value >> 4 & 3 != 1):
+        raise NotSimulated(f"{op.instruction} with M = {height}", op.instruction.line)
+    codes = [value >> 7 & 7, value >> 10 & (3 if len(types) == 1 and scaled else 7)]
+    if not set(codes) <= set(types) or (scaled and (value >> 31 or value >> 3 & 1)):
+        raise NotSimulated(f"{op.instruction} of types {codes}", op.instruction.line)
+    each = zip(codes, (15, 16), (13, 14), strict=True)
+    about = [(types[code], not value >> major & 1, -1 if value >> sign & 1 else 1) for code, major, sign in each]
+    return rows, (value >> 17 & 63) << 3, about
 
 
 def multiply(op: Operation) -> Step:
@@ -271,11 +257,11 @@ def multiply(op: Operation) -> Step:
 
     def multiply_for(lane: int) -> None:
         one, slots = np.array([lane]), slots_of(op, lane)
-        shape = Shape.read(op, int(shapes(one)[0]), kind)
-        rows, columns = shape.rows, shape.columns
+        shape = int(shapes(one)[0])
+        rows, columns, about = read_shape(op, shape, kind)
         halves = rows < LANES and not (apart or pair)
-        about = zip((a, b), (rows, columns // len(slots)), shape.types, shape.k_major, shape.signs, strict=True)
-        left, right = (SharedOperand(state, *each) for each in about)
+        each = zip((a, b), (rows, columns // len(slots)), about, strict=True)
+        left, right = (SharedOperand(state, descriptors, extent, *of) for descriptors, extent, of in each)
         units_b = units_in_shared(op, right, lane)
         units, uses = units_b.reshape(-1), np.arange(0)
         if from_columns:
@@ -294,7 +280,7 @@ def multiply(op: Operation) -> Step:
         product: Product = lambda a, b, before, slot: add_products(a[None], b.T[None], before[None])[0]  # noqa: E731
         if scaled:
             at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
-            scales = scales_of(op, shape.value, (at_a, at_b))
+            scales = scales_of(op, shape, (at_a, at_b))
             uses = np.union1d(uses, scales.strips(rows, columns))
             held = tensor.values
             assert held is not None

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.geometry import LANES, WARP, source_lanes
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
-from tutorlib.simulate.ptx.shuffles import LANES, source_lanes
 from tutorlib.simulate.ptx.state import Step, Where, of_warps
 
 BIT = (1 << LANES).astype(np.uint32)
