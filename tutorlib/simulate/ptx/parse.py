@@ -108,14 +108,18 @@ def read_parameters(text: str) -> tuple[Parameter, ...]:
     parameters: list[Parameter] = []
     end = 0
     for about, name, count in PARAMETER.findall(text):
-        kind = next(word for word in re.findall(r"\.(\w+)", about) if re.fullmatch(r"[subf]\d+", word))
-        size = bits_of(kind) // 8
-        stated = re.search(r"\.align\s+(\d+)", about)
-        align = int(stated[1]) if stated and ".ptr" not in about else size
+        kind, size, align = read_type(about)
         start = -(-end // align) * align
         end = start + size * int(count or 1)
         parameters.append(Parameter(name, kind, start, end - start))
     return tuple(parameters)
+
+
+def read_type(about: str) -> tuple[str, int, int]:
+    """The type of what is declared, its bytes and its alignment; of a pointer .align says where it points."""
+    kind = next((word for word in re.findall(r"\.(\w+)", about) if re.fullmatch(r"[subf]\d+", word)), "b8")
+    stated, size = re.search(r"\.align\s+(\d+)", about), bits_of(kind) // 8
+    return kind, size, int(stated[1]) if stated and ".ptr" not in about else size
 
 
 def read_variable(text: str) -> Variable | None:
@@ -123,16 +127,14 @@ def read_variable(text: str) -> Variable | None:
     found = VARIABLE.fullmatch(text.strip(" \n\t;"))
     if found is None:
         return None
-    kind = next((word for word in re.findall(r"\.(\w+)", found["kind"]) if re.fullmatch(r"[subf]\d+", word)), "b8")
-    width = bits_of(kind) // 8
-    stated = re.search(r"\.align\s+(\d+)", found["kind"])
+    _, width, align = read_type(found["kind"])
     size = None if found["count"] == "" else width * int(found["count"] or 1)
     values = re.findall(r"[^\s{},]+", found["data"] or "")
     if unknown := next((value for value in values if not INITIAL.fullmatch(value)), ""):
         raise NotSimulated(f"{found['name']}, a variable whose initial value is {unknown},")
     numbers = (int(value[2:], 16) if value[1:2] in tuple("fFdD") else int(value.rstrip("U"), 0) for value in values)
     data = b"".join((number % (1 << 8 * width)).to_bytes(width, "little") for number in numbers)
-    return Variable(found["name"], found["space"], size, int(stated[1]) if stated else width, data)
+    return Variable(found["name"], found["space"], size, align, data)
 
 
 class Body:

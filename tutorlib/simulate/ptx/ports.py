@@ -5,6 +5,7 @@ for all lanes, or one for all of them.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -24,6 +25,7 @@ from tutorlib.simulate.ptx.uses import written
 
 Lanes = np.ndarray | slice
 Located = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
+Describe = Callable[[int], tuple[Fault, str]]  # of a bad address: its finding, and what that says of the access
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,12 @@ class Port(ABC):
         chosen[lanes] = True
         return chosen
 
-    def sift(self, lanes: Lanes, starts: np.ndarray, inside: np.ndarray) -> np.ndarray | None:
+    def sift(
+        self, lanes: Lanes, starts: np.ndarray, inside: np.ndarray, outside: Describe, misaligned: Describe
+    ) -> np.ndarray | None:
         """Which addresses are good, None where all are; findings for the others. inside: which lie in the memory."""
         straight = starts % self.width == 0
-        for good, describe in ((inside, self.outside), (straight | ~inside, self.misaligned)):
+        for good, describe in ((inside, outside), (straight | ~inside, misaligned)):
             if not good.all():
                 at = int((~good).argmax())
                 fault, what = describe(int(starts[at]))
@@ -118,13 +122,6 @@ class Port(ABC):
                 self.op.notice(fault, partial(str, f"{who} {self.does} {what}"), int((~good).sum()))
         good = inside & straight
         return None if good.all() else good
-
-    def outside(self, start: int) -> tuple[Fault, str]:
-        """The finding of an access there, as the end of a sentence."""
-        raise NotImplementedError
-
-    def misaligned(self, start: int) -> tuple[Fault, str]:
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -143,7 +140,7 @@ class GlobalPort(Port):
         aligned = width == 1 or not (places & (width - 1)).any()
         if not len(places) or (aligned and arena.holds(int(places.min()), int(places.max()) + width)):
             return places, None, None
-        return places, None, self.sift(lanes, places, arena.inside(places, width))
+        return places, None, self.sift(lanes, places, arena.inside(places, width), self.outside, self.misaligned)
 
     def outside(self, start: int) -> tuple[Fault, str]:
         nearest = self.state.arena.nearest(start)
@@ -201,7 +198,7 @@ class SharedPort(Port):
             starts = np.where(named, starts & (1 << PEER_BITS) - 1, starts)
         if (width == 1 or not (starts & (width - 1)).any()) and starts.max() + width <= size:
             return starts, slots, None
-        return starts, slots, self.sift(lanes, starts, starts + width <= size)
+        return starts, slots, self.sift(lanes, starts, starts + width <= size, self.outside, self.misaligned)
 
     def outside(self, start: int) -> tuple[Fault, str]:
         what = f"byte {signed(start):,} of shared memory, of which the block has {self.state.shared.size:,}"

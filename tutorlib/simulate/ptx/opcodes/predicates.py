@@ -57,19 +57,9 @@ def set_number(op: Operation) -> Step:
     return Row("d t t", lambda a, b: np.where(compare(name, a, b), true, 0), knows=f"{NAMES} ftz")(op)
 
 
-def select(op: Operation) -> Step:
-    """selp d, a, b, p: a where p holds."""
-    out, (a, b), condition = op.target(0, op.kind), (op.source(n, op.kind) for n in (1, 2)), op.predicate(3)
-
-    def step(where: Where) -> None:
-        np.copyto(out, np.where(condition(), a, b), where=where, casting="unsafe")
-
-    return step
-
-
 OPCODES: dict[str, OpcodeDecoder] = {
     "setp": set_predicate,
     "set": set_number,
-    "selp": select,
+    "selp": Row("t t t pred", lambda a, b, c: np.where(c, a, b)),
     "slct": Row("d d d t", lambda a, b, c: np.where(c >= 0, a, b)),
 }
