@@ -75,10 +75,6 @@ def permute(a, b, selector):
     return result
 
 
-def ones(start, length):
-    return sum(1 << i for i in range(32) if start <= i < start + length)
-
-
 def dot(a, b, c):
     return c + sum((((a >> 8 * i & 255) ^ 128) - 128) * (b >> 8 * i & 255) for i in range(4))
 
@@ -121,8 +117,6 @@ ROWS = [  # an opcode; the types of its result and its operands; the result, bef
     *one("shf.l.clamp.b32", "u32 u32 u32 place", lambda a, b, n: (b << 32 | a) << min(n, 32) >> 32),
     *each(WIDE, "bfe.{t}", "t t place place", field),
     *one("bfi.b32", "u32 u32 u32 place place", insert),
-    *one("bmsk.clamp.b32", "u32 place place", ones),
-    *one("bmsk.wrap.b32", "u32 place place", lambda start, length: ones(start % 32, length % 32)),
     *one("popc.b32", "u32 u32", int.bit_count),
     *one("clz.b32", "u32 u32", lambda a: 32 - a.bit_length()),
     *one("brev.b32", "u32 u32", lambda a: int(f"{a:032b}"[::-1], 2)),
@@ -130,7 +124,6 @@ ROWS = [  # an opcode; the types of its result and its operands; the result, bef
     *one("bfind.s32", "u32 s32", lambda a: (~a if a < 0 else a).bit_length() - 1),
     *one("prmt.b32", "u32 u32 u32 u32", permute),
     *one("dp4a.s32.u32", "s32 u32 u32 s32", dot),
-    *one("slct.u64.s32", "u64 u64 u64 s32", lambda a, b, c: a if c >= 0 else b),
     *(row for name, does in COMPARE.items() for row in each(WIDE, f"setp.{name}" + ".{t}", "pred t t",
                                                             lambda t, a, b, does=does: does(a, b))),
 ]  # fmt: skip

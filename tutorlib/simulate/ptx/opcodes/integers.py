@@ -105,12 +105,6 @@ def insert(a: Array, b: Array, start: Array, length: Array) -> Array:
     return (b & ~mask) | (shift_left(a, start) & mask)
 
 
-def make_mask(start: Array, length: Array, wrap: bool, clamp: bool) -> Array:
-    """bmsk: `length` ones from bit `start` on. Both are clamped to 32, or taken modulo 32."""
-    start, length = ((x & U32(31) if wrap else np.minimum(x, 32)).astype(U64) for x in (start, length))
-    return ((U64(1) << length) - U64(1)) << start
-
-
 def highest_bit(a: Array) -> Array:
     """The place of the highest set bit; -1 where there is none."""
     place = np.full(a.shape, -1, np.int64)
@@ -191,7 +185,6 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "shf": Row("b32 b32 b32 b32", funnel, asks="l r wrap clamp"),
     "bfe": Row("t t u32 u32", extract),
     "bfi": Row("t t t u32 u32", insert),
-    "bmsk": Row("b32 u32 u32", make_mask, asks="wrap clamp"),
     "bfind": Row("u32 t", find_highest, asks="shiftamt"),
     "brev": Row("t t", reversed_bits),
     "clz": Row("u32 t", lambda a: bits(a) - 1 - highest_bit(a)),

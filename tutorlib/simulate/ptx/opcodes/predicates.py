@@ -33,6 +33,7 @@ def set_predicate(op: Operation) -> Step:
     op.need_known(f"{NAMES} {' '.join(COMBINE)} ftz")
     kind, name = op.kind, op.one_of(NAMES)
     combine = next((part for part in op.parts[2:-1] if part in COMBINE), "")
+    op.need(not kind.endswith("x2"))  # two comparisons at once
     out, opposite = op.target_pair("pred")
     a, b = (op.source(n, kind) for n in (1, 2))
     if a.dtype.kind != "f" and kind != "bf16" and not combine and opposite is None:
@@ -51,15 +52,7 @@ def set_predicate(op: Operation) -> Step:
     return step
 
 
-def set_number(op: Operation) -> Step:
-    """set: as setp, giving all ones, or 1.0, for true."""
-    name, true = op.one_of(NAMES), 1.0 if op.parts[-2] == "f32" else -1
-    return Row("d t t", lambda a, b: np.where(compare(name, a, b), true, 0), knows=f"{NAMES} ftz")(op)
-
-
 OPCODES: dict[str, OpcodeDecoder] = {
     "setp": set_predicate,
-    "set": set_number,
     "selp": Row("t t t pred", lambda a, b, c: np.where(c, a, b)),
-    "slct": Row("d d d t", lambda a, b, c: np.where(c >= 0, a, b)),
 }

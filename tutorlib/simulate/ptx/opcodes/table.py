@@ -18,8 +18,7 @@ Compute = Callable[..., Any]
 class Row:
     """What an opcode does to arrays of all lanes' operands.
 
-    types: of the result and of each operand: "t" is the opcode's own, "w" one of twice its width, "d" the one named
-        before it, as in set.eq.f32.s32.
+    types: of the result and of each operand: "t" is the opcode's own, "w" one of twice its width.
     does: the operands → the result, which is then converted to its type.
     asks: suffixes that `does` is told of, each by its name: whether the opcode has it. knows: others that it may have.
     """
@@ -30,11 +29,11 @@ class Row:
     knows: str = ""
 
     def __call__(self, op: Operation) -> Step:
-        """Raises NotSimulated for other suffixes, or another number of operands."""
+        """Raises NotSimulated for other suffixes, another number of operands, or registers of two numbers."""
         kinds, asks, own = self.types.split(), self.asks.split(), op.kind
         op.need_known(f"{self.asks} {self.knows}")
-        op.need(len(op.operands) == len(kinds))
-        named = {"t": own, "w": f"{own[0]}{2 * bits_of(own)}", "d": op.parts[-2]}
+        op.need(len(op.operands) == len(kinds) and not own.endswith("x2"))
+        named = {"t": own, "w": f"{own[0]}{2 * bits_of(own)}"}
         to, *of = (named.get(kind, kind) for kind in kinds)
         out = op.target(0, to)
         given = [op.source(n, kind) for n, kind in enumerate(of, 1)]
