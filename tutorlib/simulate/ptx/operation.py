@@ -119,10 +119,10 @@ class Operation:
         """Values of all lanes, of an operand that may have one for all of them."""
         return np.broadcast_to(values, self.state.geometry.lanes)
 
-    def values(self, which: int | Operand, kind: str, absent: int = 1) -> LaneValues:
-        """absent: what stands for an operand that is left out."""
+    def values(self, which: int | Operand, kind: str) -> LaneValues:
+        """1 for an operand that is left out."""
         if isinstance(which, int) and which >= len(self.operands):
-            return lambda lanes: np.full(len(lanes), absent)
+            return lambda lanes: np.ones(len(lanes), np.int64)
         found = self.source(which, kind)
         return lambda lanes: self.spread(found)[lanes].astype(np.int64)
 
