@@ -176,6 +176,13 @@ def test_ordered_and_unordered_comparisons():
         assert execute(f"setp.{name}.f32", [("f32", a), ("f32", b)], "pred").tolist() == want
 
 
+def test_pairs_compared_to_numbers():
+    a, b = np.array([[1, 2], [2, 2], [np.nan, 0]], np.float16), np.array([[2, 1], [2, 3], [1, -0.0]], np.float16)
+    for name, ufunc in {"lt": np.less, "eq": np.equal}.items():
+        got = execute(f"set.{name}.f16x2.f16x2", [("b32", packed(*x.T)) for x in (a, b)], "b32")
+        assert got.view(np.float16).reshape(-1, 2).tolist() == ufunc(a, b).astype(float).tolist()
+
+
 @pytest.mark.parametrize(("opcode", "to"), [("setp.lt.f16x2", "pred"), ("add.u16x2", "b32"), ("min.s16x2", "b32")])
 def test_pairs_that_are_not_simulated(opcode, to):
     ones = np.ones(4, np.uint32)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from tutorlib.simulate.ptx.formats import from_bits
-from tutorlib.simulate.ptx.opcodes.table import Row, ufunc_step
+from tutorlib.simulate.ptx.formats import from_bits, to_bits
+from tutorlib.simulate.ptx.opcodes.table import Row, computed, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step, Where
+from tutorlib.simulate.ptx.types import bits_of
 
 COMPARE = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
@@ -52,7 +53,22 @@ def set_predicate(op: Operation) -> Step:
     return step
 
 
+def set_number(op: Operation) -> Step:
+    """set: as setp, giving all ones, or 1.0, for true; of pairs for each of the two, as half2's functions ask."""
+    op.need_known(f"{NAMES} ftz")
+    to, kind, name = op.parts[-2], op.kind, op.one_of(NAMES)
+    op.need(kind.endswith("x2") == to.endswith("x2"))
+
+    def compute(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        holds = compare(name, *(from_bits(np.ascontiguousarray(bits), kind) for bits in (a, b)))
+        return np.where(holds, -1, 0) if to[0] in "us" else to_bits(holds.astype(np.float32), to).view(out.dtype)
+
+    out = op.target(0, f"b{bits_of(to)}")
+    return computed(out, compute, op.source(1, kind), op.source(2, kind))
+
+
 OPCODES: dict[str, OpcodeDecoder] = {
     "setp": set_predicate,
+    "set": set_number,
     "selp": Row("t t t pred", lambda a, b, c: np.where(c, a, b)),
 }
