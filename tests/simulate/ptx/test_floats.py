@@ -9,6 +9,7 @@ import torch
 from hypothesis import strategies as st
 
 from tests.simulate.ptx.snippets import execute, given
+from tutorlib.simulate.ptx.errors import NotSimulated
 
 FORMATS = {"f16": (11, -14, 15), "bf16": (8, -126, 127), "tf32": (11, -126, 127), "f32": (24, -126, 127),
            "f64": (53, -1022, 1023)}  # fmt: skip  # bits of the significand, smallest and largest exponent
@@ -173,6 +174,20 @@ def test_ordered_and_unordered_comparisons():
     for name, want in {"lt": [1, 0, 0], "ltu": [1, 1, 0], "eq": [0, 0, 1], "neu": [1, 1, 0], "ne": [1, 0, 0],
                        "num": [1, 0, 1], "nan": [0, 1, 0]}.items():  # fmt: skip
         assert execute(f"setp.{name}.f32", [("f32", a), ("f32", b)], "pred").tolist() == want
+
+
+def test_pairs_compared_to_numbers():
+    a, b = np.array([[1, 2], [2, 2], [np.nan, 0]], np.float16), np.array([[2, 1], [2, 3], [1, -0.0]], np.float16)
+    for name, ufunc in {"lt": np.less, "eq": np.equal}.items():
+        got = execute(f"set.{name}.f16x2.f16x2", [("b32", packed(*x.T)) for x in (a, b)], "b32")
+        assert got.view(np.float16).reshape(-1, 2).tolist() == ufunc(a, b).astype(float).tolist()
+
+
+@pytest.mark.parametrize(("opcode", "to"), [("setp.lt.f16x2", "pred"), ("add.u16x2", "b32"), ("min.s16x2", "b32")])
+def test_pairs_that_are_not_simulated(opcode, to):
+    ones = np.ones(4, np.uint32)
+    with pytest.raises(NotSimulated, match=opcode):
+        execute(opcode, [("b32", ones), ("b32", ones)], to)
 
 
 @given(floats(32))

@@ -1,12 +1,13 @@
 """ldmatrix, stmatrix and mma.sync against the element tables of the PTX ISA, written out lane by lane."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import strategies as st
 
 from tests.simulate.ptx.snippets import as_bytes, given, kernel, launch
-from tutorlib.simulate.ptx import rounding
 
 LANES = range(32)
 
@@ -98,62 +99,29 @@ def places(which, shape, lane, i, bits):
     return member * wide + i % wide + 4 * wide * (i // wide), group
 
 
-SHAPES = {
-    "m16n8k16.row.col.f32.bf16.bf16.f32": ((16, 8, 16), 16),
-    "m16n8k16.row.col.f32.f16.f16.f32": ((16, 8, 16), 16),
-    "m16n8k8.row.col.f32.bf16.bf16.f32": ((16, 8, 8), 16),
-    "m16n8k8.row.col.f32.tf32.tf32.f32": ((16, 8, 8), 32),
-    "m16n8k4.row.col.f32.tf32.tf32.f32": ((16, 8, 4), 32),
-    "m16n8k32.row.col.s32.s8.s8.s32": ((16, 8, 32), 8),
-    "m16n8k32.row.col.f32.e4m3.e4m3.f32": ((16, 8, 32), 8),
-    "m16n8k32.row.col.f32.e5m2.e5m2.f32": ((16, 8, 32), 8),
-}
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "tf32": torch.float32, "s8": torch.int8,
+         "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}  # fmt: skip
+NAMES = [
+    *(f"m16n8k{k}.row.col.f32.{kind}.{kind}.f32" for k, kind in (
+        (16, "bf16"), (16, "f16"), (8, "bf16"), (8, "tf32"), (4, "tf32"), (32, "e4m3"), (32, "e5m2"))),
+    "m16n8k32.row.col.s32.s8.s8.s32",
+]  # fmt: skip
 
 
-FP8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
-
-
-def encode(values, kind):
-    if kind in FP8:
-        return torch.from_numpy(values.astype(np.float32)).to(FP8[kind]).view(torch.uint8).numpy(), np.uint8
-    if kind == "bf16":
-        return rounding.to_bf16(values.astype(np.float32)), np.uint16
-    if kind == "f16":
-        return values.astype(np.float16).view(np.uint16), np.uint16
-    if kind == "tf32":
-        return rounding.to_tf32(values.astype(np.float32), "rna"), np.uint32
-    return values.astype(np.int8).view(np.uint8), np.uint8
-
-
-def decode(values, kind):
-    bits, _ = encode(values, kind)
-    if kind in FP8:
-        return torch.from_numpy(bits).view(FP8[kind]).float().numpy()
-    if kind == "bf16":
-        return rounding.from_bf16(bits)
-    return bits.view(np.float16) if kind == "f16" else bits.view(np.float32) if kind == "tf32" else bits.view(np.int8)
-
-
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
 def test_mma_by_the_isas_tables(name):
-    shape, bits = SHAPES[name]
-    m, n, k = shape
-    kind = name.split(".")[4]
-    rng = np.random.default_rng(0)
-    exact = kind == "s8"
-    a, b, c = ((rng.integers(-99, 99, size) if exact else rng.normal(size=size)) for size in ((m, k), (k, n), (m, n)))
-    accumulator = np.int32 if exact else np.float32
+    m, n, k = shape = tuple(map(int, re.findall(r"\d+", name.split(".")[0])))
+    dtype = TYPES[name.split(".")[4]]
+    accumulator = np.int32 if dtype == torch.int8 else np.float32
+    rng = np.random.default_rng(0)  # 8 bits each, which all types but FP8 hold
+    a, b, c = (torch.from_numpy(rng.integers(-99, 99, size)) for size in ((m, k), (k, n), (m, n)))
+    a, b = a.to(dtype), b.to(dtype)
     words = {}
-    for which, matrix, elements in (("A", a, m * k // 32), ("B", b, k * n // 32)):
-        fragment = np.zeros((32, elements))
-        for lane in LANES:
-            for i in range(elements):
-                fragment[lane, i] = matrix[places(which, shape, lane, i, bits)]
-        coded, dtype = encode(fragment, kind)
-        words[which] = np.ascontiguousarray(coded.astype(dtype)).view(np.uint32).reshape(32, -1)
-    words["C"] = np.array([[c[places("C", shape, lane, i, 32)] for i in range(4)] for lane in LANES], accumulator).view(
-        np.uint32
-    )
+    for which, matrix in (("A", a), ("B", b), ("C", torch.from_numpy(c.numpy().astype(accumulator)))):
+        elements, bits = matrix.numel() // 32, 8 * matrix.element_size()
+        at = [places(which, shape, lane, i, bits) for lane in LANES for i in range(elements)]
+        fragment = torch.stack([matrix.view(torch.uint8).view(*matrix.shape, -1)[place] for place in at])
+        words[which] = fragment.numpy().reshape(32, -1).view(np.uint32)
     registers, lines, names = {}, [], iter(range(10, 60))
     for which, table in words.items():
         count = table.shape[1]
@@ -169,7 +137,7 @@ def test_mma_by_the_isas_tables(name):
     tensors["out"] = torch.zeros(512, dtype=torch.uint8)
     launch(kernel("\n".join(lines), list(tensors)), tensors)
     got = tensors["out"].numpy().view(accumulator).reshape(32, 4)
-    want = decode(a, kind).astype(np.float64) @ decode(b, kind).astype(np.float64) + c.astype(accumulator)
+    want = (a.double() @ b.double() + c).numpy()
     for lane in LANES:
         for i in range(4):
             assert got[lane, i] == pytest.approx(want[places("C", shape, lane, i, 32)], rel=1e-6, abs=1e-6)

@@ -209,18 +209,14 @@ def copy_through(tensor, box, widths=(0, 0), beyond=0):
     return out, report
 
 
-@pytest.mark.parametrize("widths", [(0, 0), (32, 32)])
-def test_boxes_over_the_edges_and_threads_see_them_as_cute_does(widths):
-    x = torch.randn(70, 40).to(torch.bfloat16)
-    out, report = copy_through(x, (32, 16), widths)
-    assert out.equal(x)
-    assert not report.findings
-
-
-@pytest.mark.parametrize("width", [64, 128])
-def test_wider_swizzles(width):
-    x = torch.randn(40, 72).to(torch.bfloat16)
-    out, report = copy_through(x, (16, width // 2), (width, width))
+@pytest.mark.parametrize(
+    ("shape", "box", "width"),
+    [((70, 40), (32, 16), 0), ((70, 40), (32, 16), 32), ((40, 72), (16, 32), 64), ((40, 72), (16, 64), 128),
+     ((3, 10, 24), (2, 4, 16), 0)],
+)  # fmt: skip
+def test_boxes_over_the_edges_and_threads_see_them_as_cute_does(shape, box, width):
+    x = torch.randn(shape).to(torch.bfloat16)
+    out, report = copy_through(x, box, (width, width))
     assert out.equal(x)
     assert not report.findings
 
@@ -233,10 +229,3 @@ def test_a_box_of_nothing_but_zeros_is_no_fault_and_is_told():
     (zeros,) = report.zeros
     assert "loads a box at (64, 0) of a tensor of (40, 16): nothing but zeros" in str(zeros)
     assert not copy_through(x, (32, 16))[1].zeros
-
-
-def test_three_dimensions():
-    x = torch.randn(3, 10, 24)
-    out, report = copy_through(x, (2, 4, 16))
-    assert out.equal(x)
-    assert not report.findings

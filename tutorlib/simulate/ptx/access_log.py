@@ -9,9 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from tutorlib.simulate.ptx.banks import wavefronts_of_warps
+from tutorlib.simulate.ptx.costs import lines, sectors, wavefronts_of_warps
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.sectors import lines, sectors
 
 Space = Literal["shared", "global"]
 AT_ONCE = 2**15  # warps' addresses that are kept before they are counted

@@ -1,28 +1,35 @@
 """A row for each opcode with what is asked of it besides what it does to its operands (`opcodes` has that)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
 
 from tutorlib.simulate.ptx.ir import Instruction, parts_of
+from tutorlib.simulate.ptx.types import bits_of, is_type
 
 Ends = Literal["", "branch", "leave", "barrier", "arrival", "phase", "warpgroup", "cluster", "registers"]
 Doing = Literal[
     "issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store", "bulk load", "phase", "arrive"
 ]
+Brings = Literal["", "mbarriers", "wgmma", "tcgen05", "blocks"]
+SPACES = frozenset({"shared", "global", "local", "param"})
+WIDEST = 16  # bytes: no record of accesses is kept for larger pieces
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What an opcode asks of those that follow its threads, registers and pictures.
+    """What an opcode asks of those that follow its threads, registers, memory and pictures.
 
     ends: how it ends a basic block: its threads go elsewhere, leave, or wait for others of their block, for a phase of
         an mbarrier, for their warpgroup or cluster, or for registers; at an "arrival" they are counted and go on.
     result: whether the first operand is one. effect: whether threads that poll memory may wait for it.
     looks: whether threads only look here at what they have, as between two tries to wait.
     gathers: whether a warp's lanes wait here for one another, so that one that is late delays the others.
-    of_warp: whether each lane's result is of all lanes' operands.
+    of_warp: whether each lane's result is of all lanes' operands. adds: whether to its result.
+    moves: the bytes of memory that a lane reads or writes at once, 0 where the type says; None: it does neither.
+    stores: whether it only writes memory. narrow: whether it reads no more of a register than its type has.
+    brings: what works beside the threads of a kernel that has it.
     draws: what a picture shows of it, by the first state space in the opcode, "" for any.
     """
 
@@ -32,6 +39,11 @@ class Facts:
     looks: bool = False
     gathers: bool = False
     of_warp: bool = False
+    adds: bool = False
+    moves: int | None = None
+    stores: bool = False
+    narrow: bool = False
+    brings: Brings = ""
     draws: Mapping[str, Doing] = field(default_factory=dict)
 
 
@@ -39,52 +51,56 @@ def drawn(does: Doing) -> Mapping[str, Doing]:
     return {"": does}
 
 
-WAITS_FOR_BLOCK = Facts("barrier", result=False, effect=True, draws=drawn("barrier"))
-REDUCES_IN_BLOCK = Facts("barrier", effect=True, draws=drawn("barrier"))
-ARRIVES = Facts("arrival", result=False, effect=True, draws=drawn("barrier"))
-LEAVES = Facts("leave", result=False)
-OF_WARP = Facts(of_warp=True)
-LOOKS = Facts(looks=True)
+ACTS = Facts(effect=True)
 NO_RESULT = Facts(result=False)
+ACTS_ALONE = Facts(result=False, effect=True)
+OF_WARP, LOOKS = Facts(of_warp=True), Facts(looks=True)
+MEETS = replace(ACTS_ALONE, draws=drawn("barrier"))
+COPIES = replace(ACTS_ALONE, moves=16)
+BARRIERS = ("bar", "bar.cta", "barrier", "barrier.cta")
 
 FACTS = {
     "bra": Facts("branch", result=False, looks=True),
     **dict.fromkeys(("selp", "setp", "mov", "not", "and", "or", "xor"), LOOKS),
-    **dict.fromkeys(("ret", "exit", "trap"), LEAVES),
-    **dict.fromkeys(("bar.sync", "bar.cta.sync", "barrier.sync", "barrier.cta.sync"), WAITS_FOR_BLOCK),
-    **dict.fromkeys(("bar.red", "bar.cta.red", "barrier.red", "barrier.cta.red"), REDUCES_IN_BLOCK),
-    **dict.fromkeys(("bar.arrive", "bar.cta.arrive", "barrier.arrive", "barrier.cta.arrive"), ARRIVES),
+    **dict.fromkeys(("ret", "exit", "trap"), Facts("leave", result=False)),
+    **{f"{name}.sync": replace(MEETS, ends="barrier") for name in BARRIERS},
+    **{f"{name}.red": replace(MEETS, ends="barrier", result=True) for name in BARRIERS},
+    **{f"{name}.arrive": replace(MEETS, ends="arrival") for name in BARRIERS},
     "bar.warp": Facts(result=False, gathers=True, draws=drawn("barrier")),
-    "barrier.cluster.arrive": Facts(result=False, effect=True, draws=drawn("barrier")),
-    "barrier.cluster.wait": Facts("cluster", result=False, effect=True, draws=drawn("barrier")),
+    "barrier.cluster.arrive": MEETS,
+    "barrier.cluster.wait": replace(MEETS, ends="cluster"),
     "elect": Facts(gathers=True),
-    "mbarrier": Facts(effect=True),
-    "mbarrier.arrive": Facts(effect=True, draws=drawn("arrive")),
-    "mbarrier.try_wait": Facts("phase", effect=True, draws=drawn("phase")),
+    "mbarrier": ACTS,
+    "mbarrier.init": replace(ACTS, brings="mbarriers"),
+    "mbarrier.arrive": replace(ACTS, draws=drawn("arrive")),
+    "mbarrier.try_wait": replace(ACTS, ends="phase", draws=drawn("phase")),
     "setmaxnreg.inc": Facts("registers"),
-    "clusterlaunchcontrol": Facts(effect=True),
-    "ld": Facts(draws={"shared": "read", "global": "load"}),
-    "st": Facts(result=False, effect=True, draws={"shared": "write", "global": "store"}),
-    "red": Facts(result=False, effect=True, draws={"global": "store"}),
-    "atom": Facts(effect=True, draws={"global": "store"}),
-    "ldmatrix": Facts(draws=drawn("read")),
-    "stmatrix": Facts(result=False, effect=True, draws=drawn("write")),
-    "cp": Facts(result=False, effect=True),
-    **dict.fromkeys(("cp.async.ca", "cp.async.cg"), Facts(result=False, effect=True, draws=drawn("issue"))),
-    "cp.async.commit_group": Facts(result=False, effect=True, draws=drawn("commit")),
-    **dict.fromkeys(
-        ("cp.async.wait_group", "cp.async.wait_all"), Facts(result=False, effect=True, draws=drawn("wait"))
-    ),
-    "cp.async.bulk.tensor.2d": Facts(result=False, effect=True, draws={"shared": "bulk load", "global": "store"}),
+    "clusterlaunchcontrol": replace(ACTS, brings="blocks"),
+    "ld": Facts(moves=0, draws={"shared": "read", "global": "load"}),
+    "st": replace(ACTS_ALONE, moves=0, stores=True, narrow=True, draws={"shared": "write", "global": "store"}),
+    "red": replace(ACTS_ALONE, moves=0, draws={"global": "store"}),
+    "atom": replace(ACTS, moves=0, draws={"global": "store"}),
+    "ldmatrix": Facts(of_warp=True, moves=16, draws=drawn("read")),
+    "stmatrix": replace(COPIES, draws=drawn("write")),
+    "cp": COPIES,
+    "cp.async.ca": replace(COPIES, moves=4, draws=drawn("issue")),
+    "cp.async.cg": replace(COPIES, draws=drawn("issue")),
+    "cp.async.commit_group": replace(COPIES, draws=drawn("commit")),
+    **dict.fromkeys(("cp.async.wait_group", "cp.async.wait_all"), replace(COPIES, draws=drawn("wait"))),
+    "cp.async.bulk.tensor.2d": replace(COPIES, draws={"shared": "bulk load", "global": "store"}),
+    "cvt": Facts(narrow=True),
     "fma": Facts(draws=drawn("math")),
-    "mma": Facts(of_warp=True, draws=drawn("math")),
-    "wmma": OF_WARP,
-    "wmma.mma": Facts(of_warp=True, draws=drawn("math")),
-    "wgmma": Facts(effect=True),
-    "wgmma.mma_async": Facts("warpgroup", effect=True, draws=drawn("math")),
-    "wgmma.wait_group": Facts(effect=True, draws=drawn("wait")),
+    "mma": Facts(of_warp=True, adds=True, draws=drawn("math")),
+    "wmma.load": Facts(moves=0),
+    "wmma.store": Facts(of_warp=True, moves=0, stores=True),
+    "wmma.mma": Facts(of_warp=True, adds=True, draws=drawn("math")),
+    "wgmma": ACTS,
+    "wgmma.mma_async": replace(ACTS, ends="warpgroup", brings="wgmma", draws=drawn("math")),
+    "wgmma.wait_group": replace(ACTS, draws=drawn("wait")),
+    "tcgen05": Facts(brings="tcgen05"),
+    "tensormap": Facts(result=False, moves=8, stores=True),
     **dict.fromkeys(("shfl", "movmatrix", "redux", "vote", "match"), OF_WARP),
-    **dict.fromkeys(("call", "tensormap", "membar", "fence"), NO_RESULT),
+    **dict.fromkeys(("call", "membar", "fence"), NO_RESULT),
 }
 OTHERS = Facts()
 
@@ -106,3 +122,26 @@ def doing(instruction: Instruction) -> Doing | None:
     draws = facts_of(instruction).draws
     spaces = (part.split("::")[0] for part in instruction.parts)
     return draws.get("") or next((draws[space] for space in spaces if space in draws), None)
+
+
+def brings(instructions: Iterable[Instruction], agent: Brings) -> bool:
+    return any(facts_of(one).brings == agent for one in instructions)
+
+
+def touches(instruction: Instruction, space: str) -> bool:
+    """Whether it may get at the space, by name or by a generic address."""
+    named = SPACES.intersection(part.split("::")[0] for part in instruction.parts)
+    return facts_of(instruction).moves is not None and (space in named or not named)
+
+
+def smallest(instructions: Iterable[Instruction]) -> int:
+    """The fewest bytes that one of these moves at once."""
+    return min(map(width_of, instructions), default=WIDEST)
+
+
+def width_of(instruction: Instruction) -> int:
+    if moves := facts_of(instruction).moves:
+        return moves
+    kind = instruction.parts[-1]
+    count = next((int(part[1:]) for part in instruction.parts if part in ("v2", "v4", "v8")), 1)
+    return min(bits_of(kind) // 8 * count, WIDEST) if is_type(kind) else 1

@@ -5,7 +5,7 @@ that lead to it, and a loop's blocks before all that lie behind the loop: so thr
 early wait where the others will come by, which is the earliest place where they can meet.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -76,7 +76,7 @@ def label_of(branch: Instruction, kernel: Kernel) -> int:
     return kernel.labels[target.name]
 
 
-def execution_order(successors: Sequence[Iterable[int]]) -> list[int]:
+def execution_order(successors: Sequence[Sequence[int]]) -> list[int]:
     """Each block's place in the order."""
     order: list[int] = []
     place(set(range(len(successors))), successors, order)
@@ -86,7 +86,7 @@ def execution_order(successors: Sequence[Iterable[int]]) -> list[int]:
     return places
 
 
-def place(blocks: set[int], successors: Sequence[Iterable[int]], order: list[int]) -> None:
+def place(blocks: set[int], successors: Sequence[Sequence[int]], order: list[int]) -> None:
     """Append these blocks to the order: strongly connected ones, that is loops, together and from their entry on."""
     entered = {0} | {after for before in order for after in successors[before]}
     for component in components(blocks, successors):
@@ -100,40 +100,32 @@ def place(blocks: set[int], successors: Sequence[Iterable[int]], order: list[int
         entered |= {after for block in component for after in successors[block]}
 
 
-def components(blocks: set[int], successors: Sequence[Iterable[int]]) -> list[set[int]]:
-    """Strongly connected components of these blocks, those that lead to others first.
-
-    Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1, 1972, without recursion.
-    """
-    found: list[set[int]] = []
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
-    for root in sorted(blocks):
-        if root in index:
-            continue
-        work = [(root, iter([n for n in successors[root] if n in blocks]))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            block, rest = work[-1]
-            following = next(rest, None)
-            if following is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[block])
-                if low[block] == index[block]:
-                    component = set(stack[stack.index(block) :])
-                    del stack[stack.index(block) :]
-                    on_stack -= component
-                    found.append(component)
-            elif following not in index:
-                index[following] = low[following] = len(index)
-                stack.append(following)
-                on_stack.add(following)
-                work.append((following, iter([n for n in successors[following] if n in blocks])))
-            elif following in on_stack:
-                low[block] = min(low[block], index[following])
-    return found[::-1]
+def components(blocks: set[int], successors: Sequence[Sequence[int]]) -> list[set[int]]:
+    """Strongly connected components of these blocks, those that lead to others first (Kosaraju's algorithm: of the
+    blocks that are left the one that a depth-first search left last begins one, with all that lead to it)."""
+    before: dict[int, list[int]] = {block: [] for block in blocks}
+    for block in blocks:
+        for after in blocks.intersection(successors[block]):
+            before[after].append(block)
+    finished: list[int] = []
+    seen: set[int] = set()
+    ahead = sorted(blocks, reverse=True)
+    while ahead:
+        block = ahead.pop()
+        if block < 0:
+            finished.append(~block)
+        elif block not in seen:
+            seen.add(block)
+            ahead += [~block, *(after for after in reversed(successors[block]) if after in blocks)]
+    found = []
+    for root in reversed(finished):
+        component, ahead = set(), [root]
+        while ahead:
+            block = ahead.pop()
+            if block in seen:
+                seen.remove(block)
+                component.add(block)
+                ahead += before[block]
+        if component:
+            found.append(component)
+    return found

@@ -1,4 +1,4 @@
-"""A launch's blocks, and how the threads of those that run together are numbered."""
+"""A launch's blocks, and how the threads of those that run together are numbered and exchange values."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +8,7 @@ import numpy as np
 
 WARP = 32
 WARPGROUP = 4  # warps
+LANES = np.arange(WARP)
 Dim3 = tuple[int, int, int]
 ALONE: Dim3 = (1, 1, 1)
 
@@ -112,3 +113,18 @@ def volume(sizes: Dim3) -> int:
 def coordinates(number: Any, sizes: Dim3) -> tuple[Any, Any, Any]:
     """x runs fastest."""
     return number % sizes[0], number // sizes[0] % sizes[1], number // (sizes[0] * sizes[1])
+
+
+def source_lanes(mode: str, by: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lane of its warp that each lane takes its value from in a shfl (PTX ISA, 9.7.9.6), and whether it lies in the
+    segment; those that do not give a lane's own value.
+
+    mode: "up", "down", "bfly" or "idx". by, limits: the instruction's b and c, of shapes that broadcast with (…, 32).
+    """
+    by, last, segment = by & 31, limits & 31, limits >> 8 & 31
+    highest = (LANES & segment) | (last & ~segment)
+    source = {"up": LANES - by, "down": LANES + by, "bfly": LANES ^ by, "idx": (LANES & segment) | (by & ~segment)}[
+        mode
+    ]
+    inside = source >= highest if mode == "up" else source <= highest
+    return np.where(inside, source, LANES) % WARP, inside

@@ -36,17 +36,9 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """{a, b, …}"""
+    """Several in one place: {a, b, …}, the results p|q, or the arguments (a, b) of a call."""
 
     items: "tuple[Operand, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPair:
-    """p|q: two results."""
-
-    first: "Operand"
-    second: "Operand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +48,7 @@ class Not:
     register: Register
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """(a, b): the arguments of a call."""
-
-    items: "tuple[Operand, ...]"
-
-
-Operand = Register | Immediate | Symbol | Address | Vector | ResultPair | Not | Group
+Operand = Register | Immediate | Symbol | Address | Vector | Not
 
 
 @dataclass(frozen=True, slots=True)

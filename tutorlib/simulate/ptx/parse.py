@@ -8,13 +8,11 @@ compiler also keeps its own Tile IR.
 import re
 from bisect import bisect_right
 from collections import ChainMap
-from collections.abc import Iterator
 from functools import lru_cache
 
 from tutorlib.simulate.ptx.errors import MalformedPtx, NotSimulated
 from tutorlib.simulate.ptx.ir import (
     Address,
-    Group,
     Immediate,
     Instruction,
     Kernel,
@@ -24,7 +22,6 @@ from tutorlib.simulate.ptx.ir import (
     Operand,
     Parameter,
     Register,
-    ResultPair,
     Symbol,
     Variable,
     Vector,
@@ -55,15 +52,16 @@ REGISTERS = re.compile(r"\.reg\s*(?:\.v([24])\s*)?\.(\w+)\s+(.*)", re.DOTALL)
 INSTRUCTION = re.compile(r"(?:@(!?)([\w$%.]+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
 NUMBER = re.compile(r"-?(?:0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?U?)$")
 INITIAL = re.compile(r"0[fFdD][0-9a-fA-F]+|-?(?:0[xX][0-9a-fA-F]+|\d+)U?")  # of a variable
+OPERAND = re.compile(r"(?:[^,\[{(]|\[[^]]*\]|\{[^}]*\}|\([^)]*\))+")
 OFFSET = r"[-+]?\s*-?(?:0[xX][0-9a-fA-F]+|\d+)"
-INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.]*)?\s*({OFFSET})?\s*(?:,\s*\{{(.*)\}})?$", re.DOTALL)
+INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.@]*)?\s*({OFFSET})?\s*(?:,\s*\{{(.*)\}})?$", re.DOTALL)
 
 
 @lru_cache(maxsize=64)
 def parse_ptx(ptx: str) -> Module:
     """Raises MalformedPtx."""
     files = {int(number): name for number, name in FILE.findall(ptx)}
-    text = COMMENT.sub(blank, re.split(r"(?m)^\s*\.section\b", ptx)[0])
+    text = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), re.split(r"(?m)^\s*\.section\b", ptx)[0])
     target = re.search(r"(?m)^\s*\.target\s+(\w+)", text)
     if target is None:
         raise MalformedPtx("there is no .target: is this PTX?")
@@ -75,22 +73,23 @@ def parse_ptx(ptx: str) -> Module:
         if entry.start() < at:
             continue
         outside.append(text[at : entry.start()])
+        name, parameters, directives = entry.groups()
         body = Body(text, entry.end(), newlines)
         at = body.end
-        name, parameters, directives = entry.groups()
-        resident = re.search(r"\.minnctapersm\s+(\d+)", directives)
-        threads, cluster = (read_sizes(names, directives) for names in ("(?:req|max)ntid", "reqnctapercluster"))
-        kernels[name] = body.kernel(
-            name, read_parameters(parameters or ""), threads, int(resident[1]) if resident else 1, cluster
+        kernels[name] = Kernel(
+            name,
+            read_parameters(parameters or ""),
+            tuple(body.instructions),
+            body.labels,
+            body.registers,
+            body.variables,
+            threads=read_sizes("(?:req|max)ntid", directives),
+            blocks_per_sm=(read_sizes("minnctapersm", directives) or (1,))[0],
+            cluster=read_sizes("reqnctapercluster", directives),
         )
     outside.append(text[at:])
     variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
     return Module(target[1], kernels, {v.name: v for v in variables if v}, files, ptx)
-
-
-def blank(comment: re.Match[str]) -> str:
-    """The newlines of a comment, so that lines keep their numbers."""
-    return "\n" * comment[0].count("\n")
 
 
 def without_functions(text: str) -> str:
@@ -109,14 +108,18 @@ def read_parameters(text: str) -> tuple[Parameter, ...]:
     parameters: list[Parameter] = []
     end = 0
     for about, name, count in PARAMETER.findall(text):
-        kind = next(word for word in re.findall(r"\.(\w+)", about) if re.fullmatch(r"[subf]\d+", word))
-        size = bits_of(kind) // 8
-        stated = re.search(r"\.align\s+(\d+)", about)
-        align = int(stated[1]) if stated and ".ptr" not in about else size
+        kind, size, align = read_type(about)
         start = -(-end // align) * align
         end = start + size * int(count or 1)
         parameters.append(Parameter(name, kind, start, end - start))
     return tuple(parameters)
+
+
+def read_type(about: str) -> tuple[str, int, int]:
+    """The type of what is declared, its bytes and its alignment; of a pointer .align says where it points."""
+    kind = next((word for word in re.findall(r"\.(\w+)", about) if re.fullmatch(r"[subf]\d+", word)), "b8")
+    stated, size = re.search(r"\.align\s+(\d+)", about), bits_of(kind) // 8
+    return kind, size, int(stated[1]) if stated and ".ptr" not in about else size
 
 
 def read_variable(text: str) -> Variable | None:
@@ -124,16 +127,14 @@ def read_variable(text: str) -> Variable | None:
     found = VARIABLE.fullmatch(text.strip(" \n\t;"))
     if found is None:
         return None
-    kind = next((word for word in re.findall(r"\.(\w+)", found["kind"]) if re.fullmatch(r"[subf]\d+", word)), "b8")
-    width = bits_of(kind) // 8
-    stated = re.search(r"\.align\s+(\d+)", found["kind"])
+    _, width, align = read_type(found["kind"])
     size = None if found["count"] == "" else width * int(found["count"] or 1)
     values = re.findall(r"[^\s{},]+", found["data"] or "")
     if unknown := next((value for value in values if not INITIAL.fullmatch(value)), ""):
         raise NotSimulated(f"{found['name']}, a variable whose initial value is {unknown},")
     numbers = (int(value[2:], 16) if value[1:2] in tuple("fFdD") else int(value.rstrip("U"), 0) for value in values)
     data = b"".join((number % (1 << 8 * width)).to_bytes(width, "little") for number in numbers)
-    return Variable(found["name"], found["space"], size, int(stated[1]) if stated else width, data)
+    return Variable(found["name"], found["space"], size, align, data)
 
 
 class Body:
@@ -144,9 +145,8 @@ class Body:
         self.instructions: list[Instruction] = []
         self.labels: dict[str, int] = {}
         self.registers: dict[str, str] = {}
-        self.vectors: dict[str, Vector] = {}
         self.variables: dict[str, Variable] = {}
-        self.scopes: ChainMap[str, str] = ChainMap()  # a name as it is written → as it is unique in the kernel
+        self.scopes: ChainMap[str, str] = ChainMap()  # a name as it is written → as it is read
         self.opened = 0
         self.calls: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}  # file, line, column → what called it
         self.end = self.read(text, start)
@@ -191,11 +191,12 @@ class Body:
     def unique(self, name: str) -> str:
         return self.scopes.get(name, name)
 
-    def declare(self, name: str) -> str:
-        """A name of the innermost scope; of a kernel's own scope it stays as it is."""
-        if len(self.scopes.maps) > 1:
-            self.scopes[name] = f"{name}@{self.opened}"
-        return self.unique(name)
+    def declare(self, name: str, sign: str = "") -> str:
+        """A name of the innermost scope, unique in the kernel. sign: what it begins with, "%" for a register."""
+        unique = sign + name.removeprefix(sign) + (f"@{self.opened}" if len(self.scopes.maps) > 1 else "")
+        if unique != name:
+            self.scopes[name] = unique
+        return unique
 
     def declare_labels(self, text: str, at: int) -> None:
         """The labels of the scope that begins here: a branch may come before its label."""
@@ -219,92 +220,39 @@ class Body:
         for name in names.split(","):
             prefix, _, many = name.strip().partition("<")
             if vector:
-                parts = [self.declare(f"{prefix}.{part}") for part in "xyzw"[: int(vector)]]
+                parts = [self.declare(f"{prefix}.{part}", "%") for part in "xyzw"[: int(vector)]]
                 self.registers |= dict.fromkeys(parts, kind)
-                self.vectors[self.declare(prefix)] = Vector(tuple(map(Register, parts)))
+                self.scopes[prefix] = f"{{{', '.join(parts)}}}"
             else:
-                self.registers[prefix if many else self.declare(prefix)] = kind
+                self.registers[prefix if many else self.declare(prefix, "%")] = kind
 
     def instruction(self, text: str, line: int, location: Location | None) -> Instruction:
         found = INSTRUCTION.fullmatch(text)
         if found is None:
             raise MalformedPtx(f"line {line}: {text[:40]!r} is no instruction")
         negated, guard, opcode, rest = found.groups()
-        operands = tuple(self.operand(part) for part in split(rest))
+        if self.scopes:
+            rest = re.sub(NAME, lambda name: self.unique(name[0]), rest)
+        operands = tuple(map(read_operand, split(rest)))
         register = Register(self.unique(guard)) if guard else None
         return Instruction(opcode, operands, register, bool(negated), line, location)
 
-    def operand(self, text: str) -> Operand:
-        plain = read_operand(text)
-        return self.in_scope(plain) if len(self.scopes.maps) > 1 else self.known(plain)
 
-    def known(self, operand: Operand) -> Operand:
-        """Names without a % that were declared as registers are registers, or vectors of them."""
-        if isinstance(operand, Symbol) and operand.name in self.vectors:
-            return self.vectors[operand.name]
-        if isinstance(operand, Symbol) and operand.name in self.registers:
-            return Register(operand.name)
-        return operand
-
-    def in_scope(self, operand: Operand) -> Operand:
-        match operand:
-            case Register(name) | Symbol(name):
-                unique = self.unique(name)
-                return Register(unique) if unique in self.registers else self.known(type(operand)(unique))
-            case Not(Register(name)):
-                return Not(Register(self.unique(name)))
-            case Address(base, offset, coordinates):
-                return Address(self.in_scope(base), offset, tuple(map(self.in_scope, coordinates)))  # type: ignore[arg-type]
-            case Vector(items):
-                return Vector(tuple(map(self.in_scope, items)))
-            case Group(items):
-                return Group(tuple(map(self.in_scope, items)))
-            case ResultPair(first, second):
-                return ResultPair(self.in_scope(first), self.in_scope(second))
-        return operand
-
-    def kernel(
-        self,
-        name: str,
-        parameters: tuple[Parameter, ...],
-        threads: tuple[int, int, int] | None,
-        blocks_per_sm: int,
-        cluster: tuple[int, int, int] | None,
-    ) -> Kernel:
-        instructions, registers, variables = tuple(self.instructions), self.registers, self.variables
-        return Kernel(
-            name, parameters, instructions, self.labels, registers, variables, threads, blocks_per_sm, cluster
-        )
-
-
-def split(text: str) -> Iterator[str]:
+def split(text: str) -> list[str]:
     """The operands between commas that are in no bracket."""
-    depth = start = 0
-    for at, character in enumerate(text):
-        if character in "[{(":
-            depth += 1
-        elif character in "]})":
-            depth -= 1
-        elif character == "," and depth == 0:
-            yield text[start:at].strip()
-            start = at + 1
-    if last := text[start:].strip():
-        yield last
+    return [operand.strip() for operand in OPERAND.findall(text) if operand.strip()]
 
 
 @lru_cache(maxsize=4096)
 def read_operand(text: str) -> Operand:
-    if text.startswith("{"):
+    if text[0] in "{(":
         return Vector(tuple(map(read_operand, split(text[1:-1]))))
     if text.startswith("["):
         return read_address(text[1:-1].strip())
-    if text.startswith("("):
-        return Group(tuple(map(read_operand, split(text[1:-1]))))
     if text.startswith("!"):
         return Not(Register(text[1:]))
     if "|" in text:
-        first, second = text.split("|")
-        return ResultPair(read_operand(first.strip()), read_operand(second.strip()))
+        return Vector(tuple(read_operand(part.strip()) for part in text.split("|")))
     if NUMBER.match(text):
         return Immediate(text.rstrip("U"))
     if text.startswith("%"):

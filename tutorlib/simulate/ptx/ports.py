@@ -5,70 +5,123 @@ for all lanes, or one for all of them.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tutorlib.dsl.failure import Fault, Flaw, Hazard
+from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS, Space
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.memory.access import GlobalAccess, SharedAccess
+from tutorlib.simulate.ptx.memory.access import GlobalAccess, LaneAccess, SharedAccess
+from tutorlib.simulate.ptx.memory.arena import POISON
 from tutorlib.simulate.ptx.memory.windows import PEER_BITS
+from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 from tutorlib.simulate.ptx.uses import written
 
 Lanes = np.ndarray | slice
+Located = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
+Describe = Callable[[int], tuple[Fault, str]]  # of a bad address: its finding, and what that says of the access
 
 
 @dataclass(frozen=True)
 class Port(ABC):
-    """does: what the instruction does to memory, "loads" or "stores", for messages."""
+    """does: what the instruction does to memory, "loads" or "stores", for messages. space: if accesses are logged."""
 
-    space: ClassVar[Space]
-    state: State
-    instruction: Instruction
-    site: int
+    space: ClassVar[Space | None] = None
+    op: Operation
     element: int
     count: int
     does: str
+
+    @property
+    def state(self) -> State:
+        return self.op.state
 
     @property
     def width(self) -> int:
         """Bytes of each lane's access."""
         return self.element * self.count
 
+    @property
     @abstractmethod
+    def rows(self) -> np.ndarray:
+        """The memory, (rows, count)."""
+
+    @abstractmethod
+    def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
+        """Where these addresses lie: places; in shared memory, the slots of their blocks; which are good, None where
+        all are. Bad ones are findings."""
+
+    def access(self, lanes: np.ndarray, starts: np.ndarray, slots: np.ndarray | None) -> Any:
+        return LaneAccess(self.op.site, lanes, starts, self.width)
+
+    def row_of(self, access: Any) -> np.ndarray:
+        """For each of an access's lanes, its row of the memory."""
+        return np.asarray(access.starts // self.width)
+
+    def on_read(self, access: Any) -> None:  # noqa: B027
+        """Compare a read with what went before."""
+
+    def put(self, access: Any, data: np.ndarray) -> None:
+        self.rows[self.row_of(access)] = data
+
+    def reach(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, Any, np.ndarray | None]:
+        """The lanes that run; the access of those whose addresses are good; and which are, None where all are."""
+        lanes = some = as_index(where)
+        starts, slots, good = self.locate(lanes, self.op.spread(addresses)[lanes])
+        if good is not None:
+            some, starts, slots = self.numbered(lanes)[good], starts[good], None if slots is None else slots[good]
+        if self.space:
+            spread = starts
+            if not isinstance(some, slice):
+                spread = np.full(self.state.geometry.lanes, NO_ACCESS)
+                spread[some] = starts
+            self.state.watch.log.note(self.op.site, self.space, self.width, spread)
+        return lanes, self.access(self.numbered(some), starts, slots), good
+
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         """The lanes, and what each of them reads, (lanes, count). A bad address reads poison."""
+        lanes, access, good = self.reach(where, addresses)
+        self.on_read(access)
+        found = self.rows[self.row_of(access)].view(f"u{self.element}")
+        if good is None:
+            return lanes, found
+        data = np.full((len(good), self.width), POISON, np.uint8).view(found.dtype)
+        data[good] = found
+        return lanes, data
 
-    @abstractmethod
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
         """data: (lanes that run, count). Nothing is written to a bad address."""
-
-    def starts(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
-        """The lanes that run, and the first address of each."""
-        lanes = as_index(where)
-        return lanes, np.broadcast_to(addresses, self.state.geometry.lanes)[lanes]
+        _, access, good = self.reach(where, addresses)
+        self.put(access, data if good is None else data[good])
 
     def numbered(self, lanes: Lanes) -> np.ndarray:
         return np.arange(self.state.geometry.lanes) if isinstance(lanes, slice) else lanes
 
-    def log(self, lanes: Lanes, places: np.ndarray) -> None:
-        if isinstance(lanes, slice):
-            spread = places
-        else:
-            spread = np.full(self.state.geometry.lanes, NO_ACCESS)
-            spread[lanes] = places
-        self.state.watch.log.note(self.site, self.space, self.width, spread)
+    def flags(self, lanes: np.ndarray) -> np.ndarray:
+        """These lanes, as booleans."""
+        chosen = np.zeros(self.state.geometry.lanes, bool)
+        chosen[lanes] = True
+        return chosen
 
-    def first_bad(self, lanes: Lanes, good: np.ndarray) -> tuple[int, str]:
-        """The first lane with a bad address: its place among the lanes, and who that is."""
-        at = int((~good).argmax())
-        return at, self.state.geometry.show_thread(int(self.numbered(lanes)[at]))
+    def sift(
+        self, lanes: Lanes, starts: np.ndarray, inside: np.ndarray, outside: Describe, misaligned: Describe
+    ) -> np.ndarray | None:
+        """Which addresses are good, None where all are; findings for the others. inside: which lie in the memory."""
+        straight = starts % self.width == 0
+        for good, describe in ((inside, outside), (straight | ~inside, misaligned)):
+            if not good.all():
+                at = int((~good).argmax())
+                fault, what = describe(int(starts[at]))
+                who = self.state.geometry.show_thread(int(self.numbered(lanes)[at]))
+                self.op.notice(fault, partial(str, f"{who} {self.does} {what}"), int((~good).sum()))
+        good = inside & straight
+        return None if good.all() else good
 
 
 @dataclass(frozen=True)
@@ -77,261 +130,184 @@ class GlobalPort(Port):
 
     space = "global"
 
-    def admit(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray | None]:
-        """The lanes, their places, and which of them are good; None where all are."""
+    @property
+    def rows(self) -> np.ndarray:
+        return self.state.arena.rows(self.element, self.count)
+
+    def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
         arena, width = self.state.arena, self.width
-        lanes, given = self.starts(where, addresses)
         places = (given - np.uint64(arena.address)).astype(np.int64)
-        if not len(places):
-            return lanes, places, None
         aligned = width == 1 or not (places & (width - 1)).any()
-        if aligned and arena.holds(int(places.min()), int(places.max()) + width):
-            return lanes, places, None
-        inside = arena.inside(places, width)
-        straight = places % width == 0
-        if not inside.all():
-            self.report_outside(lanes, places, inside)
-        if not (straight | ~inside).all():
-            self.report_misaligned(lanes, places, straight | ~inside)
-        good = inside & straight
-        return lanes, places, None if good.all() else good
+        if not len(places) or (aligned and arena.holds(int(places.min()), int(places.max()) + width)):
+            return places, None, None
+        return places, None, self.sift(lanes, places, arena.inside(places, width), self.outside, self.misaligned)
 
-    def report_outside(self, lanes: Lanes, places: np.ndarray, good: np.ndarray) -> None:
-        at, who = self.first_bad(lanes, good)
-        arena, place = self.state.arena, int(places[at])
-        nearest = arena.nearest(place)
+    def outside(self, start: int) -> tuple[Fault, str]:
+        nearest = self.state.arena.nearest(start)
+        if nearest is None:
+            return Hazard.OUTSIDE(), f"{self.width} bytes at an address that belongs to no tensor"
+        extent = f"shape {nearest.shape}" if nearest.width else f"{nearest.size} bytes"
+        what = f"{nearest.element(start - nearest.start)}, which lies outside {nearest.name} of {extent}"
+        return Hazard.OUTSIDE(tensor=nearest.name), what
 
-        def message() -> str:
-            if nearest is None:
-                return f"{who} {self.does} {self.width} bytes at an address that belongs to no tensor"
-            where = nearest.element(place - nearest.start)
-            extent = f"shape {nearest.shape}" if nearest.width else f"{nearest.size} bytes"
-            what = f"{who} {self.does} {where}, which lies outside {nearest.name} of {extent}"
-            return Flaw(what, Hazard.OUTSIDE(tensor=nearest.name))
+    def misaligned(self, start: int) -> tuple[Fault, str]:
+        nearest = self.state.arena.nearest(start)
+        name = nearest.element(start - nearest.start) if nearest else "an address"
+        what = f"{self.width} bytes at {name}, whose address is no multiple of {self.width}"
+        return Hazard.MISALIGNED(does=self.does), what
 
-        self.state.watch.findings.notice(Hazard.OUTSIDE, self.site, message, int((~good).sum()))
+    def access(self, lanes: np.ndarray, starts: np.ndarray, slots: np.ndarray | None) -> GlobalAccess:
+        return GlobalAccess(self.op.site, lanes, starts, self.width, self.op.instruction)
 
-    def report_misaligned(self, lanes: Lanes, places: np.ndarray, good: np.ndarray) -> None:
-        at, who = self.first_bad(lanes, good)
-        place = int(places[at])
-        nearest = self.state.arena.nearest(place)
-        name = nearest.element(place - nearest.start) if nearest else "an address"
-        self.state.watch.findings.notice(
-            Hazard.MISALIGNED(does=self.does),
-            self.site,
-            lambda: f"{who} {self.does} {self.width} bytes at {name}, whose address is no multiple of {self.width}",
-            int((~good).sum()),
-        )
+    def on_read(self, access: GlobalAccess) -> None:
+        self.state.watch.overlaps.on_load(access)
 
-    def access(self, lanes: Lanes, places: np.ndarray) -> GlobalAccess:
-        return GlobalAccess(self.site, self.numbered(lanes), places, self.width, self.instruction)
+    def on_atomic(self, access: GlobalAccess) -> None:
+        self.state.watch.overlaps.on_atomic(access)
 
-    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
-        lanes, places, good = self.admit(where, addresses)
-        watch = self.state.watch
-        if good is None:
-            self.log(lanes, places)
-        else:
-            places = np.where(good, places, 0)
-            self.log(self.numbered(lanes)[good], places[good])
-        some = lanes if good is None else self.numbered(lanes)[good]
-        watch.overlaps.on_load(self.access(some, places if good is None else places[good]))
-        return lanes, self.state.arena.rows(self.element, self.count)[places // self.width]
-
-    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
-        lanes, places, good = self.admit(where, addresses)
-        if good is not None:
-            lanes, places, data = self.numbered(lanes)[good], places[good], data[good]
-        self.log(lanes, places)
-        rows = self.state.arena.rows(self.element, self.count)
-        rows_at = places // self.width
-        overlaps = self.state.watch.overlaps
+    def put(self, access: GlobalAccess, data: np.ndarray) -> None:
+        rows, at, overlaps = self.rows, self.row_of(access), self.state.watch.overlaps
 
         def differs() -> np.ndarray:
-            return (rows[rows_at] != data).any(1)
+            return np.asarray((rows[at] != data).any(1))
 
-        access = self.access(lanes, places)
         overlaps.before_store(access, differs)
-        rows[rows_at] = data
+        rows[at] = data
         overlaps.after_store(access, differs)
 
 
 @dataclass(frozen=True)
 class SharedPort(Port):
-    """Places are bytes of all blocks' shared memory: the row of a lane's block and the address in it."""
+    """Places are addresses in a block's shared memory; slots say of which block of the batch."""
 
     space = "shared"
 
-    def admit(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray | None]:
-        """As GlobalPort.admit, with addresses in place of places. Raises NotSimulated for another block's memory."""
-        lanes, slots, starts, good = self.find(where, addresses)
-        if slots is not self.state.slot and (slots != self.state.slot[lanes]).any():
-            raise NotSimulated(f"{self.instruction} of another block's shared memory", self.instruction.line)
-        return lanes, starts, good
+    @property
+    def rows(self) -> np.ndarray:
+        return self.state.shared.rows(self.element, self.count)
 
-    def find(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray, np.ndarray | None]:
-        """The lanes; for each the slot of the block whose memory its address lies in, and the address there; and which
-        of them are good, None where all are."""
-        lanes, given = self.starts(where, addresses)
+    def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
         starts, slots = given.astype(np.int64), self.state.slot[lanes]
         width, size, cluster = self.width, self.state.shared.size, self.state.geometry.cluster_size
         if not len(starts):
-            return lanes, slots, starts, None
+            return starts, slots, None
         if cluster > 1 and starts.max() >= 1 << PEER_BITS:
             rank = starts >> PEER_BITS
             named = (rank > 0) & (rank <= cluster)
             slots = np.where(named, slots - slots % cluster + rank - 1, slots)
             starts = np.where(named, starts & (1 << PEER_BITS) - 1, starts)
         if (width == 1 or not (starts & (width - 1)).any()) and starts.max() + width <= size:
-            return lanes, slots, starts, None
-        inside = starts + width <= size
-        straight = starts % width == 0
-        for kind, good in (("outside", inside), ("misaligned", straight | ~inside)):
-            if not good.all():
-                at, who = self.first_bad(lanes, good)
-                self.report(kind, who, int(starts[at]), int((~good).sum()))
-        good = inside & straight
-        return lanes, slots, starts, None if good.all() else good
+            return starts, slots, None
+        return starts, slots, self.sift(lanes, starts, starts + width <= size, self.outside, self.misaligned)
 
-    def report(self, kind: str, who: str, start: int, count: int) -> None:
-        signed = start - 2**32 if start >= 2**31 else start
-        if kind == "outside":
-            hazard: Fault = Hazard.OUTSIDE(tensor="shared memory")
-            what = f"byte {signed:,} of shared memory, of which the block has {self.state.shared.size:,}"
-        else:
-            hazard = Hazard.MISALIGNED(does=self.does)
-            what = f"{self.width} bytes of shared memory at byte {signed:,}, no multiple of {self.width}"
-        self.state.watch.findings.notice(hazard, self.site, lambda: f"{who} {self.does} {what}", count)
+    def outside(self, start: int) -> tuple[Fault, str]:
+        what = f"byte {signed(start):,} of shared memory, of which the block has {self.state.shared.size:,}"
+        return Hazard.OUTSIDE(tensor="shared memory"), what
 
-    def access(self, lanes: Lanes, starts: np.ndarray, slots: np.ndarray | None = None) -> SharedAccess:
-        """slots: of the blocks whose memory it is; None: each lane's own."""
-        slots = self.state.slot[lanes] if slots is None else slots
-        return SharedAccess(self.site, self.numbered(lanes), starts, self.width, slots)
+    def misaligned(self, start: int) -> tuple[Fault, str]:
+        what = f"{self.width} bytes of shared memory at byte {signed(start):,}, no multiple of {self.width}"
+        return Hazard.MISALIGNED(does=self.does), what
 
-    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
-        lanes, slots, starts, good = self.find(where, addresses)
-        if good is None:
-            self.log(lanes, starts)
-            self.look(lanes, self.access(lanes, starts, slots))
-            return lanes, self.rows[self.row_of(slots, starts)]
-        some = self.numbered(lanes)[good]
-        self.log(some, starts[good])
-        self.look(some, self.access(some, starts[good], slots[good]))
-        data = np.full((len(starts), self.count), 0xEB, f"u{self.element}")
-        data[good] = self.rows[self.row_of(slots[good], starts[good])]
-        return lanes, data
+    def access(self, lanes: np.ndarray, starts: np.ndarray, slots: np.ndarray | None) -> SharedAccess:
+        return SharedAccess(self.op.site, lanes, starts, self.width, self.state.slot[lanes] if slots is None else slots)
 
-    def row_of(self, slots: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        return np.asarray((slots * self.state.shared.stride + starts) // self.width)
+    def row_of(self, access: SharedAccess) -> np.ndarray:
+        return np.asarray((access.slots * self.state.shared.stride + access.starts) // self.width)
 
-    def look(self, lanes: Lanes, access: SharedAccess) -> None:
+    def on_read(self, access: SharedAccess) -> None:
         """Compare a read with all that went before. Bytes never written taint the lanes that read them; where
         lanes read for others of their warp, as in ldmatrix, the whole warp."""
-        unwritten = self.state.watch.races.on_read(access)
+        watch = self.state.watch
+        unwritten = watch.races.on_read(access)
         if unwritten is None:
             return
-        at, who = self.first_bad(lanes, ~unwritten)
-        reaches = np.zeros(self.state.geometry.lanes, bool)
-        reaches[self.numbered(lanes)[unwritten]] = True
-        if self.instruction.parts[0] == "ldmatrix":
+        at, reaches = int(unwritten.argmax()), self.flags(access.lanes[unwritten])
+        if facts_of(self.op.instruction).of_warp:
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
-        start = int(access.starts[at])
-        undefined = self.state.watch.undefined
-        stored_at = self.state.watch.races.written_at(access, at)
-        if undefined.read_back(written(self.instruction), reaches, stored_at):
-            return
-        undefined.note(
-            Hazard.UNWRITTEN,
-            self.site,
-            written(self.instruction),
-            reaches,
-            lambda: self.state.watch.findings.never_written(who, start),
-        )
+        names, who = written(self.op.instruction), self.state.geometry.show_thread(int(access.lanes[at]))
+        if not watch.undefined.read_back(names, reaches, watch.races.written_at(access, at)):
+            message = partial(watch.findings.never_written, who, int(access.starts[at]))
+            watch.undefined.note(Hazard.UNWRITTEN, self.op.site, names, reaches, message)
 
-    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
-        lanes, slots, starts, good = self.find(where, addresses)
-        if good is not None:
-            lanes, slots, starts, data = self.numbered(lanes)[good], slots[good], starts[good], data[good]
-        self.log(lanes, starts)
-        access = self.access(lanes, starts, slots)
-        rows, rows_at = self.rows, self.row_of(slots, starts)
+    def on_atomic(self, access: SharedAccess) -> None:
+        self.state.watch.races.on_atomic(access)
+
+    def put(self, access: SharedAccess, data: np.ndarray) -> None:
+        rows, at, races, undefined = self.rows, self.row_of(access), self.state.watch.races, self.state.watch.undefined
 
         def differs() -> np.ndarray:
-            return (rows[rows_at] != data).any(1)
+            return np.asarray((rows[at] != data).any(1))
 
         def other_than_flight() -> np.ndarray:
-            return (self.state.shared.arriving_rows(self.element, self.count)[rows_at] != data).any(1)
+            return np.asarray((self.state.shared.arriving_rows(self.element, self.count)[at] != data).any(1))
 
-        self.state.watch.races.before_write(access, differs, other_than_flight)
-        rows[rows_at] = data
-        self.state.watch.races.after_write(access, differs)
-        undefined = self.state.watch.undefined
+        races.before_write(access, differs, other_than_flight)
+        rows[at] = data
+        races.after_write(access, differs)
         if undefined.storing is not None:
-            some = undefined.storing[self.numbered(lanes)]
-            self.state.watch.races.unwrite(self.access(self.numbered(lanes)[some], starts[some], slots[some]))
+            some = undefined.storing[access.lanes]
+            races.unwrite(self.access(access.lanes[some], access.starts[some], access.slots[some]))
             undefined.storing = None
 
-    @property
-    def rows(self) -> np.ndarray:
-        return self.state.shared.rows(self.element, self.count)
+
+def signed(start: int) -> int:
+    """A 32-bit address as a distance from the memory's beginning."""
+    return start - 2**32 if start >= 2**31 else start
 
 
 @dataclass(frozen=True)
 class LocalPort(Port):
-    """A thread's own memory: what the compiler could not keep in registers. A value read from it that was never set is
-    followed, as it is in registers."""
+    """A thread's own memory, what the compiler could not keep in registers: a value read that was never set is
+    followed, as it is there. name: of a parameter of a function that is called, whose memory that is instead."""
 
-    def places(self, lanes: Lanes, starts: np.ndarray) -> np.ndarray:
-        stride = self.state.local.shape[1]
-        at = starts.astype(np.int64)
-        if len(at) and (at.max() + self.width > stride or (at % self.width).any()):
-            at = np.clip(at, 0, stride - self.width) // self.width * self.width
-            self.state.watch.findings.notice(
-                Hazard.OUTSIDE, self.site, lambda: f"a thread {self.does} outside its {stride} bytes of local memory"
-            )
-        return (self.numbered(lanes) * stride + at) // self.width
+    name: str = ""
+
+    @property
+    def memory(self) -> np.ndarray:
+        """(lanes, bytes)"""
+        return self.state.call_space[self.name] if self.name else self.state.local
 
     @property
     def rows(self) -> np.ndarray:
-        return self.state.local.reshape(-1).view(f"u{self.element}").reshape(-1, self.count)
+        return self.memory.reshape(-1).view(f"u{self.element}").reshape(-1, self.count)
 
-    @property
-    def known(self) -> np.ndarray:
-        """Which bytes of each row have been set."""
-        return self.state.local_set.reshape(-1, self.width)
+    def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
+        room, at = self.memory.shape[1], given.astype(np.int64)
+        if len(at) and (at.max() + self.width > room or (at % self.width).any()):
+            at = np.clip(at, 0, room - self.width) // self.width * self.width
+            self.op.notice(Hazard.OUTSIDE, lambda: f"a thread {self.does} outside its {room} bytes of local memory")
+        return at, None, None
 
-    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
-        lanes, starts = self.starts(where, addresses)
-        at = self.places(lanes, starts)
-        if not (known := self.known[at]).all():
-            self.look(lanes, known.reshape(-1, self.count, self.element).all(2))
-        return lanes, self.rows[at]
+    def row_of(self, access: LaneAccess) -> np.ndarray:
+        return np.asarray((access.lanes * self.memory.shape[1] + access.starts) // self.width)
 
-    def look(self, lanes: Lanes, known: np.ndarray) -> None:
-        """known: (lanes, count)."""
-        for name, good in zip(written(self.instruction), known.T, strict=True):
+    def on_read(self, access: LaneAccess) -> None:
+        if self.name:
+            return
+        known = self.state.local_set.reshape(-1, self.count, self.element)[self.row_of(access)].all(2)  # (lanes, count)
+        for name, good in zip(written(self.op.instruction), known.T, strict=True):
             if not good.all():
-                reaches = np.zeros(self.state.geometry.lanes, bool)
-                reaches[self.numbered(lanes)[~good]] = True
-                message = f"{self.first_bad(lanes, good)[1]} reads a variable that was never set"
-                self.state.watch.undefined.note(Hazard.UNSET, self.site, [name], reaches, partial(str, message))
+                lanes = access.lanes[~good]
+                message = f"{self.state.geometry.show_thread(int(lanes[0]))} reads a variable that was never set"
+                note = self.state.watch.undefined.note
+                note(Hazard.UNSET, self.op.site, [name], self.flags(lanes), partial(str, message))
 
-    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
-        lanes, starts = self.starts(where, addresses)
-        at = self.places(lanes, starts)
-        self.rows[at] = data
-        self.known[at] = True
+    def put(self, access: LaneAccess, data: np.ndarray) -> None:
+        super().put(access, data)
+        if not self.name:
+            self.state.local_set.reshape(-1, self.width)[self.row_of(access)] = True
 
 
 @dataclass(frozen=True)
 class ParameterPort(Port):
-    """The kernel's parameters, the same for every thread."""
+    """The kernel's parameters, the same for every thread. They cannot be written."""
 
-    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
-        lanes, starts = self.starts(where, addresses)
-        steps = np.arange(self.width)
-        raw = np.ascontiguousarray(self.state.parameters[starts.astype(np.int64)[:, None] + steps])
-        return lanes, raw.view(f"u{self.element}")
+    @property
+    def rows(self) -> np.ndarray:
+        return np.lib.stride_tricks.sliding_window_view(self.state.parameters, self.width)
 
-    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
-        raise TypeError("parameters cannot be written")
+    def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
+        return given.astype(np.int64), None, None
+
+    def row_of(self, access: LaneAccess) -> np.ndarray:
+        return access.starts

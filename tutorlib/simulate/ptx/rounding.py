@@ -66,21 +66,22 @@ def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     Boldo and Melquiond, Emulation of a FMA and correctly rounded sums, IEEE Trans. Computers 57, 2008.
     """
-    total, error = two_sum(a, b)
-    bits = np.atleast_1d(total).view(np.int64)
-    away = (error > 0) == (total > 0)
-    inexact = (error != 0) & np.isfinite(error) & (bits & 1 == 0)
-    return np.where(inexact, bits + np.where(away, 1, -1), bits).view(np.float64).reshape(np.shape(total))
+    return made_odd(*two_sum(a, b))
 
 
 def odd_float32(values: np.ndarray) -> np.ndarray:
     """float64 → float32, rounded to odd."""
     near = values.astype(np.float32)
-    bits = near.view(np.int32)
-    error = values - near
+    return made_odd(near, values - near)
+
+
+def made_odd(near: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """The neighbor, on the side of the exact number, of one that is even and was rounded. error: exact less near."""
+    bits = np.atleast_1d(near).view(f"i{near.itemsize}")
     away = (error > 0) == (near > 0)
     inexact = (error != 0) & np.isfinite(error) & (bits & 1 == 0)
-    return np.where(inexact, bits + np.where(away, 1, -1), bits).astype(np.int32).view(np.float32)
+    odd = np.where(inexact, bits + np.where(away, 1, -1), bits).astype(bits.dtype)
+    return odd.view(near.dtype).reshape(np.shape(near))
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
+from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
 from tutorlib.simulate.ptx.findings import Finding, Findings, NamedMemory
 from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
 from tutorlib.simulate.ptx.flow import basic_blocks
@@ -30,7 +31,6 @@ from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.state import State, Watch
 from tutorlib.simulate.ptx.trace import BlockTrace
-from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.units import make_units
@@ -174,7 +174,7 @@ def batch_of(launch: Launch, smem: int) -> int:
             f"accesses to the shared memory of {cluster} blocks would take {needs / 2**30:.1f} GB to remember: choose "
             "smaller clusters or smaller blocks"
         )
-    if any(instruction.parts[0] == "clusterlaunchcontrol" for instruction in instructions):
+    if brings(instructions, "blocks"):
         return cluster
     most = LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1), RECORDS_AT_ONCE // records
     return max(min(one.blocks, *most) // cluster, 1) * cluster
@@ -216,9 +216,7 @@ def shared_names(launch: Launch, symbols: Mapping[str, int], static: int) -> lis
 
 def make_watch(launch: Launch, running: Running, copies: AsyncCopies, arena: Arena, undefined: Undefined) -> Watch:
     instructions, clocks = launch.kernel.instructions, running.clocks
-    stores = [
-        i for i in instructions if i.opcode.startswith(("st.", "wmma.store", "tensormap")) and touches(i, "global")
-    ]
+    stores = [i for i in instructions if facts_of(i).stores and touches(i, "global")]
     flags = any(map(orders_blocks, instructions))
     elements = [tensor.width for tensor in arena.allocations if tensor.width]
     piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
@@ -233,45 +231,15 @@ def make_watch(launch: Launch, running: Running, copies: AsyncCopies, arena: Are
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
     """The agents other than threads that access shared memory."""
-    opcodes = [instruction.opcode for instruction in instructions]
-    stores = any(name.startswith("cp.async.bulk") and "bulk_group" in name for name in opcodes)
-    multiplies = any(name.startswith("wgmma.mma_async") for name in opcodes)
-    has_mbarriers = any(name.startswith("mbarrier.init") for name in opcodes)
-    warpgroups = -(-geometry.warps // WARPGROUP) if multiplies else 0
-    if any(name.startswith("tcgen05") for name in opcodes):
+    stores = any("bulk_group" in instruction.parts for instruction in instructions)
+    warpgroups = -(-geometry.warps // WARPGROUP) if brings(instructions, "wgmma") else 0
+    if brings(instructions, "tcgen05"):
         warpgroups = 1  # one queue of multiplications for all threads
-    return Agents(geometry.warps, stores, warpgroups, MOST if has_mbarriers else 0)
-
-
-def touches(instruction: Instruction, space: str) -> bool:
-    """Whether it may get at the space, by name or by a generic address."""
-    name, *rest = (part.split("::")[0] for part in instruction.parts)
-    if name in ("ldmatrix", "stmatrix"):
-        return space == "shared"
-    return (name in ("ld", "st", "atom", "red", "cp", "tensormap") or (name == "wmma" and rest[0] != "mma")) and (
-        space in rest or not {"shared", "global", "local", "param"} & set(rest)
-    )
+    return Agents(geometry.warps, stores, warpgroups, MOST if brings(instructions, "mbarriers") else 0)
 
 
 def smallest_shared(instructions: Sequence[Instruction]) -> int:
-    return smallest([i for i in instructions if touches(i, "shared")])
-
-
-def smallest(instructions: Sequence[Instruction]) -> int:
-    """The fewest bytes that one of these moves at once."""
-    return min(map(width_of, instructions), default=16)
-
-
-def width_of(instruction: Instruction) -> int:
-    if instruction.parts[0] == "cp":
-        return 4 if instruction.parts[2] == "ca" else 16
-    if instruction.parts[0] in ("ldmatrix", "stmatrix"):
-        return 16
-    if instruction.parts[0] == "tensormap":
-        return 8
-    kind = instruction.parts[-1]
-    count = next((int(part[1:]) for part in instruction.parts if part in ("v2", "v4", "v8")), 1)
-    return min(bits_of(kind) // 8 * count, 16) if is_type(kind) else 1
+    return smallest(i for i in instructions if touches(i, "shared"))
 
 
 def orders_blocks(instruction: Instruction) -> bool:

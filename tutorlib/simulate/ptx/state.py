@@ -80,7 +80,7 @@ class State:
         self.local_set = np.zeros(self.local.shape, bool)
         self.shared_row = self.slot * self.shared.stride
         self.call_space = {  # parameters of functions that are called, for each lane
-            name: np.zeros((lanes, variable.size or 8), np.uint8)
+            name: np.zeros((lanes, -(-(variable.size or 8) // 16) * 16), np.uint8)
             for name, variable in self.kernel.variables.items()
             if variable.space == "param"
         }
@@ -263,18 +263,14 @@ def constant(text: str, kind: str) -> np.ndarray:
     """A number as one element of a PTX type. 0f… and 0d… are the bits of a float (PTX ISA, 4.5.2)."""
     if kind == "pred":
         return np.array([int(text, 0) != 0])
-    dtype = np.dtype(numpy_type(kind))
-    lower = text.lower()
+    dtype, lower = np.dtype(numpy_type(kind)), text.lower()
     if lower.startswith(("0f", "0d")) and len(text) in (10, 18):
-        bits = int(text[2:], 16)
-        single = len(text) == 10
-        value = np.array([bits], np.uint32 if single else np.uint64).view(np.float32 if single else np.float64)
-        return value.astype(dtype) if dtype.kind == "f" else np.array([bits], f"u{4 if single else 8}").astype(dtype)
-    if dtype.kind == "f":
-        if "." in text or "e" in lower:
-            return np.array([float(text)], dtype)
-        return np.array([int(text, 0) % (1 << bits_of(kind))], f"u{dtype.itemsize}").view(dtype)
-    number = int(text, 0) if "." not in text else int(float(text))
+        width = len(text) // 2 - 1
+        bits = np.array([int(text[2:], 16)], f"u{width}")
+        return (bits.view(f"f{width}") if dtype.kind == "f" else bits).astype(dtype)
+    if dtype.kind == "f" and ("." in text or "e" in lower):
+        return np.array([float(text)], dtype)
+    number = int(float(text)) if "." in text else int(text, 0)
     return np.array([number % (1 << bits_of(kind))], f"u{dtype.itemsize}").view(dtype)
 
 

@@ -5,23 +5,25 @@ from functools import cache
 import numpy as np
 from numpy.typing import DTypeLike
 
-UNSIGNED: dict[int, type[np.unsignedinteger]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-SIGNED: dict[int, type[np.signedinteger]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
-FLOAT: dict[int, type[np.floating]] = {16: np.float16, 32: np.float32, 64: np.float64}
-PACKED = {"f32x2": 64, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "bf16": 16,
-          "tf32": 32, "e4m3": 8, "e5m2": 8, "pred": 1}  # fmt: skip
+# Types that NumPy lacks, and the bits that hold one. Of floats of 6 bits each is in a byte of its own.
+OTHERS = {"bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 4, "ue8m0": 8, "ue4m3": 8,
+          "pred": 1}  # fmt: skip
+NUMPY = {"b": "u", "u": "u", "s": "i", "f": "f"}  # letters of types
 
 
 @cache
 def bits_of(kind: str) -> int:
     """32 for "s32", "b32", "f32" and "f16x2"."""
-    return PACKED[kind] if kind in PACKED else int(kind.lstrip("bsuf"))
+    if kind.endswith("x2"):
+        return 2 * bits_of(kind.removesuffix("x2"))
+    return OTHERS[kind] if kind in OTHERS else int(kind.lstrip("bsuf"))
 
 
 @cache
 def is_type(part: str) -> bool:
-    """Whether a part of an opcode names a type that NumPy or bits_of knows."""
-    return part in PACKED or (part[:1] in "bsuf" and part[1:].isdigit() and int(part[1:]) in (8, 16, 32, 64, 128))
+    """Whether a part of an opcode names a type."""
+    kind = part.removesuffix("x2")
+    return kind in OTHERS or (kind[:1] in NUMPY and kind[1:].isdigit() and int(kind[1:]) in (8, 16, 32, 64, 128))
 
 
 @cache
@@ -29,7 +31,5 @@ def numpy_type(kind: str) -> DTypeLike:
     """The NumPy dtype of a register of this type. bf16, tf32, fp8 and pairs are bits: unsigned."""
     if kind == "pred":
         return np.bool_
-    width = bits_of(kind)
-    if kind in PACKED or kind[0] in "ub":
-        return UNSIGNED[width]
-    return (SIGNED if kind[0] == "s" else FLOAT)[width]
+    letter = "u" if kind in OTHERS or kind.endswith("x2") else NUMPY[kind[0]]
+    return np.dtype(f"{letter}{bits_of(kind) // 8}")

@@ -14,13 +14,11 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import Findings
-from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.geometry import WARP, Geometry, source_lanes
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
-from tutorlib.simulate.ptx.shuffles import source_lanes
 from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.uses import read, register_names, written
 
-MMA = ("mma", "wmma")
 ALL = np.uint8(0xFF)  # bytes of a register
 CHOSEN = 2  # operands of which a selp takes one
 
@@ -78,8 +76,8 @@ class Undefined:
 
     def read_back(self, names: list[str], lanes: np.ndarray, stored_at: int) -> bool:
         """These registers hold what that store has put into memory, if that was undefined."""
-        if stored_at in self.spilled:
-            self.give_on(names, self.spilled[stored_at], lanes)
+        if origin := self.spilled.get(stored_at):
+            self.held |= dict.fromkeys(names, replace(origin, bytes=every_byte(lanes)))
         return stored_at in self.spilled
 
     def before(
@@ -96,57 +94,48 @@ class Undefined:
             for origin in map(self.held.get, read(instruction))
             if origin and (origin.bytes[active] & looked_at).any()
         ]
-        results = written(instruction)
         if instruction.guard and (decides := self.held.get(instruction.guard.name)):
             self.report(site, instruction, decides, lanes)
-        if used and (moved := bytes_moved(instruction)):
-            self.move(moved, active)
-            return
-        if used and first is not None:
-            self.choose(results, instruction, active, first)
-            return
         if used and (origins := self.stored(instruction)):
             self.storing = np.logical_and.reduce([origin.lanes for origin in origins]) & active
             self.spilled[site] = self.met(site, instruction, origins[0], active)
             active = active & ~self.storing
-        for origin in used:
-            if matters(instruction, self.held):
+        if used and matters(instruction, self.held):
+            for origin in used:
                 self.report(site, instruction, origin, active)
-        if used and facts_of(instruction).result:
-            self.give_on(results, self.met(site, instruction, used[0], active), spread(instruction, used, active))
-            return
-        for name in results:
-            if name in self.held:
-                self.overwrite(name, active)
-
-    def move(self, moved: "dict[str, list[tuple[str, int]]]", active: np.ndarray) -> None:
-        """moved: as `bytes_moved`."""
-        known = dict(self.held)
-        for name, sources in moved.items():
-            undefined = [
-                (known[source], bits << n)
-                for n, (source, byte) in enumerate(sources)
-                if source in known and (bits := known[source].bytes >> byte & active).any()
-            ]
-            if undefined:
-                self.held[name] = joined(undefined)
+        coming = self.coming(site, instruction, used, active, first) if used else {}
+        for name in written(instruction):
+            if undefined := coming.get(name):
+                parts = [bits for _, bits in undefined]
+                self.held[name] = replace(undefined[0][0], bytes=np.bitwise_or.reduce(parts))
             elif name in self.held:
                 self.overwrite(name, active)
 
-    def choose(self, results: list[str], instruction: Instruction, active: np.ndarray, first: np.ndarray) -> None:
-        """selp: what it does not take need not be determined; what decides must be."""
-        taken = zip(instruction.operands[1:], (active & first, active & ~first, active), strict=True)
-        undefined = [
-            (origin, np.where(lanes, origin.bytes if n < CHOSEN else every_byte(origin.lanes), 0))
-            for n, (operand, lanes) in enumerate(taken)
-            for origin in map(self.held.get, register_names(operand, addresses=False))
-            if origin and (origin.lanes & lanes).any()
-        ]
-        for name in results:
-            if name in self.held:
-                self.overwrite(name, active)
-        if undefined:
-            self.held |= dict.fromkeys(results, joined(undefined))
+    def coming(
+        self, site: int, instruction: Instruction, used: list[Origin], active: np.ndarray, first: np.ndarray | None
+    ) -> dict[str, list[tuple[Origin, np.ndarray]]]:
+        """What comes to each result: origins, each with the bytes that come from it. Of several the first is told."""
+        if moved := bytes_moved(instruction):
+            return {
+                name: [
+                    (origin, bits << n)
+                    for n, (source, byte) in enumerate(sources)
+                    if (origin := self.held.get(source)) and (bits := origin.bytes >> byte & active).any()
+                ]
+                for name, sources in moved.items()
+            }
+        if first is None:
+            origin = self.met(site, instruction, used[0], active)
+            given = [(origin, every_byte(spread(instruction, used, active)))]
+        else:  # what a selp does not take need not be determined; what decides must be
+            taken = zip(instruction.operands[1:], (active & first, active & ~first, active), strict=True)
+            given = [
+                (origin, np.where(lanes, origin.bytes if n < CHOSEN else every_byte(origin.lanes), 0))
+                for n, (operand, lanes) in enumerate(taken)
+                for origin in map(self.held.get, register_names(operand, addresses=False))
+                if origin and (origin.lanes & lanes).any()
+            ]
+        return dict.fromkeys(written(instruction), given)
 
     def stored(self, instruction: Instruction) -> list[Origin]:
         """The origins of what a store to shared memory stores, if all of it is undefined, and where it goes is not."""
@@ -175,21 +164,12 @@ class Undefined:
         says = partial("{} {} that {} never set".format, who, use, "were" if "registers" in use else "was")
         return replace(origin, site=site, message=says)
 
-    def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
-        for name in names:
-            self.held[name] = replace(origin, bytes=every_byte(lanes))
-
     def overwrite(self, name: str, lanes: np.ndarray) -> None:
         left = np.where(lanes, 0, self.held[name].bytes)
         if left.any():
             self.held[name] = replace(self.held[name], bytes=left)
         else:
             del self.held[name]
-
-
-def joined(undefined: "list[tuple[Origin, np.ndarray]]") -> Origin:
-    """Of origins, each with what of a register comes from it, the first with all of that."""
-    return replace(undefined[0][0], bytes=np.bitwise_or.reduce([bytes_ for _, bytes_ in undefined]))
 
 
 def every_byte(lanes: np.ndarray) -> np.ndarray:
@@ -199,7 +179,7 @@ def every_byte(lanes: np.ndarray) -> np.ndarray:
 
 def bytes_read(instruction: Instruction) -> np.uint8:
     """The bytes of a register that an instruction looks at: a narrow store or conversion takes the lowest ones."""
-    if instruction.parts[0] in ("st", "cvt") and is_type(instruction.parts[-1]):
+    if facts_of(instruction).narrow and is_type(instruction.parts[-1]):
         return np.uint8((1 << bits_of(instruction.parts[-1]) // 8) - 1)
     return ALL
 
@@ -248,9 +228,8 @@ def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) 
 
 def use_of(instruction: Instruction) -> str:
     """An instruction's use of a register."""
-    first = instruction.parts[0]
-    if first in MMA:
-        return f"has {first} add to registers"
+    if facts_of(instruction).adds:
+        return f"has {instruction.parts[0]} add to registers"
     if not facts_of(instruction).result:
         return f"uses a register ({instruction})"
     return f"computes with a register ({instruction})"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import BasicBlock
-from tutorlib.simulate.ptx.ir import Address, Group, Instruction, Kernel, Not, Operand, Register, ResultPair, Vector
+from tutorlib.simulate.ptx.ir import Address, Instruction, Kernel, Not, Operand, Register, Vector
 
 
 def written(instruction: Instruction) -> list[str]:
@@ -26,10 +26,8 @@ def register_names(operand: Operand, addresses: bool) -> list[str]:
     match operand:
         case Register(name) | Not(Register(name)):
             return [name]
-        case Vector(items) | Group(items):
+        case Vector(items):
             return [name for item in items for name in register_names(item, addresses)]
-        case ResultPair(first, second):
-            return register_names(first, addresses) + register_names(second, addresses)
         case Address(base, _, coordinates) if addresses:
             return [name for item in (base, *coordinates) for name in register_names(item, addresses)]
     return []

@@ -24,31 +24,18 @@ from tutorlib.simulate.ptx.opcodes import (
     wgmma,
     wmma,
 )
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
-ANY_TYPE: dict[str, Decoder] = {
-    **conversions.OPCODES,
-    **predicates.OPCODES,
-    **warp.OPCODES,
-    **loads.OPCODES,
-    **atomics.OPCODES,
-    **copies.OPCODES,
-    **bulk.OPCODES,
-    **async_stores.OPCODES,
-    **mbarriers.OPCODES,
-    **matrices.OPCODES,
-    **wmma.OPCODES,
-    **wgmma.OPCODES,
-    **tcgen05.OPCODES,
-    **tensormaps.OPCODES,
-    **control.OPCODES,
-    **launch_control.OPCODES,
-}
+MODULES = (
+    *(conversions, predicates, warp, loads, atomics, copies, bulk, async_stores, mbarriers, matrices, wmma, wgmma),
+    *(tcgen05, tensormaps, control, launch_control),
+)
+ANY_TYPE: dict[str, OpcodeDecoder] = {name: row for module in MODULES for name, row in module.OPCODES.items()}
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
 
 
-def decoder_of(instruction: Instruction) -> Decoder:
+def decoder_of(instruction: Instruction) -> OpcodeDecoder:
     """The entry that shares the most parts with the opcode. Raises NotSimulated."""
     parts = instruction.parts
     is_float = parts[-1].lstrip("b")[:1] == "f"
@@ -62,18 +49,19 @@ def decoder_of(instruction: Instruction) -> Decoder:
 
 def decode(instruction: Instruction, site: int, state: State) -> Step:
     """An instruction bound to the batch's arrays; its guard is looked at by the step itself."""
+    op = Operation(instruction, site, state)
     try:
-        step = decoder_of(instruction)(instruction, site, state)
+        step = decoder_of(instruction)(op)
     except (KeyError, IndexError, ValueError, StopIteration) as error:
         raise NotSimulated(str(instruction), instruction.line) from error
-    step = step if instruction.guard is None else guarded(step, instruction, state)
-    return wgmma.watched(step, instruction, site, state) if state.units.warpgroups.by_name else step
+    step = step if instruction.guard is None else guarded(step, op)
+    return wgmma.watched(step, op) if state.units.warpgroups.by_name else step
 
 
-def guarded(step: Step, instruction: Instruction, state: State) -> Step:
+def guarded(step: Step, op: Operation) -> Step:
     """@p: only the lanes where the predicate holds."""
-    assert instruction.guard is not None
-    predicate, negated, lanes = state.storage(instruction.guard), instruction.negated, state.geometry.lanes
+    assert op.instruction.guard is not None
+    predicate, negated = op.state.storage(op.instruction.guard), op.instruction.negated
 
     def some(where: Where) -> None:
         active = ~predicate if negated else predicate.copy()
@@ -81,6 +69,6 @@ def guarded(step: Step, instruction: Instruction, state: State) -> Step:
             active &= where
         count = np.count_nonzero(active)
         if count:
-            step(True if count == lanes else active)
+            step(True if count == len(active) else active)
 
     return some

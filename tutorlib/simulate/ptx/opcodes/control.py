@@ -8,150 +8,135 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import CLUSTER
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.flags import is_fence, scope_of
-from tutorlib.simulate.ptx.ir import Group, Instruction, Operand, Symbol
+from tutorlib.simulate.ptx.ir import Symbol, Vector
 from tutorlib.simulate.ptx.memory.windows import LOCAL
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.warp import Members
-from tutorlib.simulate.ptx.state import State, Where, as_index
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
+from tutorlib.simulate.ptx.state import State, Step, Where
+
+LONGEST = 2**12  # bytes of a string
 
 
-def sync_warp(instruction: Instruction, site: int, state: State) -> Step:
+def sync_warp(op: Operation) -> Step:
     """bar.warp.sync orders the accesses of those of a warp's threads that run it, with one mask."""
-    members = Members(instruction.operands[0], instruction, site, state)
+    members = Members(0, op)
 
     def step(where: Where) -> None:
         lanes = np.flatnonzero(members.check(where))
-        masks = np.broadcast_to(members.mask, state.geometry.lanes)[lanes]
+        masks = op.spread(members.mask)[lanes]
         for mask in np.unique(masks):
-            state.watch.clocks.meet_by_warp(lanes[masks == mask])
+            op.state.watch.clocks.meet_by_warp(lanes[masks == mask])
 
     return step
 
 
-def call(instruction: Instruction, site: int, state: State) -> Step:
+def call(op: Operation) -> Step:
     """Only printf and the end of an assertion are functions that a kernel can call."""
-    groups = [operand for operand in instruction.operands if isinstance(operand, Group)]
-    name = next((operand.name for operand in instruction.operands if isinstance(operand, Symbol)), "?")
+    name = next((operand.name for operand in op.operands if isinstance(operand, Symbol)), "?")
     if name == "vprintf":
-        return print_step(groups[-1].items, state)
+        return print_values(op)
     if name == "__assertfail":
-        return assert_step(site, state)
-    raise NotSimulated(f"a call of the function {name}", instruction.line)
+        return fail_assertion(op)
+    raise NotSimulated(f"a call of the function {name}", op.instruction.line)
 
 
-def print_step(arguments: tuple[Operand, ...], state: State) -> Step:
+def print_values(op: Operation) -> Step:
     """vprintf(format, values): both are generic addresses; values lie in local memory, aligned to their size."""
-    names = [argument.name for argument in arguments if isinstance(argument, Symbol)]
-    text_at, values_at = (state.call_space[name] for name in names)
+    arguments = [operand for operand in op.operands if isinstance(operand, Vector)][-1]
+    names = [argument.name for argument in arguments.items if isinstance(argument, Symbol)]
+    text_at, values_at = (op.state.call_space[name] for name in names)
 
-    def step(where: Where) -> None:
-        for lane in np.arange(state.geometry.lanes)[as_index(where)]:
+    def print_for(lanes: np.ndarray) -> None:
+        for lane in lanes.tolist():
             address, values = (int(at[lane, :8].view(np.uint64)[0]) for at in (text_at, values_at))
-            state.printed.append(formatted(state, address - state.arena.address, int(lane), values - LOCAL))
+            op.state.printed.append(formatted(op.state, address, op.state.local[lane], values - LOCAL))
 
-    return step
+    return op.by_lanes(print_for)
 
 
-def formatted(state: State, place: int, lane: int, at: int) -> str:
-    """A C format string of global memory with the values that lie in a lane's local memory."""
-    raw = state.arena.bytes[place : place + 2**12].tobytes()
-    text = raw[: raw.index(b"\0")].decode()
+def formatted(state: State, address: int, local: np.ndarray, at: int) -> str:
+    """A C format string of global memory with the values that lie in a lane's local memory from `at` on."""
 
     def value(found: re.Match[str]) -> str:
         nonlocal at
         spec, kind = found[0], found[1]
         if kind == "%":
             return "%"
-        wide = "l" in spec or kind in "feEgGpaA"
-        size = 8 if wide or kind == "s" else 4
+        size = 8 if "l" in spec or kind in "feEgGpaAs" else 4
         at = -(-at // size) * size
-        data = state.local[lane, at : at + size]
+        data = local[at : at + size]
         at += size
+        letter = "f" if kind in "feEgGaA" else "i" if kind in "di" else "u"
+        number = data.view(f"{letter}{size}")[0].item()
         if kind == "s":
-            return read_string(state, int(data.view(np.uint64)[0]))
-        code = f"f{size}" if kind in "feEgGaA" else f"{'i' if kind in 'di' else 'u'}{size}"
-        number = data.view(code)[0]
+            return read_string(state, number)
         if kind == "p":
-            return f"{int(number):#x}"
-        plain = re.sub(r"[lhz]", "", spec).replace("i", "d").replace("u", "d")
-        return chr(int(number)) if kind == "c" else plain % number.item()
+            return f"{number:#x}"
+        return chr(number) if kind == "c" else re.sub(r"[lhz]", "", spec).replace("i", "d").replace("u", "d") % number
 
-    return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[lhz]*([a-zA-Z%])", value, text)
+    return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[lhz]*([a-zA-Z%])", value, read_string(state, address))
 
 
 def read_string(state: State, address: int) -> str:
     place = address - state.arena.address
-    raw = state.arena.bytes[place : place + 2**12].tobytes()
+    raw = state.arena.bytes[place : place + LONGEST].tobytes()
     return raw[: raw.index(b"\0")].decode()
 
 
-def assert_step(site: int, state: State) -> Step:
-    def step(where: Where) -> None:
-        lane = int(np.arange(state.geometry.lanes)[as_index(where)][0])
-        who = state.geometry.show_thread(lane)
-        state.watch.findings.notice(Hazard.ASSERTION, site, lambda: f"an assertion does not hold in {who}")
-
-    return step
+def fail_assertion(op: Operation) -> Step:
+    show = op.state.geometry.show_thread
+    return op.by_lanes(
+        lambda lanes: op.notice(Hazard.ASSERTION, lambda: f"an assertion does not hold in {show(int(lanes[0]))}")
+    )
 
 
-def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
+def fence_proxy(op: Operation) -> Step:
     """fence.proxy.async, all of it or .shared: what threads wrote to shared memory may be read by TMA and wgmma, and
     mbarriers that they have initialized be counted on."""
-    parts = {part.split("::")[0] for part in instruction.parts}
-    if "async" not in parts or "global" in parts:
-        return no_effect(instruction, site, state)
+    if "async" not in op.words or "global" in op.words:
+        return no_effect(op)
 
-    def step(where: Where) -> None:
-        lanes = np.arange(state.geometry.lanes)[as_index(where)]
-        state.watch.races.on_fence(lanes)
-        state.units.mbarriers.fence(lanes, proxy=True)
+    def fence_of(lanes: np.ndarray) -> None:
+        op.state.watch.races.on_fence(lanes)
+        op.units.mbarriers.fence(lanes, proxy=True)
 
-    return step
+    return op.by_lanes(fence_of)
 
 
-def fence_initialization(instruction: Instruction, site: int, state: State) -> Step:
-    publish = fence(instruction, site, state)
-
-    def step(where: Where) -> None:
-        state.units.mbarriers.fence(np.arange(state.geometry.lanes)[as_index(where)], proxy=False)
-        publish(where)
-
-    return step
-
-
-def fence(instruction: Instruction, site: int, state: State) -> Step:
+def fence(op: Operation) -> Step:
     """membar, fence and tcgen05's before a thread synchronizes: a relaxed operation then releases what this thread
-    knows now, to others in the fence's scope."""
-    scope = scope_of(instruction) if is_fence(instruction) else CLUSTER
-    return lambda where: state.watch.clocks.fence(np.arange(state.geometry.lanes)[as_index(where)], scope)
+    knows now, to others in the fence's scope. fence.mbarrier_init also lets others count on its mbarriers."""
+    scope = scope_of(op.instruction) if is_fence(op.instruction) else CLUSTER
+
+    def fence_of(lanes: np.ndarray) -> None:
+        if "mbarrier_init" in op.parts:
+            op.units.mbarriers.fence(lanes, proxy=False)
+        op.state.watch.clocks.fence(lanes, scope)
+
+    return op.by_lanes(fence_of)
 
 
-def arrive_in_cluster(instruction: Instruction, site: int, state: State) -> Step:
-    relaxed = "relaxed" in instruction.parts
-    return lambda where: state.units.clusters.arrive(np.arange(state.geometry.lanes)[as_index(where)], relaxed)
+def arrive_in_cluster(op: Operation) -> Step:
+    return op.by_lanes(lambda lanes: op.units.clusters.arrive(lanes, "relaxed" in op.parts))
 
 
-def wait_for_launch_before(instruction: Instruction, site: int, state: State) -> Step:
-    return lambda where: state.watch.clocks.wait_for_launch_before(np.arange(state.geometry.lanes)[as_index(where)])
+def wait_for_launch_before(op: Operation) -> Step:
+    return op.by_lanes(op.state.watch.clocks.wait_for_launch_before)
 
 
-def give_registers(instruction: Instruction, site: int, state: State) -> Step:
-    count = int(state.source(instruction.operands[0], "u32", instruction)[0])
-    return lambda where: state.units.registers.give(np.arange(state.geometry.lanes)[as_index(where)], count)
+def give_registers(op: Operation) -> Step:
+    count = int(op.source(0, "u32")[0])
+    return op.by_lanes(lambda lanes: op.units.registers.give(lanes, count))
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "barrier.cluster.arrive": arrive_in_cluster,
     "setmaxnreg.dec": give_registers,
     "fence.proxy": fence_proxy,
     "bar.warp.sync": sync_warp,
-    "membar": fence,
-    "fence": fence,
-    "fence.mbarrier_init": fence_initialization,
-    "nanosleep": no_effect,
-    "griddepcontrol.launch_dependents": no_effect,
+    **dict.fromkeys(("membar", "fence"), fence),
+    **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),
     "griddepcontrol.wait": wait_for_launch_before,
-    "pmevent": no_effect,
     "call": call,
 }

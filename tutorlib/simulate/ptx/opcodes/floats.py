@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx import rounding
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.opcodes.elementwise import Compute, Decoder, Step, kind_of, sources, ufunc_step
-from tutorlib.simulate.ptx.opcodes.table import Row
-from tutorlib.simulate.ptx.state import State, Where
+from tutorlib.simulate.ptx.formats import from_bits, to_bits
+from tutorlib.simulate.ptx.opcodes.table import Compute, Row, ufunc_step
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
+from tutorlib.simulate.ptx.state import Step, Where
+from tutorlib.simulate.ptx.types import bits_of
 
 Array = np.ndarray
 DIRECTED = ("rm", "rp", "rz")  # roundings that sums and products of fp32 have here
@@ -25,40 +25,8 @@ ZERO, ONE = np.float32(0), np.float32(1)
 
 
 @dataclass(frozen=True)
-class Format:
-    """How a type's numbers are computed with: each register holds `packed` of them.
-
-    inner: the type of one of them: "f32", "f16", "bf16" or "f64".
-    """
-
-    inner: str
-    packed: int
-
-    @classmethod
-    def of(cls, kind: str) -> "Format":
-        return cls(kind.removesuffix("x2"), 2 if kind.endswith("x2") else 1)
-
-    def read(self, register: Array) -> Array:
-        """As floats, (lanes · packed,)."""
-        if self.inner == "bf16":
-            return rounding.from_bf16(np.ascontiguousarray(register).view(np.uint16))
-        if self.packed == 2:
-            return np.ascontiguousarray(register).view(np.float16 if self.inner == "f16" else np.float32)
-        return register
-
-    def write(self, values: Array, register: Array) -> Array:
-        """Floats, rounded once, as the register holds them."""
-        if self.inner == "bf16":
-            wide = values.dtype == np.float64
-            values = rounding.to_bf16(rounding.odd_float32(values) if wide else values.astype(np.float32))
-        else:
-            values = values.astype(f"f{int(self.inner[1:]) // 8}", copy=False)
-        return np.ascontiguousarray(values).view(register.dtype)
-
-
-@dataclass(frozen=True)
 class FloatRow:
-    """What an opcode of floating-point numbers computes, with .ftz, .sat and .relu.
+    """What an opcode of floating-point numbers computes, with .ftz, .sat and .relu. A register may hold two of them.
 
     does: the operands → the result, in their type or exact enough for one more rounding.
     as_fma: the operands → those of a fused multiplication and addition that gives the same. With it come roundings
@@ -69,37 +37,36 @@ class FloatRow:
     operands: int = 2
     as_fma: Callable[..., tuple[Any, Any, Any]] | None = None
 
-    def __call__(self, instruction: Instruction, site: int, state: State) -> Step:
-        kind, parts = kind_of(instruction), set(instruction.parts[1:-1])
+    def __call__(self, op: Operation) -> Step:
+        kind, parts = op.kind, set(op.parts[1:-1])
         direction = next((part for part in DIRECTED if part in parts), "")
         mixed = kind in ("f16", "bf16") and "f32" in parts
-        kinds = [kind] * (self.operands - mixed) + ["f32"] * mixed
-        forms, form = [Format.of(one) for one in kinds], Format.of("f32" if mixed else kind)
-        more = {direction, *(["f32"] if mixed else [])} if self.as_fma else set()
-        if parts - KNOWN - more or (direction and form.inner != "f32"):
-            raise NotSimulated(str(instruction), instruction.line)
-        out = state.target(instruction.operands[0], "f32" if mixed else kind, instruction)
-        operands = zip(instruction.operands[1:], kinds, strict=True)
-        given = [state.source(operand, one, instruction) for operand, one in operands]
+        kinds, to = [kind] * (self.operands - mixed) + ["f32"] * mixed, "f32" if mixed else kind
+        single = to.removesuffix("x2") == "f32"
+        op.need(not parts - KNOWN - ({direction, *(["f32"] if mixed else [])} if self.as_fma else set()))
+        op.need(single or not direction)
+        op.need(len(op.operands) == len(kinds) + 1)
+        out, given = op.target(0, to), [op.source(n, one) for n, one in enumerate(kinds, 1)]
         if isinstance(self.does, np.ufunc) and kind in PLAIN and parts <= ROUND and out.dtype == given[0].dtype:
             return ufunc_step(self.does, out, *given)
 
         def step(where: Where) -> None:
-            values = [one.read(register) for one, register in zip(forms, given, strict=True)]
-            if form.inner == "f32":
+            values = [from_bits(np.ascontiguousarray(bits), one) for bits, one in zip(given, kinds, strict=True)]
+            if single:
                 values = [value.astype(np.float32, copy=False) for value in values]
-            flush = rounding.flush if "ftz" in parts and form.inner == "f32" else np.asarray
+            flush = rounding.flush if "ftz" in parts and single else np.asarray
             values = [flush(value) for value in values]
             if direction and self.as_fma:
                 result = rounding.directed_fma(*self.as_fma(*values), direction)
             else:
                 result = self.does(*values)
-            result = flush(result.astype(np.float32, copy=False) if form.inner == "f32" else result)
+            result = flush(result.astype(np.float32, copy=False) if single else result)
             if "sat" in parts:
                 result = np.where(np.isnan(result), 0, np.clip(result, 0, 1)).astype(result.dtype)
             if "relu" in parts:
                 result = np.maximum(result, 0)
-            np.copyto(out, form.write(result, out), where=where, casting="unsafe")
+            bits = np.ascontiguousarray(to_bits(result, to)).view(f"u{bits_of(to) // 8}")
+            np.copyto(out, bits.view(out.dtype) if bits.itemsize == out.itemsize else bits, where=where)
 
         return step
 
@@ -116,11 +83,11 @@ def in_float64(compute: Compute) -> Compute:
     return lambda *given: compute(*(x.astype(np.float64) for x in given))
 
 
-def extreme(instruction: Instruction, site: int, state: State) -> Step:
+def extreme(op: Operation) -> Step:
     """min and max of two or three: of a number and a NaN the number, unless .NaN; -0 is below +0."""
-    smaller, count = instruction.parts[0] == "min", len(instruction.operands) - 1
+    smaller = op.parts[0] == "min"
     with_nan, without = (np.minimum, np.fmin) if smaller else (np.maximum, np.fmax)
-    plain = with_nan if "NaN" in instruction.parts else without
+    plain = with_nan if "NaN" in op.parts else without
 
     def compute(a: Array, b: Array, *more: Array) -> Array:
         result = plain(a, b)
@@ -129,21 +96,17 @@ def extreme(instruction: Instruction, site: int, state: State) -> Step:
         result = np.where((a == 0) & (b == 0), zero, result)
         return compute(result, *more) if more else result
 
-    return FloatRow(compute, count)(instruction, site, state)
+    return FloatRow(compute, len(op.operands) - 1)(op)
 
 
-def change_sign(instruction: Instruction, site: int, state: State) -> Step:
+def change_sign(op: Operation) -> Step:
     """abs and neg, which change the sign and nothing else, of a NaN too."""
-    kind = kind_of(instruction)
-    if set(instruction.parts[1:-1]) - {"ftz"}:
-        raise NotSimulated(str(instruction), instruction.line)
-    width = 64 if kind == "f64" else 32 if kind == "f32" or kind.endswith("x2") else 16
-    sign = 0x80008000 if kind.endswith("x2") else 1 << width - 1
-    out = state.target(instruction.operands[0], f"u{width}", instruction)
-    (a,) = sources(instruction, state, f"u{width}", instruction.operands[1:])
-    if instruction.parts[0] == "neg":
-        return ufunc_step(np.bitwise_xor, out, a, np.array([sign], a.dtype))
-    return ufunc_step(np.bitwise_and, out, a, ~np.array([sign], a.dtype))
+    op.need_known("ftz")
+    bits = bits_of(op.kind)
+    sign = np.array([0x80008000 if op.kind.endswith("x2") else 1 << bits - 1], f"u{bits // 8}")
+    out, a = op.target(0, f"u{bits}"), op.source(1, f"u{bits}")
+    ufunc, mask = (np.bitwise_xor, sign) if op.parts[0] == "neg" else (np.bitwise_and, ~sign)
+    return ufunc_step(ufunc, out, a, mask)
 
 
 TESTS: dict[str, Compute] = {
@@ -161,7 +124,7 @@ def test_property(a: Array, **asked: bool) -> Array:
     return next(TESTS[name] for name, given in asked.items() if given)(a)
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "add": FloatRow(np.add, as_fma=lambda a, b: (a, ONE, b)),
     "sub": FloatRow(np.subtract, as_fma=lambda a, b: (b, -ONE, a)),
     "mul": FloatRow(np.multiply, as_fma=lambda a, b: (a, b, -ZERO)),

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, kind_of, sources
 from tutorlib.simulate.ptx.opcodes.table import Row
-from tutorlib.simulate.ptx.state import State, Where
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
+from tutorlib.simulate.ptx.state import Step
 
 Array = np.ndarray
 U32, U64 = np.uint32, np.uint64
@@ -42,15 +41,6 @@ def high_64(a: Array, b: Array) -> Array:
     middle = a1 * b0 + (a0 * b0 >> half)
     other = a0 * b1 + (middle & low)
     return a1 * b1 + (middle >> half) + (other >> half)
-
-
-def low_24(a: Array) -> Array:
-    eight = a.dtype.type(8)
-    return (a << eight) >> eight
-
-
-def mul_24(a: Array, b: Array) -> Array:
-    return low_24(a) * low_24(b)
 
 
 def and_add(multiply: Callable[[Array, Array], Array]) -> Callable[[Array, Array, Array], Array]:
@@ -115,12 +105,6 @@ def insert(a: Array, b: Array, start: Array, length: Array) -> Array:
     return (b & ~mask) | (shift_left(a, start) & mask)
 
 
-def make_mask(start: Array, length: Array, wrap: bool, clamp: bool) -> Array:
-    """bmsk: `length` ones from bit `start` on. Both are clamped to 32, or taken modulo 32."""
-    start, length = ((x & U32(31) if wrap else np.minimum(x, 32)).astype(U64) for x in (start, length))
-    return ((U64(1) << length) - U64(1)) << start
-
-
 def highest_bit(a: Array) -> Array:
     """The place of the highest set bit; -1 where there is none."""
     place = np.full(a.shape, -1, np.int64)
@@ -140,27 +124,14 @@ def reversed_bits(a: Array) -> Array:
     return in_bytes.reshape(-1, a.dtype.itemsize)[:, ::-1].copy().view(a.dtype)[:, 0]
 
 
-PERMUTED = {  # which of the eight bytes goes to a place, by the selector's last two bits
-    "f4e": lambda place, s: s + place,
-    "b4e": lambda place, s: (s - place) & 7,
-    "rc8": lambda place, s: s,
-    "ecl": lambda place, s: np.maximum(s, place),
-    "ecr": lambda place, s: np.minimum(s, place),
-    "rc16": lambda place, s: (s & 1) * 2 + place % 2,
-}
-
-
-def permute_bytes(a: Array, b: Array, selector: Array, **modes: bool) -> Array:
-    """prmt: four bytes picked out of the eight of {b, a} (PTX ISA, 9.7.9.7)."""
-    mode = next((name for name, given in modes.items() if given), "")
-    both, s, result = b.astype(U64) << U64(32) | a, selector.astype(np.int64), np.zeros(1, U64)
+def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
+    """prmt: four bytes picked out of the eight of {b, a}, or copies of their signs (PTX ISA, 9.7.9.7)."""
+    both, result = b.astype(U64) << U64(32) | a, np.zeros(1, U64)
     for place in range(4):
-        nibble = s >> 4 * place & 15
-        picks = PERMUTED[mode](place, s & 3) if mode else nibble & 7
-        byte = both >> (8 * picks).astype(U64) & U64(255)
-        if not mode:  # the highest bit of a nibble asks for copies of the byte's sign
-            byte = np.where(nibble & 8, np.where(byte & U64(128), U64(255), U64(0)), byte)
-        result = result | byte << U64(8 * place)
+        nibble = selector >> U32(4 * place) & U32(15)
+        byte = both >> (nibble & U32(7)).astype(U64) * U64(8) & U64(255)
+        signs = np.where(byte & U64(128), U64(255), U64(0))
+        result = result | np.where(nibble & U32(8), signs, byte) << U64(8 * place)
     return result
 
 
@@ -173,56 +144,28 @@ def logic_3(a: Array, b: Array, c: Array, table: Array) -> Array:
     return result
 
 
-def dot_4(instruction: Instruction, site: int, state: State) -> Step:
+def dot_4(op: Operation) -> Step:
     """dp4a: the dot product of four bytes each, added to c."""
-    kinds = [np.dtype("i1" if part[0] == "s" else "u1") for part in instruction.parts[1:]]
+    kinds = [np.dtype("i1" if part[0] == "s" else "u1") for part in op.parts[1:]]
 
     def dot(a: Array, b: Array, c: Array) -> Array:
-        pairs = zip((a, b), kinds, strict=True)
-        four = [np.ascontiguousarray(x).view(kind).reshape(-1, 4).astype(np.int64) for x, kind in pairs]
-        return (four[0] * four[1]).sum(1) + c
+        x, y = (np.ascontiguousarray(v).view(kind).astype(int) for v, kind in zip((a, b), kinds, strict=True))
+        return (x * y).reshape(-1, 4).sum(1) + c
 
-    return Row("s32 b32 b32 s32", dot)(instruction, site, state)
-
-
-def with_carry(instruction: Instruction, site: int, state: State) -> Step:
-    """add.cc, addc, sub.cc, subc, mad.cc and madc, and the bit that they leave for the next one (PTX ISA, 9.7.2)."""
-    (name, *parts), kind = instruction.parts, kind_of(instruction)
-    out = state.target(instruction.operands[0], f"u{kind[1:]}", instruction)
-    given = sources(instruction, state, kind, instruction.operands[1:])
-    carry = state.registers.setdefault("%cc", np.zeros(state.geometry.lanes, bool))
-
-    def step(where: Where) -> None:
-        factors, (a, b) = given[:2], map(unsigned, given[-2:])
-        if name.startswith("mad"):
-            a = (high(*factors) if "hi" in parts else factors[0] * factors[1]).astype(b.dtype)
-        extra = carry.astype(b.dtype) if name.endswith("c") else b.dtype.type(0)
-        if name.startswith("sub"):
-            total, over = a - b - extra, (a < b) | ((a == b) & (extra == 1))
-        else:
-            total = a + b + extra
-            over = (total < a) | ((total == a) & (extra == 1))
-        np.copyto(out, total, where=where, casting="unsafe")
-        if "cc" in parts:
-            np.copyto(carry, over, where=where)
-
-    return step
+    return Row("s32 b32 b32 s32", dot)(op)
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "add": Row("t t t", np.add),
     "sub": Row("t t t", np.subtract),
     "add.sat": Row("s32 s32 s32", saturated(1), knows="sat"),
     "sub.sat": Row("s32 s32 s32", saturated(-1), knows="sat"),
-    **dict.fromkeys(("add.cc", "addc", "sub.cc", "subc", "mad.lo.cc", "mad.hi.cc", "madc"), with_carry),
     "mul.lo": Row("t t t", np.multiply, knows="lo"),
     "mul.hi": Row("t t t", high, knows="hi"),
     "mul.wide": Row("w t t", wide, knows="wide"),
     "mad.lo": Row("t t t t", and_add(np.multiply), knows="lo"),
     "mad.hi": Row("t t t t", and_add(high), knows="hi"),
     "mad.wide": Row("w t t w", and_add(wide), knows="wide"),
-    "mul24.lo": Row("t t t", mul_24, knows="lo"),
-    "mad24.lo": Row("t t t t", and_add(mul_24), knows="lo"),
     "div": Row("t t t", divide),
     "rem": Row("t t t", remainder),
     "min": Row("t t t", np.minimum),
@@ -242,12 +185,11 @@ OPCODES: dict[str, Decoder] = {
     "shf": Row("b32 b32 b32 b32", funnel, asks="l r wrap clamp"),
     "bfe": Row("t t u32 u32", extract),
     "bfi": Row("t t t u32 u32", insert),
-    "bmsk": Row("b32 u32 u32", make_mask, asks="wrap clamp"),
     "bfind": Row("u32 t", find_highest, asks="shiftamt"),
     "brev": Row("t t", reversed_bits),
     "clz": Row("u32 t", lambda a: bits(a) - 1 - highest_bit(a)),
     "popc": Row("u32 t", np.bitwise_count),
-    "prmt": Row("b32 b32 b32 b32", permute_bytes, asks=" ".join(PERMUTED)),
+    "prmt": Row("b32 b32 b32 b32", permute_bytes),
     "lop3": Row("b32 b32 b32 b32 u32", logic_3),
     "dp4a": dot_4,
 }

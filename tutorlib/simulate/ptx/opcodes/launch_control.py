@@ -9,58 +9,48 @@ all others to be taken over.
 import numpy as np
 
 from tutorlib.simulate.ptx.bulk_copies import BulkLoad
-from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import coordinates
-from tutorlib.simulate.ptx.ir import Instruction, Operand, Register, Symbol, Vector
+from tutorlib.simulate.ptx.ir import Operand, Register, Symbol, Vector
 from tutorlib.simulate.ptx.opcodes.bulk import ends_inside
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
-from tutorlib.simulate.ptx.opcodes.loads import items_of
-from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places
-from tutorlib.simulate.ptx.state import State, Where
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
+from tutorlib.simulate.ptx.state import Step, Where
 
 PARTS = ("get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z", "is_canceled")
 
 
-def try_cancel(instruction: Instruction, site: int, state: State) -> Step:
+def try_cancel(op: Operation) -> Step:
     """clusterlaunchcontrol.try_cancel.async.….mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
     [to], [mbarrier]"""
-    to, counted = (places(instruction, n, state) for n in range(2))
-    cluster = state.geometry.cluster_size
-    multicast = "multicast::cluster::all" in instruction.parts
+    to, counted, state = op.places(0), op.places(1), op.state
+    cluster, multicast = state.geometry.cluster_size, "multicast" in op.words
 
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
+    def cancel_for(lanes: np.ndarray) -> None:
         copies = []
         for lane, (slot, start), (_, bar) in zip(lanes.tolist(), to(lanes), counted(lanes), strict=True):
             answer = np.zeros(4, np.uint32)
             if (block := state.cancel_launch()) is not None:
                 answer[:] = *coordinates(block, state.geometry.grid), 1
-            if not ends_inside(state, site, lane, start + answer.nbytes):
+            if not ends_inside(op, lane, start + answer.nbytes):
                 continue
             first = slot - slot % cluster
             for other in range(first, first + cluster) if multicast else (slot,):
-                mbarrier = state.units.mbarriers.at(site, lane, (other, bar), "has its answer counted by")
-                unit = answer.view(np.uint8)[None]
+                mbarrier = op.units.mbarriers.at(op.site, lane, (other, bar), "has its answer counted by")
+                fetch = answer.view(np.uint8)[None].copy
                 copies.append(
-                    BulkLoad(site, lane, other, np.array([start]), unit.copy, mbarrier, "clusterlaunchcontrol")
+                    BulkLoad(op.site, lane, other, np.array([start]), fetch, mbarrier, "clusterlaunchcontrol")
                 )
-        state.units.bulk.load(copies)
+        op.units.bulk.load(copies)
 
-    return step
+    return op.by_lanes(cancel_for)
 
 
-def query_cancel(instruction: Instruction, site: int, state: State) -> Step:
+def query_cancel(op: Operation) -> Step:
     """clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer, and .get_first_ctaid{::x}.b32.b128"""
-    to, answer = instruction.operands
-    asked, kind = instruction.parts[2:4]
-    low, high = state.halves(need_register(answer, instruction))
-    kind = "pred" if kind == "pred" else "u32"
+    to, asked = op.operands[0], op.parts[2]
+    (low, high), kind = halves(op, op.operands[1]), "pred" if "pred" in op.parts else "u32"
     parts = range(3) if isinstance(to, Vector) else [PARTS.index(asked)]  # what comes fourth is not set
-    outs = [
-        (part, state.target(item, kind, instruction))
-        for part, item in zip(parts, items_of(to), strict=False)
-        if item != Symbol("_")
-    ]
+    each = zip(parts, items_of(to), strict=False)
+    outs = [(part, op.target(item, kind)) for part, item in each if item != Symbol("_")]
 
     def step(where: Where) -> None:
         for part, out in outs:
@@ -71,15 +61,9 @@ def query_cancel(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
-def move(instruction: Instruction, site: int, state: State) -> Step:
+def move(op: Operation) -> Step:
     """mov.b128 between a register and two of 64 bits, or a register and another."""
-
-    def halves(operand: Operand) -> list[np.ndarray]:
-        if isinstance(operand, Vector):
-            return [state.source(item, "u64", instruction) for item in operand.items]
-        return list(state.halves(need_register(operand, instruction)))
-
-    to, given = map(halves, instruction.operands)
+    to, given = (halves(op, operand) for operand in op.operands)
 
     def step(where: Where) -> None:
         for out, values in zip(to, given, strict=True):
@@ -88,13 +72,14 @@ def move(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
-def need_register(operand: Operand, instruction: Instruction) -> Register:
-    if not isinstance(operand, Register):
-        raise NotSimulated(str(instruction), instruction.line)
-    return operand
+def halves(op: Operation, operand: Operand) -> list[np.ndarray]:
+    """The lower and the upper 64 bits of a register of 128, or of a vector."""
+    if isinstance(operand, Register):
+        return list(op.state.halves(operand))
+    return op.sources(operand, "u64")
 
 
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "clusterlaunchcontrol.try_cancel": try_cancel,
     "clusterlaunchcontrol.query_cancel": query_cancel,
     "mov.b128": move,

@@ -5,216 +5,143 @@ from collections.abc import Callable
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.ir import Address, Instruction, Operand, Register
+from tutorlib.simulate.ptx.ir import Address, Instruction, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
 from tutorlib.simulate.ptx.memory.windows import PEER_BITS
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
-from tutorlib.simulate.ptx.opcodes.loads import address_of
-from tutorlib.simulate.ptx.state import State, Where, as_index
+from tutorlib.simulate.ptx.opcodes.table import computed
+from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
+from tutorlib.simulate.ptx.state import State, Step
 
-Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
-KNOWN = {"shared", "b64", "release", "acquire", "relaxed", "cta", "cluster", "parity"}
-
-
-def places_of(addresses: np.ndarray, slots: np.ndarray, cluster: int) -> list[SharedPlace]:
-    """Whose shared memory addresses lie in, and where: of the lane's own block, or of a peer (`mapa`). They may be
-    generic."""
-    at = addresses.astype(np.int64) & 0xFFFFFFFF
-    rank = at >> PEER_BITS
-    of = np.where(rank == 0, slots, slots - slots % cluster + rank - 1)
-    return list(zip(of.tolist(), (at & (1 << PEER_BITS) - 1).tolist(), strict=True))
+KNOWN = "shared release acquire relaxed cta cluster parity"
 
 
-def number(operand: Operand, kind: str, instruction: Instruction, state: State) -> Values:
-    values = state.source(operand, kind, instruction)
-    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
+def one_by_one(does: Callable[[Operation, int, SharedPlace, int], object], name: str) -> OpcodeDecoder:
+    """What each lane in turn does with its mbarrier, and with a number. name: of the suffix that says so."""
+
+    def decoder(op: Operation) -> Step:
+        op.need_known(f"{KNOWN} {name}")
+        at, counts = op.places(0), op.values(1, "u32")
+
+        def do(lanes: np.ndarray) -> None:
+            for lane, place, count in zip(lanes.tolist(), at(lanes), counts(lanes).tolist(), strict=True):
+                does(op, lane, place, count)
+
+        return op.by_lanes(do)
+
+    return decoder
 
 
-def address(operand: Operand, instruction: Instruction, state: State) -> Values:
-    addresses = address_of(operand, instruction, state)
-    return lambda lanes: np.broadcast_to(addresses(), state.geometry.lanes)[lanes].astype(np.int64)
+def make(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
+    op.units.mbarriers.make(op.site, lane, place, count)
 
 
-def places(instruction: Instruction, operand: int, state: State) -> Callable[[np.ndarray], list[SharedPlace]]:
-    """The place in shared memory that an operand names, for each of these lanes."""
-    at = address(instruction.operands[operand], instruction, state)
-    return lambda lanes: places_of(at(lanes), state.slot[lanes], state.geometry.cluster_size)
+def forget(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
+    op.units.mbarriers.forget(place)
 
 
-def known(instruction: Instruction, *also: str) -> None:
-    """Raises NotSimulated for a suffix that is not known."""
-    if {part.split("::")[0] for part in instruction.parts[2:]} - KNOWN - set(also):
-        raise NotSimulated(str(instruction), instruction.line)
+def expect(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
+    if mbarrier := op.units.mbarriers.at(op.site, lane, place, "announces bytes to"):
+        op.units.mbarriers.announce(op.site, mbarrier, count)
 
 
-def numbered(where: Where, state: State) -> np.ndarray:
-    return np.arange(state.geometry.lanes)[as_index(where)]
-
-
-def value_of(instruction: Instruction, operand: int, state: State) -> Values:
-    """A 32-bit operand of each of these lanes; 1 where it is left out."""
-    if len(instruction.operands) <= operand:
-        return lambda lanes: np.ones(len(lanes), np.int64)
-    return number(instruction.operands[operand], "u32", instruction, state)
-
-
-def make(instruction: Instruction, site: int, state: State) -> Step:
-    known(instruction)
-    at, counts = places(instruction, 0, state), value_of(instruction, 1, state)
-
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
-        for lane, place, count in zip(lanes.tolist(), at(lanes), counts(lanes).tolist(), strict=True):
-            state.units.mbarriers.make(site, lane, place, count)
-
-    return step
-
-
-def invalidate(instruction: Instruction, site: int, state: State) -> Step:
-    known(instruction)
-    at = places(instruction, 0, state)
-
-    def step(where: Where) -> None:
-        for place in set(at(numbered(where, state))):
-            state.units.mbarriers.forget(place)
-
-    return step
-
-
-def arrive(instruction: Instruction, site: int, state: State) -> Step:
+def arrive(op: Operation) -> Step:
     """mbarrier.arrive and .arrive.expect_tx; the token that they give is the number of the phase."""
-    known(instruction, "expect_tx", "noComplete")
-    expects = "expect_tx" in instruction.parts
-    returns = not isinstance(instruction.operands[0], Address)
-    to = instruction.operands[0]
-    token = state.target(to, "b64", instruction) if returns and isinstance(to, Register) else None
-    at, counts = places(instruction, int(returns), state), value_of(instruction, int(returns) + 1, state)
-    units = state.units
+    op.need_known(f"{KNOWN} arrive expect_tx noComplete")
+    to = op.operands[0]
+    returns, expects, relaxed = not isinstance(to, Address), "expect_tx" in op.parts, "relaxed" in op.parts
+    token = op.target(to, "b64") if isinstance(to, Register) else None
+    counts, mbarriers = op.values(int(returns) + 1, "u32"), op.units.mbarriers
 
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
-        given = counts(lanes)
+    def arrive_on(mbarrier: MbarrierState, lanes: np.ndarray) -> None:
+        if token is not None:
+            token[lanes] = mbarrier.phase
+        count = int(counts(lanes).sum())
+        if expects:
+            mbarriers.announce(op.site, mbarrier, count)
+        mbarriers.arrive(op.site, mbarrier, lanes, len(lanes) if expects else count, relaxed)
+
+    return by_mbarrier(op, int(returns), arrive_on)
+
+
+def by_mbarrier(op: Operation, operand: int, does: Callable[[MbarrierState, np.ndarray], object]) -> Step:
+    """What lanes do together that arrive on one mbarrier. operand: its address."""
+    at = op.places(operand)
+
+    def arrive_on(lanes: np.ndarray) -> None:
         for place, which in by_key(at(lanes)).items():
             here = lanes[which]
-            if (mbarrier := arrived_on(here, place, site, state)) is None:
-                continue
-            if token is not None:
-                token[here] = mbarrier.phase
-            if expects:
-                units.mbarriers.announce(site, mbarrier, int(given[which].sum()))
-            count = len(here) if expects else int(given[which].sum())
-            units.mbarriers.arrive(site, mbarrier, here, count, "relaxed" in instruction.parts)
+            found = [op.units.mbarriers.at(op.site, lane, place, "arrives on") for lane in here.tolist()]
+            if found[-1] is not None:
+                does(found[-1], here)
 
-    return step
+    return op.by_lanes(arrive_on)
 
 
-def arrived_on(lanes: np.ndarray, place: SharedPlace, site: int, state: State) -> MbarrierState | None:
-    """The mbarrier on which all of these lanes arrive."""
-    mbarrier = None
-    for lane in lanes.tolist():
-        mbarrier = state.units.mbarriers.at(site, lane, place, "arrives on")
-    return mbarrier
-
-
-def arrive_after_copies(instruction: Instruction, site: int, state: State) -> Step:
+def arrive_after_copies(op: Operation) -> Step:
     """cp.async.mbarrier.arrive{.noinc}: it arrives once the thread's earlier cp.async have written their bytes."""
-    if set(instruction.parts[4:]) - {"noinc", "shared", "shared::cta", "b64"}:
-        raise NotSimulated(str(instruction), instruction.line)
-    at, counts_more = places(instruction, 0, state), "noinc" not in instruction.parts
-
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
-        for place, which in by_key(at(lanes)).items():
-            here = lanes[which]
-            if (mbarrier := arrived_on(here, place, site, state)) is not None:
-                state.units.counted.count(site, mbarrier, here, counts_more)
-
-    return step
+    op.need_known("async mbarrier arrive noinc shared")
+    counts_more = "noinc" not in op.parts
+    return by_mbarrier(op, 0, lambda mbarrier, lanes: op.units.counted.count(op.site, mbarrier, lanes, counts_more))
 
 
-def expect(instruction: Instruction, site: int, state: State) -> Step:
-    """mbarrier.expect_tx"""
-    known(instruction)
-    at, counts = places(instruction, 0, state), value_of(instruction, 1, state)
-
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
-        for lane, place, count in zip(lanes.tolist(), at(lanes), counts(lanes).tolist(), strict=True):
-            if mbarrier := state.units.mbarriers.at(site, lane, place, "announces bytes to"):
-                state.units.mbarriers.announce(site, mbarrier, count)
-
-    return step
-
-
-def test(instruction: Instruction, site: int, state: State) -> Step:
+def test(op: Operation) -> Step:
     """mbarrier.test_wait: whether a phase is over. The first test in a phase finds that it is not."""
-    known(instruction)
-    out = state.target(instruction.operands[0], "pred", instruction)
-    at, parity_of = places(instruction, 1, state), parities(instruction, site, state)
+    out, (at, parity_of), mbarriers = op.target(0, "pred"), phase_of(op), op.units.mbarriers
 
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
-        mbarriers = state.units.mbarriers
-        for mbarrier, parity, which in mbarriers.grouped(site, lanes, at(lanes), parity_of(lanes)):
-            over = mbarrier is None or (not mbarriers.refuses(site, mbarrier) and mbarrier.is_over(parity))
+    def test_for(lanes: np.ndarray) -> None:
+        for mbarrier, parity, which in mbarriers.grouped(op.site, lanes, at(lanes), parity_of(lanes)):
+            over = mbarrier is None or (not mbarriers.refuses(op.site, mbarrier) and mbarrier.is_over(parity))
             out[lanes[which]] = over
             if over:
                 mbarriers.pass_by(mbarrier, lanes[which])
             else:  # the next test may find it over: a loop of tests never lets all threads come to rest
-                state.units.counted.deliver(mbarrier)
+                op.units.counted.deliver(mbarrier)
 
-    return step
+    return op.by_lanes(test_for)
 
 
-def phase_operands(
-    instruction: Instruction, site: int, state: State
-) -> tuple[Callable[[np.ndarray], list[SharedPlace]], Values]:
+def phase_operands(instruction: Instruction, site: int, state: State) -> tuple[SharedPlaces, LaneValues]:
     """Which mbarrier and which parity mbarrier.try_wait waits for, of these lanes."""
-    known(instruction)
-    return places(instruction, 1, state), parities(instruction, site, state)
+    return phase_of(Operation(instruction, site, state))
 
 
-def parities(instruction: Instruction, site: int, state: State) -> Values:
-    """The parity that each of these lanes waits for: an operand, 0 or 1, or of the phase that a token names."""
-    by_parity = "parity" in instruction.parts
-    values = number(instruction.operands[2], "u32" if by_parity else "u64", instruction, state)
+def phase_of(op: Operation) -> tuple[SharedPlaces, LaneValues]:
+    """The mbarrier, and the parity that each of these lanes waits for: an operand, 0 or 1, or of the phase that a token
+    names."""
+    op.need_known(f"{KNOWN} try_wait test_wait")
+    by_parity = "parity" in op.parts
+    values = op.values(2, "u32" if by_parity else "u64")
 
-    def of(lanes: np.ndarray) -> np.ndarray:
+    def parities(lanes: np.ndarray) -> np.ndarray:
         given = values(lanes)
-        if by_parity and (given > 1).any():
-            at = int((given > 1).argmax())
-            who = state.geometry.show_thread(int(lanes[at]))
-            what = f"{who} waits for parity {given[at]} of an mbarrier: a parity is 0 or 1"
-            state.watch.findings.notice(Hazard.MBARRIER(lacks="parity"), site, lambda: what, int((given > 1).sum()))
+        wrong = given > 1
+        if by_parity and wrong.any():
+            at = int(wrong.argmax())
+            what = f"waits for parity {given[at]} of an mbarrier: a parity is 0 or 1"
+            op.notice_thread(Hazard.MBARRIER(lacks="parity"), int(lanes[at]), what, int(wrong.sum()))
         return given & 1
 
-    return of
+    return op.places(1), parities
 
 
-def map_address(instruction: Instruction, site: int, state: State) -> Step:
+def map_address(op: Operation) -> Step:
     """mapa: the same place in the shared memory of another block of the cluster."""
-    kind = instruction.parts[-1]
-    out = state.target(instruction.operands[0], kind, instruction)
-    own = state.source(instruction.operands[1], kind, instruction)
-    rank = state.source(instruction.operands[2], "u32", instruction)
     low = (1 << PEER_BITS) - 1
 
-    def step(where: Where) -> None:
-        inside = own.astype(np.int64) & low
-        window = own.astype(np.int64) >> 56 << 56 if kind == "u64" else 0
-        mapped = window | inside | (rank.astype(np.int64) + 1) << PEER_BITS
-        np.copyto(out, mapped, where=where, casting="unsafe")
+    def mapped(own: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        at = own.astype(np.int64)
+        window = at >> 56 << 56 if op.kind == "u64" else 0
+        return window | at & low | (rank.astype(np.int64) + 1) << PEER_BITS
 
-    return step
+    return computed(op.target(0, op.kind), mapped, op.source(1, op.kind), op.source(2, "u32"))
 
 
-OPCODES: dict[str, Decoder] = {
-    "mbarrier.init": make,
-    "mbarrier.inval": invalidate,
+OPCODES: dict[str, OpcodeDecoder] = {
+    "mbarrier.init": one_by_one(make, "init"),
+    "mbarrier.inval": one_by_one(forget, "inval"),
+    "mbarrier.expect_tx": one_by_one(expect, "expect_tx"),
     "mbarrier.arrive": arrive,
     "cp.async.mbarrier.arrive": arrive_after_copies,
-    "mbarrier.expect_tx": expect,
     "mbarrier.test_wait": test,
     "mapa": map_address,
 }

@@ -2,48 +2,47 @@
 
 import numpy as np
 
-from tutorlib.simulate.ptx import rounding
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, computed, kind_of, sources, target_pair, ufunc_step
-from tutorlib.simulate.ptx.opcodes.table import Row
-from tutorlib.simulate.ptx.state import State, Where
+from tutorlib.simulate.ptx.formats import from_bits, to_bits
+from tutorlib.simulate.ptx.opcodes.table import Row, computed, ufunc_step
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
+from tutorlib.simulate.ptx.state import Step, Where
+from tutorlib.simulate.ptx.types import bits_of
 
 COMPARE = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
 }  # fmt: skip
+UNORDERED = {f"{name}u": name for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+NAMES = " ".join([*COMPARE, *UNORDERED, "num", "nan"])
 COMBINE = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
-def compare(name: str, a: np.ndarray, b: np.ndarray, is_float: bool) -> np.ndarray:
+def compare(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Ordered comparisons are false where an operand is NaN; those that end in u are true there, and so is `nan`."""
-    if not is_float:
+    if a.dtype.kind != "f":
         return COMPARE[name](a, b)
     unordered = np.isnan(a) | np.isnan(b)
     if name in ("num", "nan"):
         return ~unordered if name == "num" else unordered
-    if name in COMPARE:
-        return COMPARE[name](a, b) & ~unordered
-    return COMPARE[name[:-1]](a, b) | unordered
+    if name in UNORDERED:
+        return COMPARE[UNORDERED[name]](a, b) | unordered
+    return COMPARE[name](a, b) & ~unordered
 
 
-def set_predicate(instruction: Instruction, site: int, state: State) -> Step:
+def set_predicate(op: Operation) -> Step:
     """setp p|q, a, b and setp.….and p|q, a, b, c: p = compare(a, b) combined with c, q = its opposite so combined."""
-    kind, name = kind_of(instruction), instruction.parts[1]
-    combine = next((part for part in instruction.parts[2:-1] if part in COMBINE), "")
-    if set(instruction.parts[2:-1]) - {combine, "ftz"}:
-        raise NotSimulated(str(instruction), instruction.line)
-    out, opposite = target_pair(instruction, "pred", state)
-    a, b = sources(instruction, state, kind, instruction.operands[1:3])
-    is_float = kind[0] == "f" or kind == "bf16"
-    if not is_float and not combine and opposite is None:
+    op.need_known(f"{NAMES} {' '.join(COMBINE)} ftz")
+    kind, name = op.kind, op.one_of(NAMES)
+    combine = next((part for part in op.parts[2:-1] if part in COMBINE), "")
+    op.need(not kind.endswith("x2"))  # two comparisons at once
+    out, opposite = op.target_pair("pred")
+    a, b = (op.source(n, kind) for n in (1, 2))
+    if a.dtype.kind != "f" and kind != "bf16" and not combine and opposite is None:
         return ufunc_step(COMPARE[name], out, a, b)
-    also = state.predicate(instruction.operands[3], instruction) if combine else None
+    also = op.predicate(3) if combine else None
 
     def step(where: Where) -> None:
-        x, y = (rounding.from_bf16(a), rounding.from_bf16(b)) if kind == "bf16" else (a, b)
-        holds = compare(name, x, y, is_float)
+        holds = compare(name, *(from_bits(np.ascontiguousarray(bits), kind) for bits in (a, b)))
         fails = ~holds
         if also is not None:
             holds, fails = (COMBINE[combine](values, also()) for values in (holds, fails))
@@ -54,34 +53,22 @@ def set_predicate(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
-def set_number(instruction: Instruction, site: int, state: State) -> Step:
-    """set: as setp, giving all ones, or 1.0, for true."""
-    to, of = instruction.parts[-2:]
-    name = instruction.parts[1]
-    if len(instruction.operands) != 3 or set(instruction.parts[2:-2]) - {"ftz"}:
-        raise NotSimulated(str(instruction), instruction.line)
-    out = state.target(instruction.operands[0], to, instruction)
-    a, b = sources(instruction, state, of, instruction.operands[1:])
-    true = 1.0 if to == "f32" else -1
-    return computed(out, lambda a, b: np.where(compare(name, a, b, of[0] == "f"), true, 0), a, b)
+def set_number(op: Operation) -> Step:
+    """set: as setp, giving all ones, or 1.0, for true; of pairs for each of the two, as half2's functions ask."""
+    op.need_known(f"{NAMES} ftz")
+    to, kind, name = op.parts[-2], op.kind, op.one_of(NAMES)
+    op.need(kind.endswith("x2") == to.endswith("x2"))
+
+    def compute(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        holds = compare(name, *(from_bits(np.ascontiguousarray(bits), kind) for bits in (a, b)))
+        return np.where(holds, -1, 0) if to[0] in "us" else to_bits(holds.astype(np.float32), to).view(out.dtype)
+
+    out = op.target(0, f"b{bits_of(to)}")
+    return computed(out, compute, op.source(1, kind), op.source(2, kind))
 
 
-def select(instruction: Instruction, site: int, state: State) -> Step:
-    """selp d, a, b, p: a where p holds."""
-    kind = kind_of(instruction)
-    out = state.target(instruction.operands[0], kind, instruction)
-    a, b = sources(instruction, state, kind, instruction.operands[1:3])
-    condition = state.predicate(instruction.operands[3], instruction)
-
-    def step(where: Where) -> None:
-        np.copyto(out, np.where(condition(), a, b), where=where, casting="unsafe")
-
-    return step
-
-
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "setp": set_predicate,
     "set": set_number,
-    "selp": select,
-    "slct": Row("d d d t", lambda a, b, c: np.where(c >= 0, a, b)),
+    "selp": Row("t t t pred", lambda a, b, c: np.where(c, a, b)),
 }

@@ -9,20 +9,18 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.formats import NARROW, from_bits, unpadded
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Register, Vector
+from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.control import fence
-from tutorlib.simulate.ptx.opcodes.conversions import NARROW
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
-from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
-from tutorlib.simulate.ptx.opcodes.mbarriers import address, numbered, places
-from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, NUMBERS, SharedOperand, inside, registers_of, unpadded
-from tutorlib.simulate.ptx.state import State, Where
-from tutorlib.simulate.ptx.tensor_cores import AddProducts, add_products_of
+from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
+from tutorlib.simulate.ptx.state import Step
+from tutorlib.simulate.ptx.tensor_cores import add_products_of
 from tutorlib.simulate.ptx.tensor_fragments import (
     LANES,
     QUARTER,
@@ -55,97 +53,129 @@ def matrix_of(value: int) -> MatrixDescriptor:
     return read_descriptor(value, SWIZZLES[value >> 61])
 
 
+# tensor memory --------------------------------------------------------------------------------------------------
+
+
 def one_change() -> np.ndarray:
     """The finding for an access to bytes that do not exist."""
     return np.ones(1, bool)
 
 
-def allocate(instruction: Instruction, site: int, state: State) -> Step:
+def allocate(op: Operation) -> Step:
     """tcgen05.alloc [to], columns: writes where they begin to shared memory."""
-    to = places(instruction, 0, state)
-    columns = state.source(instruction.operands[1], "u32", instruction)
+    to, columns, state = op.places(0), op.values(1, "u32"), op.state
 
-    def step(where: Where) -> None:
-        for warp in whole_warps(where, instruction, site, state).tolist():
+    def allocate_for(warps: np.ndarray) -> None:
+        lanes = warps * WARP
+        for warp, (_, at), count in zip(warps.tolist(), to(lanes), columns(lanes).tolist(), strict=True):
             slot, number = divmod(warp, state.geometry.warps)
-            start = state.units.tensor.allocate(site, slot, number, of_lane(columns, warp * WARP, state))
-            ((_, at),) = to(np.array([warp * WARP]))
+            start = op.units.tensor.allocate(op.site, slot, number, count)
             if at + COLUMN > state.shared.size:
                 says = f"tcgen05.alloc writes to byte {at:,} of shared memory, of which the block has "
-                says += f"{state.shared.size:,}"
-                state.watch.findings.notice(Hazard.OUTSIDE(tensor="shared memory"), site, partial(str, says))
+                op.notice(Hazard.OUTSIDE(tensor="shared memory"), partial(str, f"{says}{state.shared.size:,}"))
                 continue
-            access = SharedAccess(site, np.array([warp * WARP]), np.array([at]), 4, np.array([slot]))
+            access = SharedAccess(op.site, np.array([warp * WARP]), np.array([at]), COLUMN, np.array([slot]))
             state.watch.races.before_write(access, one_change, one_change)
-            state.shared.rows(4, 1)[(slot * state.shared.stride + at) // 4] = start
+            state.shared.rows(COLUMN, 1)[(slot * state.shared.stride + at) // COLUMN] = start
 
-    return step
-
-
-def relinquish(instruction: Instruction, site: int, state: State) -> Step:
-    def step(where: Where) -> None:
-        warps = whole_warps(where, instruction, site, state)
-        state.units.tensor.relinquished.update((warps // state.geometry.warps).tolist())
-
-    return step
+    return op.by_warps(allocate_for)
 
 
-def deallocate(instruction: Instruction, site: int, state: State) -> Step:
+def relinquish(op: Operation) -> Step:
+    warps_of_block = op.state.geometry.warps
+    return op.by_warps(lambda warps: op.units.tensor.relinquished.update((warps // warps_of_block).tolist()))
+
+
+def deallocate(op: Operation) -> Step:
     """tcgen05.dealloc address, columns"""
-    start, columns = (state.source(instruction.operands[n], "u32", instruction) for n in range(2))
+    start, columns = (op.values(n, "u32") for n in range(2))
 
-    def step(where: Where) -> None:
-        for warp in whole_warps(where, instruction, site, state).tolist():
-            slot, number = divmod(warp, state.geometry.warps)
-            at, count = (of_lane(x, warp * WARP, state) for x in (start, columns))
-            state.units.tensor.free(site, slot, number, column_of(at)[1], count)
+    def free(warps: np.ndarray) -> None:
+        lanes = warps * WARP
+        for warp, at, count in zip(warps.tolist(), start(lanes).tolist(), columns(lanes).tolist(), strict=True):
+            slot, number = divmod(warp, op.state.geometry.warps)
+            op.units.tensor.free(op.site, slot, number, column_of(at)[1], count)
 
-    return step
-
-
-def of_lane(values: np.ndarray, lane: int, state: State) -> int:
-    return int(np.broadcast_to(values, state.geometry.lanes)[lane])
+    return op.by_warps(free)
 
 
-def slots_of(lane: int, instruction: Instruction, state: State) -> tuple[int, ...]:
+def access(op: Operation) -> Step:
+    """tcgen05.ld.sync.aligned.shape.xN.b32 {registers}, [address]{, column}, and tcgen05.st [address]{, column}, {…}"""
+    stores = op.parts[1] == "st"
+    op.need(not {"pack::16b", "unpack::16b"} & set(op.parts))
+    shape, times = op.parts[4], int(op.parts[5].removeprefix("x"))
+    items = len(op.operands) - 1 if stores else 0
+    second = op.immediate(1 if stores else 2) if len(op.operands) > 2 else 0
+    where, addresses = fragment(shape, times, second), op.addresses_of_lanes(0 if stores else 1)
+    if stores:
+        registers = [op.spread(each) for each in op.sources(items, "b32")]
+    else:
+        registers = [op.state.storage(Register(name)) for name in op.register_names(0)]
+    does = op.units.tensor.store if stores else op.units.tensor.load
+
+    def move(warps: np.ndarray) -> None:
+        for warp in warps.tolist():
+            does(op.site, warp, addresses(np.arange(warp * WARP, (warp + 1) * WARP)), registers, where)
+
+    return op.by_warps(move)
+
+
+def wait(op: Operation) -> Step:
+    """tcgen05.wait::ld and tcgen05.wait::st"""
+    return op.by_warps(lambda warps: op.units.tensor.wait(warps, op.parts[1] == "wait::st"))
+
+
+# copies ---------------------------------------------------------------------------------------------------------
+
+
+def slots_of(op: Operation, lane: int) -> tuple[int, ...]:
     """The blocks that work for this lane: its own, or both of its pair."""
-    slot = int(state.slot[lane])
-    first = slot - slot % state.geometry.cluster_size % 2
-    return (first, first + 1) if "cta_group::2" in instruction.parts else (slot,)
+    slot = int(op.state.slot[lane])
+    first = slot - slot % op.state.geometry.cluster_size % 2
+    return (first, first + 1) if "cta_group::2" in op.parts else (slot,)
 
 
-def copy(instruction: Instruction, site: int, state: State) -> Step:
+def commit(op: Operation) -> Step:
+    """tcgen05.commit.cta_group.mbarrier::arrive::one [mbarrier]{, blocks}"""
+    at, told_to = op.places(0), receivers(op, 1)
+
+    def commit_for(lanes: np.ndarray) -> None:
+        found = at(lanes)
+        for lane, (_, place), slots in zip(lanes.tolist(), found, told_to(lanes, found), strict=True):
+            told = (op.units.mbarriers.at(op.site, lane, (slot, place), "commits to") for slot in slots)
+            op.units.tensor.commit(op.site, lane, [mbarrier for mbarrier in told if mbarrier])
+
+    return op.by_lanes(commit_for)
+
+
+def copy(op: Operation) -> Step:
     """tcgen05.cp.cta_group.shape{.multicast}{.b8x16.format} [to], descriptor; shape and multicast in any order"""
-    to = address(instruction.operands[0], instruction, state)
-    descriptors = state.source(instruction.operands[1], "u64", instruction)
-    multicast = next((part for part in instruction.parts if part.startswith("warpx")), "")
-    shape, *packed = (part for part in instruction.parts[3:] if part != multicast)
+    to, descriptors, state = op.addresses_of_lanes(0), op.source(1, "u64"), op.state
+    multicast = next((part for part in op.parts if part.startswith("warpx")), "")
+    shape, *packed = (part for part in op.parts[3:] if part != multicast)
     bits = BITS[packed[1]] if packed else 0
     rows, place = copy_fragment(shape, multicast)
 
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
-        for lane, into_address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
-            slots = slots_of(lane, instruction, state)
-            described = matrix_of(of_lane(descriptors, lane, state))
-            units = described.units(int(rows.max()) + 1, place.lanes.shape[1] * COLUMN, True)
+    def copy_for(lanes: np.ndarray) -> None:
+        values = op.spread(descriptors)[lanes].tolist()
+        for lane, into_address, value in zip(lanes.tolist(), to(lanes).tolist(), values, strict=True):
+            slots = slots_of(op, lane)
+            units = matrix_of(value).units(int(rows.max()) + 1, place.lanes.shape[1] * COLUMN, True)
             first, column = column_of(into_address)
             into = place.at(first if len(rows) < LANES else 0, column)
 
             def bring(before: Sequence[np.ndarray], units: np.ndarray = units, slots: Sequence[int] = slots) -> Any:
-                raw = (bytes_of(state, units, slot) for slot in slots)
+                raw = (state.shared.rows(1, UNIT)[(units + slot * state.shared.stride) // UNIT] for slot in slots)
                 wide = (unpadded(each, bits) << BELOW[bits] if bits else each for each in raw)
                 return [each.reshape(len(units), -1).view(np.float32)[rows] for each in wide]
 
             work = TensorWork(slots, into, False, bring)
-            state.units.tensor.issue(site, lane, work, [units] * len(slots), np.arange(0), "tcgen05.cp")
+            op.units.tensor.issue(op.site, lane, work, [units] * len(slots), np.arange(0), "tcgen05.cp")
 
-    return step
+    return op.by_lanes(copy_for)
 
 
-def bytes_of(state: State, units: np.ndarray, slot: int) -> np.ndarray:
-    """(…, 16) of what lies at these units of a block's shared memory."""
-    return np.asarray(state.shared.rows(1, UNIT)[(units + slot * state.shared.stride) // UNIT])
+# products -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -185,75 +215,89 @@ class Scales:
         return by_quarter.reshape(-1, rows, wide).swapaxes(0, 1).reshape(rows, -1)
 
 
-def scales_of(instruction: Instruction, shape: int, at: tuple[int, int]) -> Scales:
-    """shape: the instruction's descriptor."""
-    vector = 16 if {"scale_vec::4X", "block16"} & set(instruction.parts) else 32
-    return Scales("ue8m0" if shape >> 23 & 1 else "ue4m3", vector, at, (shape >> 29 & 3, shape >> 4 & 3))
+def read_shape(op: Operation, value: int, kind: str) -> tuple[int, int, list[tuple[str, bool, int]]]:
+    """What the 32-bit descriptor of an instruction says (PTX ISA, 9.7.16.4.2): rows of A in each block; columns; and of
+    A and B the type, whether K is contiguous, and the sign. Raises NotSimulated for what it does not read."""
+    apart, scaled, pair = "ws" in op.parts, "block_scale" in op.parts, "cta_group::2" in op.parts
+    height, types = (value >> 24 & 31) << 4, KINDS[kind]
+    rows = height >> pair
+    if rows not in (LANES, LANES // 2, *[LANES // 4] * apart) or (not scaled and value >> 4 & 3 != 1):
+        raise NotSimulated(f"{op.instruction} with M = {height}", op.instruction.line)
+    codes = [value >> 7 & 7, value >> 10 & (3 if len(types) == 1 and scaled else 7)]
+    if not set(codes) <= set(types) or (scaled and (value >> 31 or value >> 3 & 1)):
+        raise NotSimulated(f"{op.instruction} of types {codes}", op.instruction.line)
+    each = zip(codes, (15, 16), (13, 14), strict=True)
+    about = [(types[code], not value >> major & 1, -1 if value >> sign & 1 else 1) for code, major, sign in each]
+    return rows, (value >> 17 & 63) << 3, about
 
 
-def multiply(instruction: Instruction, site: int, state: State) -> Step:
+def multiply(op: Operation) -> Step:
     """tcgen05.mma.cta_group.kind [accumulators], a, b, shapes and types{, [scales], [scales]}{, {lanes kept}}, adds"""
-    parts, operands = set(instruction.parts), instruction.operands
-    kind = next(part.split("::")[1] for part in instruction.parts if part.startswith("kind::"))
+    parts, state, tensor = set(op.parts), op.state, op.units.tensor
+    kind = next(part.split("::")[1] for part in op.parts if part.startswith("kind::"))
     apart, scaled, pair = "ws" in parts, "block_scale" in parts, "cta_group::2" in parts
-    if kind not in KINDS or {"sp", "ashift"} & parts or (apart and len(operands) > 5):
-        raise NotSimulated(str(instruction), instruction.line)
-    to = address(operands[0], instruction, state)
-    from_columns = address(operands[1], instruction, state) if isinstance(operands[1], Address) else None
-    b = state.source(operands[2], "u64", instruction)
-    a = b if from_columns else state.source(operands[1], "u64", instruction)
-    shapes = state.source(operands[3], "u32", instruction)
-    scales_at = [address(operands[n], instruction, state) for n in (4, 5)] if scaled else []
-    adds = state.predicate(operands[-1], instruction)
+    op.need(kind in KINDS and not {"sp", "ashift"} & parts and not (apart and len(op.operands) > 5))
+    to = op.addresses_of_lanes(0)
+    from_columns = op.addresses_of_lanes(1) if isinstance(op.operands[1], Address) else None
+    b = op.source(2, "u64")
+    a = b if from_columns else op.source(1, "u64")
+    shapes, adds = op.values(3, "u32"), op.predicate(op.operands[-1])
+    scales_at = [op.addresses_of_lanes(n) for n in (4, 5)] if scaled else []
 
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
-        for lane, into_address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
-            shape, one = of_lane(shapes, lane, state), np.array([lane])
-            height, columns = (shape >> 24 & 31) << 4, (shape >> 17 & 63) << 3
-            rows = height >> pair
-            halves = rows < LANES and not (apart or pair)
-            if rows not in (LANES, LANES // 2, *[LANES // 4] * apart) or (not scaled and shape >> 4 & 3 != 1):
-                raise NotSimulated(f"{instruction} with M = {height}", instruction.line)
-            codes = [shape >> 7 & 7, shape >> 10 & (3 if len(KINDS[kind]) == 1 and scaled else 7)]
-            k_major = [not shape >> place & 1 for place in (15, 16)]
-            if not set(codes) <= set(KINDS[kind]) or (scaled and (shape >> 31 or shape >> 3 & 1)):
-                raise NotSimulated(f"{instruction} of types {codes}", instruction.line)
-            kinds = [KINDS[kind][code] for code in codes]
-            signs = [-1 if shape >> place & 1 else 1 for place in (13, 14)]
-            slots = slots_of(lane, instruction, state)
-            sizes = rows, columns // len(slots)
-            left, right = (
-                SharedOperand(state, *each) for each in zip((a, b), sizes, kinds, k_major, signs, strict=True)
-            )
-            units_b = inside(right.units_of(matrix_of(of_lane(b, lane, state))), site, state)
-            units, uses = units_b.reshape(-1), np.arange(0)
-            if from_columns:
-                if rows < LANES and not halves:
-                    raise NotSimulated(f"{instruction} with A in tensor memory and M = {height}", instruction.line)
-                first, start = column_of(int(from_columns(one)[0]))
-                there = matrix_fragment(rows, BYTES_OF_K // COLUMN, halves).at(first if halves else 0, start)
-                uses, numbers_a = there.strips, partial(numbers_in, state, left, there)
-            else:
-                units_a = inside(left.units_of(matrix_of(of_lane(a, lane, state))), site, state)
-                units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
-            first, column = column_of(into_address)
-            into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
-            product: Product = partial(sums, add_products_of(left.kind, right.kind))
-            if scaled:
-                at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
-                scales = scales_of(instruction, shape, (at_a, at_b))
-                uses = np.union1d(uses, scales.strips(rows, columns))
-                product = partial(scaled_sums, scales, state)
-            does = partial(products, numbers_a, partial(numbers_of, right, units_b), product, slots)
-            work = TensorWork(slots, into, of_lane(adds(), lane, state) != 0, does)
-            state.units.tensor.issue(site, lane, work, [units] * len(slots), uses)
+    def multiply_for(lane: int) -> None:
+        one, slots = np.array([lane]), slots_of(op, lane)
+        shape = int(shapes(one)[0])
+        rows, columns, about = read_shape(op, shape, kind)
+        halves = rows < LANES and not (apart or pair)
+        each = zip((a, b), (rows, columns // len(slots)), about, strict=True)
+        left, right = (SharedOperand(state, descriptors, extent, *of) for descriptors, extent, of in each)
+        units_b = units_in_shared(op, right, lane)
+        units, uses = units_b.reshape(-1), np.arange(0)
+        if from_columns:
+            if rows < LANES and not halves:
+                what = f"{op.instruction} with A in tensor memory and M = {rows << pair}"
+                raise NotSimulated(what, op.instruction.line)
+            first, start = column_of(int(from_columns(one)[0]))
+            there = matrix_fragment(rows, BYTES_OF_K // COLUMN, halves).at(first if halves else 0, start)
+            uses, numbers_a = there.strips, partial(numbers_in, op, left, there)
+        else:
+            units_a = units_in_shared(op, left, lane)
+            units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
+        first, column = column_of(int(to(one)[0]))
+        into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
+        add_products = add_products_of(left.kind, right.kind)
+        product: Product = lambda a, b, before, slot: add_products(a[None], b.T[None], before[None])[0]  # noqa: E731
+        if scaled:
+            at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
+            scales = scales_of(op, shape, (at_a, at_b))
+            uses = np.union1d(uses, scales.strips(rows, columns))
+            held = tensor.values
+            assert held is not None
+            product = lambda a, b, before, slot: scales.product(a, b, held[slot]) + before  # noqa: E731
+        does = partial(products, numbers_a, partial(numbers_of, right, units_b), product, slots)
+        work = TensorWork(slots, into, bool(op.spread(adds())[lane]), does)
+        tensor.issue(op.site, lane, work, [units] * len(slots), uses)
 
-    return step
+    def multiply_for_all(lanes: np.ndarray) -> None:
+        for lane in lanes.tolist():
+            multiply_for(lane)
+
+    return op.by_lanes(multiply_for_all)
 
 
 Numbers = Callable[[int], np.ndarray]  # of a block
 Product = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]  # of A, B, what is there, and a block
+
+
+def scales_of(op: Operation, shape: int, at: tuple[int, int]) -> Scales:
+    """shape: the instruction's descriptor."""
+    vector = 16 if {"scale_vec::4X", "block16"} & set(op.parts) else 32
+    return Scales("ue8m0" if shape >> 23 & 1 else "ue4m3", vector, at, (shape >> 29 & 3, shape >> 4 & 3))
+
+
+def units_in_shared(op: Operation, operand: SharedOperand, lane: int) -> np.ndarray:
+    """The addresses of an operand's units, as the lane's descriptor says."""
+    return inside(op, operand.units_of(matrix_of(int(op.spread(operand.descriptors)[lane]))))
 
 
 def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarray:
@@ -262,12 +306,12 @@ def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarr
     return values
 
 
-def numbers_in(state: State, operand: SharedOperand, there: Fragment, slot: int) -> np.ndarray:
+def numbers_in(op: Operation, operand: SharedOperand, there: Fragment, slot: int) -> np.ndarray:
     """(rows, K) of an operand there in a block's tensor memory."""
-    raw = np.ascontiguousarray(state.units.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
+    raw = np.ascontiguousarray(op.units.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
     kind = operand.kind.removeprefix("padded ")
     if kind == operand.kind:
-        return operand.sign * NUMBERS[kind](raw)
+        return operand.sign * from_bits(raw, kind).astype(np.float32, copy=False)
     narrow = NARROW[kind]
     return operand.sign * narrow.values[raw >> BELOW[narrow.bits] & (1 << narrow.bits) - 1]
 
@@ -280,74 +324,15 @@ def products(
     return [product(a(slot), right, there, slot) for slot, there in zip(slots, before, strict=True)]
 
 
-def sums(add_products: AddProducts, a: np.ndarray, b: np.ndarray, before: np.ndarray, slot: int) -> np.ndarray:
-    return add_products(a[None], b.T[None], before[None])[0]
-
-
-def scaled_sums(
-    scales: Scales, state: State, a: np.ndarray, b: np.ndarray, before: np.ndarray, slot: int
-) -> np.ndarray:
-    return scales.product(a, b, state.units.tensor.values[slot]) + before
-
-
-def commit(instruction: Instruction, site: int, state: State) -> Step:
-    """tcgen05.commit.cta_group.mbarrier::arrive::one [mbarrier]{, blocks}"""
-    at, told_to = places(instruction, 0, state), receivers(instruction, 1, state)
-
-    def step(where: Where) -> None:
-        lanes = numbered(where, state)
-        found = at(lanes)
-        for lane, (_, place), slots in zip(lanes.tolist(), found, told_to(lanes, found), strict=True):
-            told = (state.units.mbarriers.at(site, lane, (slot, place), "commits to") for slot in slots)
-            state.units.tensor.commit(site, lane, [mbarrier for mbarrier in told if mbarrier])
-
-    return step
-
-
-def access(instruction: Instruction, site: int, state: State) -> Step:
-    """tcgen05.ld.sync.aligned.shape.xN.b32 {registers}, [address]{, column}, and tcgen05.st [address]{, column}, {…}"""
-    stores = instruction.parts[1] == "st"
-    at, *given = instruction.operands if stores else (*instruction.operands[1:], instruction.operands[0])
-    shape, times = instruction.parts[4], int(instruction.parts[5].removeprefix("x"))
-    if set(instruction.parts) & {"pack::16b", "unpack::16b"}:
-        raise NotSimulated(str(instruction), instruction.line)
-    second = int(given[0].text, 0) if isinstance(given[0], Immediate) else 0
-    where = fragment(shape, times, second)
-    addresses = address(at, instruction, state)
-    registers: list[np.ndarray]
-    if stores:
-        items = given[-1].items if isinstance(given[-1], Vector) else (given[-1],)
-        lanes = state.geometry.lanes
-        registers = [np.broadcast_to(state.source(item, "b32", instruction), lanes) for item in items]
-    else:
-        registers = [state.storage(Register(name)) for name in registers_of(given[-1], instruction)]
-    tensor = state.units.tensor
-    does = tensor.store if stores else tensor.load
-
-    def step(running: Where) -> None:
-        for warp in whole_warps(running, instruction, site, state).tolist():
-            does(site, warp, addresses(np.arange(warp * WARP, (warp + 1) * WARP)), registers, where)
-
-    return step
-
-
-def wait(instruction: Instruction, site: int, state: State) -> Step:
-    """tcgen05.wait::ld and tcgen05.wait::st"""
-    stores = instruction.parts[1] == "wait::st"
-    return lambda where: state.units.tensor.wait(whole_warps(where, instruction, site, state), stores)
-
-
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
     "tcgen05.relinquish_alloc_permit": relinquish,
     "tcgen05.cp": copy,
     "tcgen05.mma": multiply,
     "tcgen05.commit": commit,
-    "tcgen05.ld": access,
-    "tcgen05.st": access,
-    "tcgen05.wait::ld": wait,
-    "tcgen05.wait::st": wait,
+    **dict.fromkeys(("tcgen05.ld", "tcgen05.st"), access),
+    **dict.fromkeys(("tcgen05.wait::ld", "tcgen05.wait::st"), wait),
     "tcgen05.fence::after_thread_sync": no_effect,
     "tcgen05.fence::before_thread_sync": fence,
 }

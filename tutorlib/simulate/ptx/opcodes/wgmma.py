@@ -7,15 +7,13 @@ from functools import partial
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.formats import from_bits
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
-from tutorlib.simulate.ptx.ir import Immediate, Instruction, Operand, Register, Vector
+from tutorlib.simulate.ptx.ir import Instruction, Register, Vector
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
-from tutorlib.simulate.ptx.opcodes.conversions import NARROW
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
-from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
-from tutorlib.simulate.ptx.state import State, Where
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
+from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
 from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.uses import read, written
@@ -23,24 +21,7 @@ from tutorlib.simulate.ptx.warpgroups import THREADS, Accumulators
 
 ROWS = 64  # of A and of the result
 BYTES_OF_K = 32  # that one wgmma multiplies
-NUMBERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # bytes → fp32
-    "bf16": lambda raw: rounding.from_bf16(raw.view(np.uint16)),
-    "f16": lambda raw: raw.view(np.float16).astype(np.float32),
-    "tf32": lambda raw: rounding.from_tf32(raw.view(np.uint32)),
-    "e4m3": lambda raw: NARROW["e4m3"].values[raw],
-    "e5m2": lambda raw: NARROW["e5m2"].values[raw],
-    "e2m1": lambda raw: NARROW["e2m1"].values[np.stack([raw & 15, raw >> 4], -1).reshape(*raw.shape[:-1], -1)],
-    **{
-        f"padded {kind}": partial(lambda kind, raw: NARROW[kind].values[unpadded(raw, NARROW[kind].bits)], kind)
-        for kind in ("e2m1", "e2m3", "e3m2")
-    },
-}
-
-
-def unpadded(raw: np.ndarray, bits: int) -> np.ndarray:
-    """Sixteen patterns of so many bits, which lie together in the first of 16 bytes each, (…, 16) → (…, 16)."""
-    each = np.unpackbits(raw[..., : 2 * bits], axis=-1, bitorder="little").reshape(*raw.shape, bits)
-    return np.packbits(each, axis=-1, bitorder="little")[..., 0]
+FACTORS = {"bf16", "f16", "tf32", "e4m3", "e5m2"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +55,7 @@ class SharedOperand:
         shared = self.state.shared
         at = units + (slots * shared.stride).reshape(-1, 1, 1)
         raw = shared.rows(1, UNIT)[at // UNIT]  # (warpgroups, rows or units, units or K, 16)
-        values = NUMBERS[self.kind](np.ascontiguousarray(raw))
+        values = from_bits(np.ascontiguousarray(raw), self.kind).astype(np.float32, copy=False)
         if self.k_major:
             return self.sign * values.reshape(len(units), self.rows, -1)
         return self.sign * values.transpose(0, 1, 3, 2).reshape(len(units), self.rows, -1)
@@ -94,21 +75,9 @@ class RegisterOperand:
         register of the row 8 below, in the third and fourth of the other half of K."""
         lanes = (warps[..., None] * WARP + np.arange(WARP)).reshape(-1)
         raw = np.stack([np.broadcast_to(r, self.state.geometry.lanes)[lanes] for r in self.registers], axis=1)
-        values = NUMBERS[self.kind](np.ascontiguousarray(raw).view(np.uint8))  # (lanes, 4 · elements)
+        values = from_bits(np.ascontiguousarray(raw), self.kind).astype(np.float32, copy=False)  # (lanes, 4 · elements)
         parts = values.reshape(len(warps), WARPGROUP, 8, 4, 2, 2, -1)  # …, row, part, half of K, half of rows, element
         return self.sign * parts.transpose(0, 1, 5, 2, 4, 3, 6).reshape(len(warps), ROWS, -1)
-
-
-def registers_of(names: Operand, instruction: Instruction) -> tuple[str, ...]:
-    if not isinstance(names, Vector) or not all(isinstance(item, Register) for item in names.items):
-        raise NotSimulated(str(instruction), instruction.line)
-    return tuple(item.name for item in names.items if isinstance(item, Register))
-
-
-def flag(operands: tuple[Operand, ...], at: int) -> int:
-    """An immediate operand; 1 or 0, and -1 for a sign."""
-    operand = operands[at]
-    return int(operand.text, 0) if isinstance(operand, Immediate) else 0
 
 
 Tell = Callable[[np.ndarray], None]  # takes the lanes of whole warpgroups
@@ -119,37 +88,36 @@ def multiplication(instruction: Instruction, site: int, state: State) -> Tell:
 
     It ends a block of the program, since a warp waits there for the others of its warpgroup: see `schedule`.
     """
+    op = Operation(instruction, site, state)
     if instruction.guard is not None:
         raise NotSimulated(f"{instruction} under a predicate", instruction.line)
-    parts, operands = instruction.parts, instruction.operands
-    shape, d_kind, a_kind, b_kind = parts[4:8]
-    columns = int(shape[len("m64n") :].split("k")[0])
-    if d_kind not in ("f32", "f16") or not {a_kind, b_kind} <= set(NUMBERS) or len(parts) != 8:
-        raise NotSimulated(str(instruction), instruction.line)
-    names = registers_of(operands[0], instruction)
-    registers = [state.storage(item) for item in map(Register, names)]
     try:
-        acc = state.units.warpgroups.acc(names, registers, packed=d_kind == "f16")
-    except ValueError as error:
+        return multiply(op)
+    except (IndexError, ValueError) as error:
         raise NotSimulated(f"{instruction}: {error}: that", instruction.line) from error
-    adds = state.predicate(operands[3], instruction)
-    by_columns = operands[6:]
-    in_registers = isinstance(operands[1], Vector)
-    b_at = len(by_columns) - 1
-    b = SharedOperand(state, state.source(operands[2], "u64", instruction), columns, b_kind,
-                      not by_columns or not flag(by_columns, b_at), flag(operands, 5))  # fmt: skip
-    if in_registers:
-        assert isinstance(operands[1], Vector)
-        given = [state.source(item, "b32", instruction) for item in operands[1].items]
-        return partial(tell, site, state, acc, RegisterOperand(state, given, a_kind, flag(operands, 4)), b, adds)
-    a = SharedOperand(state, state.source(operands[1], "u64", instruction), ROWS, a_kind,
-                      not by_columns or not flag(by_columns, 0), flag(operands, 4))  # fmt: skip
-    return partial(tell, site, state, acc, a, b, adds)
+
+
+def multiply(op: Operation) -> Tell:
+    """Raises ValueError for accumulators or operands that are none."""
+    *_, shape, d_kind, a_kind, b_kind = op.parts
+    op.need(d_kind in ("f32", "f16") and {a_kind, b_kind} <= FACTORS and len(op.parts) == 8)
+    names = op.register_names(0)
+    registers = [op.state.storage(item) for item in map(Register, names)]
+    acc = op.units.warpgroups.acc(names, registers, packed=d_kind == "f16")
+    adds, signs = op.predicate(3), [op.immediate(n) for n in (4, 5)]
+    *a_by_columns, b_by_columns = [op.immediate(n) for n in range(6, len(op.operands))] or [0]
+    columns = int(shape[len("m64n") :].split("k")[0])
+    b = SharedOperand(op.state, op.source(2, "u64"), columns, b_kind, not b_by_columns, signs[1])
+    a: SharedOperand | RegisterOperand
+    if isinstance(op.operands[1], Vector):
+        a = RegisterOperand(op.state, op.sources(1, "b32"), a_kind, signs[0])
+    else:
+        a = SharedOperand(op.state, op.source(1, "u64"), ROWS, a_kind, not any(a_by_columns), signs[0])
+    return partial(tell, op, acc, a, b, adds)
 
 
 def tell(
-    site: int,
-    state: State,
+    op: Operation,
     acc: Accumulators,
     a: SharedOperand | RegisterOperand,
     b: SharedOperand,
@@ -157,80 +125,71 @@ def tell(
     lanes: np.ndarray,
 ) -> None:
     first = lanes[::THREADS]  # a lane of each warpgroup
-    warpgroups, slots = state.units.warpgroups.warpgroup[first], state.slot[first]
-    b_units = inside(b.units(first), site, state)
+    units = op.units.warpgroups
+    warpgroups, slots = units.warpgroup[first], op.state.slot[first]
+    b_units = inside(op, b.units(first))
     read = [b_units.reshape(len(first), -1)]
     if isinstance(a, SharedOperand):
-        a_units = inside(a.units(first), site, state)
+        a_units = inside(op, a.units(first))
         read.append(a_units.reshape(len(first), -1))
     else:
-        held = a.numbers(state.units.warpgroups.warps_of(warpgroups))
-
+        held = a.numbers(units.warps_of(warpgroups))
     add_products = add_plainly if acc.packed else add_products_of(a.kind, b.kind)
 
-    def multiply(which: np.ndarray, before: np.ndarray) -> np.ndarray:
+    def product(which: np.ndarray, before: np.ndarray) -> np.ndarray:
         left = a.numbers(a_units[which], slots[which]) if isinstance(a, SharedOperand) else held[which]
         right = b.numbers(b_units[which], slots[which]).swapaxes(1, 2)
         return add_products(left, right, before)
 
-    added = np.broadcast_to(adds(), state.geometry.lanes)[first]
-    state.units.warpgroups.tell(site, acc, warpgroups, np.concatenate(read, axis=1), multiply, added.copy())
+    added = op.spread(adds())[first].copy()
+    units.tell(op.site, acc, warpgroups, np.concatenate(read, axis=1), product, added)
 
 
-def inside(units: np.ndarray, site: int, state: State) -> np.ndarray:
+def inside(op: Operation, units: np.ndarray) -> np.ndarray:
     """These addresses; in place of one beyond the block's shared memory, which is a finding, byte 0."""
-    size = state.shared.size
+    size = op.state.shared.size
     beyond = units > size - UNIT
     if beyond.any():
         what = f"the tensor cores read byte {units.max():,} of shared memory, of which the block has {size:,}"
-        state.watch.findings.notice(Hazard.OUTSIDE(tensor="shared memory"), site, lambda: what, int(beyond.sum()))
+        op.notice(Hazard.OUTSIDE(tensor="shared memory"), lambda: what, int(beyond.sum()))
     return np.where(beyond, 0, units)
 
 
-def of_warps_here(instruction: Instruction, site: int, state: State, does: Callable[[np.ndarray], None]) -> Step:
-    return lambda where: does(whole_warps(where, instruction, site, state))
+def fence(op: Operation) -> Step:
+    return op.by_warps(op.units.warpgroups.fence)
 
 
-def fence(instruction: Instruction, site: int, state: State) -> Step:
-    return of_warps_here(instruction, site, state, state.units.warpgroups.fence)
+def commit(op: Operation) -> Step:
+    return op.by_warps(op.units.warpgroups.commit)
 
 
-def commit(instruction: Instruction, site: int, state: State) -> Step:
-    return of_warps_here(instruction, site, state, state.units.warpgroups.commit)
+def wait(op: Operation) -> Step:
+    still_open = int(op.source(0, "s32")[0])
+    return op.by_warps(lambda warps: op.units.warpgroups.wait(warps, still_open))
 
 
-def wait(instruction: Instruction, site: int, state: State) -> Step:
-    still_open = int(state.source(instruction.operands[0], "s32", instruction)[0])
-    return of_warps_here(instruction, site, state, lambda warps: state.units.warpgroups.wait(warps, still_open))
-
-
-def watched(step: Step, instruction: Instruction, site: int, state: State) -> Step:
+def watched(step: Step, op: Operation) -> Step:
     """The step, looked at where the instruction uses registers into which wgmmas add."""
-    by_name = state.units.warpgroups.by_name
-    used = {id(acc): acc for name in (*read(instruction), *written(instruction)) if (acc := by_name.get(name))}
+    by_name = op.units.warpgroups.by_name
+    names = (*read(op.instruction), *written(op.instruction))
+    used = {id(acc): acc for name in names if (acc := by_name.get(name))}
     if not used:
         return step
 
     # The compiler's own, which need no fence: one register may be a first sum of 0 and the 0 for "does not add".
-    moves = instruction.parts[0] in ("mov", "setp")
+    moves = op.parts[0] in ("mov", "setp")
 
     def look_and_do(where: Where) -> None:
-        warps = whole(where, state)
+        every = np.arange(op.state.geometry.lanes // WARP)
+        warps = every if where is True else every[of_warps(where).any(1)]  # of which some threads at least run it
         for acc in used.values():
-            state.units.warpgroups.touch(site, acc, warps, moves)
+            op.units.warpgroups.touch(op.site, acc, warps, moves)
         step(where)
 
     return look_and_do
 
 
-def whole(where: Where, state: State) -> np.ndarray:
-    """The warps that run an instruction, some of their threads at least."""
-    if where is True:
-        return np.arange(state.geometry.lanes // WARP)
-    return np.flatnonzero(where.reshape(-1, WARP).any(1))
-
-
-OPCODES: dict[str, Decoder] = {
+OPCODES: dict[str, OpcodeDecoder] = {
     "wgmma.fence": fence,
     "wgmma.commit_group": commit,
     "wgmma.wait_group": wait,
