@@ -36,7 +36,7 @@ TERMS = {  # private word → the field's term
 }
 PAGES = sorted(SOLUTIONS.glob("[0-9][0-9]_*.py"))
 FILES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-CODE = sorted((ROOT / "tutorlib").rglob("*.py"))
+CODE = [path for pattern in ("*.py", "*.toml") for path in sorted((ROOT / "tutorlib").rglob(pattern))]
 CORE = (
     *("checking", "compiling", "dsl", "instruments", "kernels", "layouts", "machine", "measuring", "models"),
     *("problems", "simulate"),

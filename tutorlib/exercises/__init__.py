@@ -11,6 +11,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from tutorlib.checking.exercise import Exercise
+from tutorlib.exercises.words import with_words
 from tutorlib.paths import EXERCISE_ID
 
 
@@ -29,7 +30,7 @@ def of_notebook(name: str) -> tuple[Exercise, ...]:
     """The exercises of a notebook in order; none where it has no room."""
     if name not in rooms():
         return ()
-    return import_module(f"{__name__}.{rooms()[name]}.exercises").EXERCISES
+    return tuple(map(with_words, import_module(f"{__name__}.{rooms()[name]}.exercises").EXERCISES))
 
 
 @cache
