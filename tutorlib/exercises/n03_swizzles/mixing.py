@@ -70,7 +70,6 @@ def choose_swizzle(row_bytes: int, element_bytes: int) -> tuple[int, int, int]:
 class SwizzleFlaw(FailureKind):
     """Errors in a choice of (B, M, S)."""
 
-    NO_TUPLE = "no three numbers"
     OVERLAP = "groups of bits overlap"
     TEARS = "chunks torn apart"
     WAVEFRONTS = "several wavefronts"
@@ -82,7 +81,7 @@ def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
     if same(got, want):
         return None
     if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
-        return Flaw("it should be a tuple (B, M, S) of three small whole numbers", SwizzleFlaw.NO_TUPLE)
+        return "it should be a tuple (B, M, S) of three small whole numbers"
     b, m, s = got
     if s < b:
         return Flaw(f"S = {s} is less than B = {b}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
