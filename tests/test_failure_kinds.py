@@ -107,6 +107,15 @@ def test_a_case_that_a_hint_names_is_one(file):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_no_earlier_row_takes_all_failures_of_a_later_one(file):
+    before = defaultdict(list)
+    for row in rows(file):
+        for id in row.exercises:
+            assert not [when for when in row.when for one in before[id] if one.covers(when)], row.place
+            before[id] += row.when
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_words_belong_to_exercises_of_their_page(file):
     for ids, table in tables(file).items():
         assert {find(id).id[:2] for id in ids.split()} == {file.stem}

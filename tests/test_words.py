@@ -43,7 +43,10 @@ CORE = (
 )
 GONE_FROM_CODE = ("under way", "dice", "dearer", "for ever", "per cent", "multiprocessors")
 FOLDERS = [ROOT / "tutorlib" / name for name in ("notebook", "course", "figures", "draw", "explorers")]
-REWRITTEN = [ROOT / "tutorlib" / "cli.py", *(path for folder in FOLDERS for path in sorted(folder.rglob("*.py")))]
+REWRITTEN = [
+    *(ROOT / "tutorlib" / "cli.py", *(path for folder in FOLDERS for path in sorted(folder.rglob("*.py")))),
+    *sorted((ROOT / "tutorlib" / "exercises" / "words").glob("*.toml")),
+]
 GONE_FROM_THESE = {
     **TERMS,
     "nobody": "no student, no thread",

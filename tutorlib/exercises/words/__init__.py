@@ -1,11 +1,11 @@
 """The words of each page's exercises, in `NN.toml` beside this module, one entry a line.
 
-A table is named for one exercise, or for several: `["05.2 05.3".remedies]`.
+A table is for one exercise, or for several: `["05.2 05.3".remedies]`. Its parts:
 
 - `hints`: from a nudge to nearly the answer.
-- `remedies`: kinds of failure, each with the fields that it must have, and the hint for them: `"race earlier=write"`.
-  One of several, separated by " | ", is enough. The first row that suits a failure is taken.
-- `mistakes`: wrong answers that people write, by the names that the page's code gives them, and what `check` says.
+- `remedies`: a kind of failure, with the fields that it must have, and the hint for it: `"race earlier=write" = "…"`.
+  A row may name several, separated by " | ". Of an exercise's rows, the first that covers a failure is taken.
+- `mistakes`: a wrong answer that people write, by its name in the page's code, and what `check` says of it.
 """
 
 import re
@@ -41,13 +41,12 @@ def words_of(page: str) -> Mapping[str, Words]:
     file = Path(__file__).with_name(f"{page}.toml")
     words: dict[str, Words] = defaultdict(Words)
     for ids, table in tomllib.loads(file.read_text(encoding="utf-8") if file.exists() else "").items():
+        remedies = {when: says for row, says in table.get("remedies", {}).items() for when in faults(row)}
         for id in ids.split():
             words[id].hints += tuple(table.get("hints", ()))
-            words[id].remedies |= {
-                when: says for row, says in table.get("remedies", {}).items() for when in faults(row)
-            }
+            words[id].remedies |= remedies
             words[id].mistakes |= table.get("mistakes", {})
-    return words
+    return dict(words)
 
 
 def faults(row: str) -> Iterator[Fault]:
