@@ -235,19 +235,13 @@ EXERCISES = (
                 "shapes that fit",
                 beside(PAIRS, pair_of_shapes, n=20),
                 broadcast_shape,
-                mistakes(
-                    "06.2",
-                    ones_on_the_right=filled_on_the_right,
-                ),
+                mistakes("06.2", ones_on_the_right=filled_on_the_right),
             ),
             equals(
                 "shapes that do not",
                 beside(CLASHES, pair_of_shapes, n=20),
                 broadcast_shape,
-                mistakes(
-                    "06.2",
-                    larger_size=always_the_larger,
-                ),
+                mistakes("06.2", larger_size=always_the_larger),
             ),
         ),
     ),
