@@ -165,3 +165,11 @@ class TestDevcontainer:
         assert run(self.SETTINGS["postCreateCommand"], copy).returncode == 0
         named = self.SETTINGS["customizations"]["vscode"]["settings"]["python.defaultInterpreterPath"]
         assert os.access(named.replace("${containerWorkspaceFolder}", str(copy)), os.X_OK)
+
+
+def test_an_installed_package_has_its_data():
+    listed = subprocess.run(["git", "ls-files", "-z", "tutorlib"], cwd=ROOT, capture_output=True, text=True, check=True)
+    data = {ROOT / name for name in filter(None, listed.stdout.split("\0")) if not name.endswith((".py", ".md"))}
+    packed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
+    folders = {ROOT.joinpath(*package.split(".")): patterns for package, patterns in packed.items()}
+    assert data <= {path for folder, patterns in folders.items() for one in patterns for path in folder.glob(one)}

@@ -36,14 +36,17 @@ TERMS = {  # private word → the field's term
 }
 PAGES = sorted(SOLUTIONS.glob("[0-9][0-9]_*.py"))
 FILES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-CODE = sorted((ROOT / "tutorlib").rglob("*.py"))
+CODE = [path for pattern in ("*.py", "*.toml") for path in sorted((ROOT / "tutorlib").rglob(pattern))]
 CORE = (
     *("checking", "compiling", "dsl", "instruments", "kernels", "layouts", "machine", "measuring", "models"),
     *("problems", "simulate"),
 )
 GONE_FROM_CODE = ("under way", "dice", "dearer", "for ever", "per cent", "multiprocessors")
 FOLDERS = [ROOT / "tutorlib" / name for name in ("notebook", "course", "figures", "draw", "explorers")]
-REWRITTEN = [ROOT / "tutorlib" / "cli.py", *(path for folder in FOLDERS for path in sorted(folder.rglob("*.py")))]
+REWRITTEN = [
+    *(ROOT / "tutorlib" / "cli.py", *(path for folder in FOLDERS for path in sorted(folder.rglob("*.py")))),
+    *sorted((ROOT / "tutorlib" / "exercises" / "words").glob("*.toml")),
+]
 GONE_FROM_THESE = {
     **TERMS,
     "nobody": "no student, no thread",

@@ -21,7 +21,6 @@ from tutorlib.grading import sandbox
 from tutorlib.paths import ROOT
 
 EXERCISES = """
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.failure import Fail
 
@@ -29,7 +28,7 @@ from tutorlib.failure import Fail
 def exercise(k):
     cases = tuple(equals(name, [(n,) for n in calls], lambda n: n + k) for name, calls in CALLS.items())
     hints = ("Add.", "Add a number.", f"n + {{k}}")
-    remedies = (Remedy(Fail.CASE(name="large"), "Large numbers add alike."),)
+    remedies = {{Fail.CASE(name="large"): "Large numbers add alike."}}
     return ValueExercise(
         id=f"{number}.{{k}}", title="answer", points=2, cases=cases, hints=hints, remedies=remedies
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tests.stand_ins import copied
-from tutorlib.checking.exercise import Answer, Exercise, Remedy, Unwritten, Verdict, WrongKind, not_run
+from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, not_run
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.exercises import of_notebook
 from tutorlib.failure import Fail, Flaw
@@ -101,7 +101,7 @@ def test_an_exercise_without_a_judgement_cannot_be_made():
 
 
 def test_a_remedy_is_chosen_by_the_kind_of_failure_and_not_by_its_words():
-    remedies = Remedy(Fail.CASE(name="large"), "Large numbers add alike."), Remedy(Fail.CASE, "Add.")
+    remedies = {Fail.CASE(name="large"): "Large numbers add alike.", Fail.CASE(): "Add."}
     exercise = replace(THREE, remedies=remedies)
     large, small = (Flaw(words, Fail.CASE(name=words)) for words in ("large", "small"))
     assert exercise.grade(lambda: Verdict(0, ("0 of 2", "large"))).remedy == ""

@@ -33,13 +33,13 @@ def test_an_exercise_crosses_without_hints_and_keeps_its_functions_with_the_judg
     message, kept = sent(exercise)
     got = rebuilt(*Reader(kept.__getitem__, kept.__getitem__, EXERCISES).value(message))
     assert type(got) is type(exercise)
-    assert (got.hints, got.remedies) == ((), ())
+    assert (got.hints, got.remedies) == ((), {})
     for one in fields(exercise):
         if one.init and one.name not in (*KEPT_BACK, "library"):
             assert getattr(got, one.name) == getattr(exercise, one.name), one.name
     made_over_there = isinstance(exercise, StructExercise)  # its problem, from what it wants of a struct
     assert made_over_there or exercise.problem.reference in kept
-    texts = [*exercise.hints, *(remedy.says for remedy in exercise.remedies)]
+    texts = [*exercise.hints, *exercise.remedies.values()]
     assert not [text for text in texts if text.encode() in message]
 
 

@@ -31,7 +31,7 @@ def test_a_wrong_answer_fails(id, answer):
 @pytest.mark.parametrize("id", [id for id in ALL if find(id).remedies])
 def test_each_remedy_is_shown_for_one_of_the_wrong_answers(id):
     """None waits for words that no message has."""
-    waiting = {remedy.says for remedy in find(id).remedies}
+    waiting = set(find(id).remedies.values())
     for grade in (in_brief, in_full):
         for answer in ALL[id]:
             if waiting:

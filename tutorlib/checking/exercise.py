@@ -1,7 +1,8 @@
 """Exercises, and how answers to them are graded."""
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, final
 
 from tutorlib.checking.answer import Answer, Unwritten, WrongKind, is_placeholder
@@ -70,32 +71,6 @@ class Outcome:
         return everything
 
 
-When = FailureKind | Fault
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """A hint for one kind of failure.
-
-    when: a kind of failure, or a kind with some of its fields: the name of a case, an instruction. One of a tuple is
-    enough.
-    says: what to look at, in a sentence or two.
-    """
-
-    when: When | tuple[When, ...]
-    says: str
-
-    def suits(self, message: str) -> bool:
-        """Whether a failed check's message, a Flaw, reports such a failure."""
-        whens = self.when if isinstance(self.when, tuple) else (self.when,)
-        return any(meets(when, message) for when in whens)
-
-
-def meets(when: When, message: str) -> bool:
-    wanted = when() if isinstance(when, FailureKind) else when
-    return any(wanted.covers(failure) for failure in failures_in((message,)))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Exercise(ABC):
     """An exercise of the course. Its kinds override `judge`; `grade_served` is the same for all.
@@ -104,8 +79,9 @@ class Exercise(ABC):
     points: whole.
     hints: from a nudge to nearly the answer. `hint` shows them one by one; `check` does not, since it cannot know
         whether they concern the failure.
-    remedies: hints for kinds of failure; the first that suits is taken. `check` shows it from the second failure on,
-        unless the message names the cause, and `hint` shows it before all others.
+    remedies: a kind of failure, with the fields that it must have → the hint for it; the first that covers one is
+        taken. `check` shows it from the second failure on, unless the message names the cause, and `hint` shows it
+        before all others.
     needs: the feature of a GPU that runs it; None if any machine grades it.
     guess: the kind of failure that a guess meets. proof: the exercise to solve before `check` judges another guess.
     """
@@ -114,14 +90,15 @@ class Exercise(ABC):
     title: str
     points: int
     hints: tuple[str, ...] = ()
-    remedies: tuple[Remedy, ...] = ()
+    remedies: Mapping[Fault, str] = field(default_factory=dict)
     needs: Feature | None = None
     guess: FailureKind | None = None
     proof: str = ""
 
     def remedy_for(self, message: str) -> str:
-        """The first remedy that suits a failed check's message, or ""."""
-        return next((remedy.says for remedy in self.remedies if remedy.suits(message)), "")
+        """The first remedy for a failure that a failed check's message reports, or ""."""
+        failures = failures_in((message,))
+        return next((says for when, says in self.remedies.items() if any(map(when.covers, failures))), "")
 
     @property
     def passed_line(self) -> str:

@@ -2,8 +2,9 @@
 
 Notebook 02_layout_algebra has its exercises in `n02_layout_algebra/exercises.py`, as EXERCISES. That module is imported
 when one of them is asked for, so that `import tutorlib` stays fast. A room holds all that its page alone needs:
-exercises, hints, mistakes, and in `judge` the kinds of exercise that no other page has. The sandbox shows `judge` and
-nothing else of a room, since the process of an answer takes part in judging it (`grading.sent_exercise`).
+exercises, mistakes, and in `judge` the kinds of exercise that no other page has; `words` has the hints. The sandbox
+shows `judge` and nothing else of a room, since the process of an answer takes part in judging it
+(`grading.sent_exercise`).
 """
 
 from functools import cache
@@ -11,6 +12,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from tutorlib.checking.exercise import Exercise
+from tutorlib.exercises.words import with_words
 from tutorlib.paths import EXERCISE_ID
 
 
@@ -29,7 +31,7 @@ def of_notebook(name: str) -> tuple[Exercise, ...]:
     """The exercises of a notebook in order; none where it has no room."""
     if name not in rooms():
         return ()
-    return import_module(f"{__name__}.{rooms()[name]}.exercises").EXERCISES
+    return tuple(map(with_words, import_module(f"{__name__}.{rooms()[name]}.exercises").EXERCISES))
 
 
 @cache

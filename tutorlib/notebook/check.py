@@ -7,9 +7,10 @@ from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from tutorlib.checking.exercise import Answer, Outcome, meets
+from tutorlib.checking.exercise import Answer, Outcome
 from tutorlib.checking.patience import grade_patiently
 from tutorlib.exercises import find
+from tutorlib.failure import failures_in
 from tutorlib.notebook import attempts, progress
 from tutorlib.problems.wrong import count
 
@@ -75,7 +76,7 @@ def check(id: str, answer: Answer) -> None:
         outcome = grade_patiently(exercise, answer)
     _record(outcome)
     _remedies.pop(id, None)
-    if exercise.guess and meets(exercise.guess, outcome.message):
+    if exercise.guess in [failure.kind for failure in failures_in((outcome.message,))]:
         _guesses[id] += 1
     if outcome.status in ("passed", "not_run"):
         _passed.add(id)

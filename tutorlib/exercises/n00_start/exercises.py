@@ -3,23 +3,21 @@
 from random import Random
 
 from tutorlib.checking.drawn import Drawn
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import Mistake, ValueExercise, equals
-from tutorlib.failure import Fail
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.words import mistakes
 
 
 def ceil_div(n: int, tile: int) -> int:
     return -(-n // tile)
 
 
-FLOOR = Mistake("The last, partly filled tile is missing: // rounds down.", lambda n, tile: n // tile)
-ONE_MORE = Mistake("One tile too many where the tile divides n exactly.", lambda n, tile: n // tile + 1)
-NEAREST = Mistake(
-    "That rounds to the nearest: a last tile less than half full is left out. Round up.",
-    lambda n, tile: (n + tile // 2) // tile,
+TILES = mistakes(
+    "00.1",
+    one_more=lambda n, tile: n // tile + 1,
+    floor=lambda n, tile: n // tile,
+    nearest=lambda n, tile: (n + tile // 2) // tile,
 )
-TILES = (ONE_MORE, FLOOR, NEAREST)
 
 
 def some(seed: int, most: int) -> list[tuple[int, int]]:
@@ -51,21 +49,6 @@ EXERCISES = (
             equals("the tile divides n", Drawn(divided, 0), ceil_div, TILES),
             equals("a last tile partly filled", Drawn(partly_filled, 0), ceil_div, TILES),
             equals("sizes past 2**53, where floats round", Drawn(past_floats, 0), ceil_div),
-        ),
-        hints=(
-            "How many tiles does n // tile count, and when is that one short?",
-            "Adding tile - 1 before dividing lifts every partly filled tile over the edge, and no full one.",
-            "(n + tile - 1) // tile",
-        ),
-        remedies=(
-            Remedy(
-                Fail.CASE(name="sizes past 2**53, where floats round"),
-                "A float keeps 53 bits. Use //, which stays with integers.",
-            ),
-            Remedy(
-                Fail.GIVES(type="float"),
-                "/ gives a float, and rounding it afterwards gives a float or an inexact integer. // gives an integer.",
-            ),
         ),
     ),
 )

@@ -12,8 +12,9 @@ import numpy as np
 from tensor_layouts import Layout, crd2offset, flatten, size
 
 from tutorlib.checking.drawn import Drawn
-from tutorlib.checking.values import Mistake, equals
+from tutorlib.checking.values import equals
 from tutorlib.exercises.n01_layouts.functions import compact
+from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 
 
@@ -90,13 +91,10 @@ def describes(got: Layout, array: np.ndarray) -> str | None:
     return None
 
 
-IN_BYTES = Mistake(
-    "NumPy's strides count bytes; a layout counts elements.", lambda array: Layout(array.shape, array.strides)
-)
-
-FRESH = Mistake(
-    "That is the layout a fresh array of this shape would have. Ask this view for its strides.",
-    lambda array: Layout(array.shape, compact(array.shape, "row")),
+VIEWING = mistakes(
+    "01.4",
+    in_bytes=lambda array: Layout(array.shape, array.strides),
+    fresh=lambda array: Layout(array.shape, compact(array.shape, "row")),
 )
 
 # 01.5 nested shapes ---------------------------------------------------------------------------------------------
@@ -118,14 +116,6 @@ def nested_call(rng: random.Random) -> tuple:
     return rng.randrange(prod(extents)), shape, stride
 
 
-UNDIVIDED_OFFSET = Mistake(
-    "Every mode takes its remainder, but the index has to be divided by the sizes of the modes before it.",
-    lambda index, shape, stride: sum(
-        index % extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)
-    ),
-)
-
-
 def last_mode_fastest(index: int, shape: tuple, stride: tuple) -> int:
     total = 0
     for extent, step in reversed(list(zip(flatten(shape), flatten(stride), strict=True))):
@@ -134,8 +124,12 @@ def last_mode_fastest(index: int, shape: tuple, stride: tuple) -> int:
     return total
 
 
-LAST_FIRST = Mistake(
-    "You peel off the last mode first. The first mode varies fastest, inside a nested mode too.", last_mode_fastest
+PEELING = mistakes(
+    "01.5",
+    last_first=last_mode_fastest,
+    undivided_offset=lambda index, shape, stride: sum(
+        index % extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)
+    ),
 )
 
-peeling = partial(equals, wanted=crd2offset, mistakes=(LAST_FIRST, UNDIVIDED_OFFSET))
+peeling = partial(equals, wanted=crd2offset, mistakes=PEELING)

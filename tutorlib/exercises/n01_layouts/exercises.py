@@ -12,13 +12,10 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, size
 
 from tutorlib.checking.drawn import Drawn, beside, stretched
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n01_layouts.arrays import (
-    FRESH,
-    IN_BYTES,
+    VIEWING,
     VIEWS,
-    ViewFlaw,
     describes,
     flat_call,
     flat_calls,
@@ -28,11 +25,9 @@ from tutorlib.exercises.n01_layouts.arrays import (
     views,
 )
 from tutorlib.exercises.n01_layouts.functions import (
+    COORDINATES,
     NO_TABLE,
-    NUMPY_ORDER,
-    OTHER_ORDER,
-    OWN_EXTENT,
-    UNDIVIDED,
+    STRIDES,
     compact,
     coordinate,
     coordinate_calls,
@@ -61,7 +56,6 @@ from tutorlib.exercises.n01_layouts.sizes import (
     rows_of_matrix,
     slicing,
 )
-from tutorlib.failure import Fail
 from tutorlib.layouts.unnamed import PICTURES
 
 # 01.6 which layout draws this picture? --------------------------------------------------------------------------
@@ -102,16 +96,6 @@ EXERCISES = (
             placing("one mode", beside([((5,), (4,)), ((0,), (7,))], offset_of_one_mode)),
             placing("random coordinates", Drawn(offset_calls, 11)),
         ),
-        remedies=(
-            Remedy(
-                Fail.RAISED(error="IndexError"),
-                "Tuples may have any length: iterate over coord and stride together.",
-            ),
-        ),
-        hints=(
-            "The same sum as ptr[row * stride + col], with one product for each mode.",
-            "zip(coord, stride) pairs them; sum() adds the products.",
-        ),
     ),
     ValueExercise(
         id="01.2",
@@ -136,28 +120,17 @@ EXERCISES = (
                 "row-major, as NumPy stores it",
                 Drawn(lambda seed: [((4, 3), "row"), *((shape, "row") for shape in random_shapes(seed))], 21),
                 compact,
-                [OTHER_ORDER, OWN_EXTENT],
+                STRIDES,
             ),
             equals(
                 "column-major, as CuTe stores it",
                 Drawn(lambda seed: [((4, 3), "column"), *((shape, "column") for shape in random_shapes(seed))], 22),
                 compact,
-                [OTHER_ORDER, OWN_EXTENT],
+                STRIDES,
             ),
             equals(
-                "rank 4", beside([((2, 3, 4, 5), "row"), ((2, 3, 4, 5), "column")], of_rank_4), compact, [OTHER_ORDER]
+                "rank 4", beside([((2, 3, 4, 5), "row"), ((2, 3, 4, 5), "column")], of_rank_4), compact, STRIDES[:1]
             ),
-        ),
-        remedies=(
-            Remedy(
-                Fail.RAISED(error="IndexError"),
-                "The shape may have any number of modes, one among them: loop over it.",
-            ),
-        ),
-        hints=(
-            "The contiguous mode has stride 1. How far apart are two neighbors of the next mode?",
-            "Walk the modes from the fastest to the slowest and keep a running product of their extents.",
-            'For "row" do the same on the reversed shape, then reverse the strides.',
         ),
     ),
     ValueExercise(
@@ -172,15 +145,9 @@ EXERCISES = (
             "unravel_index": "unravel_index",
         },
         cases=(
-            equals(
-                "(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix), coordinate, [NUMPY_ORDER, UNDIVIDED]
-            ),
+            equals("(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix), coordinate, COORDINATES),
             equals("one mode", beside([(5, (8,)), (0, (3,))], in_one_mode), coordinate),
-            equals("random shapes", Drawn(coordinate_calls, 31, NO_TABLE), coordinate, [NUMPY_ORDER, UNDIVIDED]),
-        ),
-        hints=(
-            "index % shape[0] is the first coordinate. What is left of the index for the other modes?",
-            "divmod(index, extent) gives both, mode by mode from the left.",
+            equals("random shapes", Drawn(coordinate_calls, 31, NO_TABLE), coordinate, COORDINATES),
         ),
     ),
     ValueExercise(
@@ -188,18 +155,7 @@ EXERCISES = (
         title="layout_of",
         points=2,
         library={".stride": "stride"},
-        cases=tuple(law(name, views(name), describes, [IN_BYTES, FRESH]) for name in VIEWS),
-        remedies=(
-            Remedy(ViewFlaw.SHAPE, "array.shape, whatever its rank."),
-            Remedy(Fail.RAISED(error="TypeError"), "A Layout takes Python's integers: int(…) makes one of NumPy's."),
-            Remedy(Fail.CASE(name="backwards"), "In a view that runs backward the stride is negative: keep it."),
-            Remedy(Fail.CASE(name="a broadcast row"), "A stride of 0 is a valid stride: keep it."),
-            Remedy(
-                ViewFlaw.PLACE(dtype="int64"),
-                "The size of an element differs from array to array: array.itemsize has it in bytes.",
-            ),
-        ),
-        hints=("array.strides and array.itemsize are all you need.", "strides // itemsize, mode by mode."),
+        cases=tuple(law(name, views(name), describes, VIEWING) for name in VIEWS),
     ),
     ValueExercise(
         id="01.5",
@@ -217,38 +173,12 @@ EXERCISES = (
             peeling("a nested mode", beside([(n, (4, (2, 3)), (2, (1, 8))) for n in range(24)], nested_call)),
             peeling("random nested shapes", Drawn(lambda seed: flat_calls(nested_cases(seed, depth=5), seed + 1), 51)),
         ),
-        remedies=(
-            Remedy(
-                Fail.RAISED(error="TypeError"),
-                "A mode may be a tuple itself, and so on: the function calls itself.",
-            ),
-        ),
-        hints=(
-            "A nested mode is a layout of its own: let the function call itself.",
-            "For tuples, go through the modes from the left: each takes index % its size and leaves index // its size.",
-            "For two integers, the offset is index * stride.",
-        ),
     ),
     ValueExercise(
         id="01.6",
         title="picture",
         points=3,
         cases=tuple(law(f"picture {name}", [(name,)], draws) for name in PICTURES),
-        remedies=(
-            Remedy(
-                Fail.CASE(name="picture B"),
-                "In a row of B the numbers go 0, 1, then jump to 8: a mode (inner, outer).",
-            ),
-            Remedy(
-                Fail.CASE(name="picture C"),
-                "In C both modes are nested. The first row tells the columns' strides, the first column the rows'.",
-            ),
-        ),
-        hints=(
-            "The stride of a mode is the number one cell further minus the number here.",
-            "Where a row's numbers go up by 1, then jump, then go up by 1, the column mode is nested: (inner, outer).",
-            "C: rows advance by 1, then jump to 4; columns advance by 2, then jump to 8.",
-        ),
     ),
     ValueExercise(
         id="01.7",
@@ -260,11 +190,6 @@ EXERCISES = (
             reaching("padding and holes", beside([((4, 3), (8, 1)), ((4, 3), (2, 10))], matrix_in_memory(gaps=True))),
             reaching("stride 0", beside([((4, 3), (0, 1)), ((5,), (0,))], broadcast)),
             reaching("random nested shapes", Drawn(nested_cases, 71)),
-        ),
-        remedies=(Remedy(Fail.RAISED(error="TypeError"), "Shapes and strides may be nested: flatten both first."),),
-        hints=(
-            "Which coordinate has the largest offset, when no stride is negative?",
-            "The last one of every mode: sum (extent - 1) * stride over the flattened modes, plus 1.",
         ),
     ),
     ValueExercise(
@@ -316,11 +241,6 @@ EXERCISES = (
                 DIRECTIONS,
             ),
         ),
-        hints=(
-            "int32 holds values from -2**31 to 2**31 - 1. Which two values have to fit?",
-            "The largest offset and the smallest one; not the strides one by one, and not the size.",
-            "A mode adds (extent - 1) * stride to the largest offset where that is positive, else to the smallest one.",
-        ),
     ),
     ValueExercise(
         id="01.9",
@@ -365,18 +285,6 @@ EXERCISES = (
                 "everything free",
                 stretched([(Layout((4, 5), (5, 1)), (None, None)), (Layout((3, 2), (0, 7)), (None, None))]),
                 is_slice,
-            ),
-        ),
-        hints=(
-            "Take the layout apart into modes. Which number does a fixed mode add to the offset? What remains "
-            "of a free one?",
-            "mode(layout, n) is a layout: called with the fixed coordinate, it returns the mode's part of the offset.",
-            "The offset is the sum of mode(layout, n)(coord[n]) over the fixed modes, Layout(*free) the slice.",
-        ),
-        remedies=(
-            Remedy(
-                Fail.RAISED(error="TypeError"),
-                "Don't multiply by a stride: call the mode with its coordinate, nested or not.",
             ),
         ),
     ),

@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 from tensor_layouts import idx2crd
 
-from tutorlib.checking.values import Mistake, equals
+from tutorlib.checking.values import equals
+from tutorlib.exercises.words import mistakes
 
 
 def random_shapes(seed: int, rank: int = 3, largest: int = 7) -> list[tuple[int, ...]]:
@@ -24,22 +25,14 @@ def offset(coord: tuple[int, ...], stride: tuple[int, ...]) -> int:
     return sum(c * d for c, d in zip(coord, stride, strict=True))
 
 
-SWAPPED = Mistake(
-    "That is the offset with the coordinate's modes in reverse: pair mode 0 with stride 0.",
-    lambda coord, stride: offset(coord[::-1], stride),
+PLACING = mistakes(
+    "01.1",
+    swapped=lambda coord, stride: offset(coord[::-1], stride),
+    from_one=lambda coord, stride: offset(coord, stride) + 1,
+    to_zero=lambda coord, stride: offset(tuple(c - 1 for c in coord), stride),
 )
 
-FROM_ONE = Mistake(
-    "Coordinates start at 0, so nothing is added for the first element.",
-    lambda coord, stride: offset(coord, stride) + 1,
-)
-
-TO_ZERO = Mistake(
-    "Coordinates start at 0 already: nothing is taken off them.",
-    lambda coord, stride: offset(tuple(c - 1 for c in coord), stride),
-)
-
-placing = partial(equals, wanted=offset, mistakes=(SWAPPED, FROM_ONE, TO_ZERO))
+placing = partial(equals, wanted=offset, mistakes=PLACING)
 
 
 def offset_calls(seed: int) -> list[tuple]:
@@ -67,14 +60,10 @@ def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
     return np.empty(shape, dtype=np.int8, order="C" if order == "row" else "F").strides
 
 
-OTHER_ORDER = Mistake(
-    'These are the strides of the other order: "row" makes the last mode contiguous, "column" the first.',
-    lambda shape, order: compact(shape, "column" if order == "row" else "row"),
-)
-
-OWN_EXTENT = Mistake(
-    "A mode's stride is the product of the extents that vary faster than it; its own extent is not among them.",
-    lambda shape, order: tuple(d * s for d, s in zip(compact(shape, order), shape, strict=True)),
+STRIDES = mistakes(
+    "01.2",
+    other_order=lambda shape, order: compact(shape, "column" if order == "row" else "row"),
+    own_extent=lambda shape, order: tuple(d * s for d, s in zip(compact(shape, order), shape, strict=True)),
 )
 
 
@@ -89,14 +78,10 @@ def coordinate(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(idx2crd(index, shape)) if len(shape) > 1 else (index,)
 
 
-UNDIVIDED = Mistake(
-    "Every mode takes its remainder, but the index has to be divided by the extents that come before the mode.",
-    lambda index, shape: tuple(index % extent for extent in shape),
-)
-
-NUMPY_ORDER = Mistake(
-    "That is NumPy's order, last mode fastest. CuTe counts the first mode fastest.",
-    lambda index, shape: tuple(int(c) for c in np.unravel_index(index, shape)),
+COORDINATES = mistakes(
+    "01.3",
+    numpy_order=lambda index, shape: tuple(int(c) for c in np.unravel_index(index, shape)),
+    undivided=lambda index, shape: tuple(index % extent for extent in shape),
 )
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
-from tutorlib.checking.values import Mistake, equals, law
+from tutorlib.checking.values import equals, law
+from tutorlib.exercises.words import mistakes
 
 INT32_MAX = 2**31 - 1
 
@@ -23,22 +24,16 @@ def span(shape: tuple, stride: tuple) -> int:
     return cosize(Layout(shape, stride))
 
 
-SIZE = Mistake(
-    "That is the size, how many coordinates there are. With a gap or a stride of 0 the memory reached differs.",
-    lambda shape, stride: size(shape),
+REACHING = mistakes(
+    "01.7",
+    size=lambda shape, stride: size(shape),
+    last_offset=lambda shape, stride: span(shape, stride) - 1,
+    past_the_end=lambda shape, stride: (
+        1 + sum(extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True))
+    ),
 )
 
-PAST_THE_END = Mistake(
-    "The last coordinate of a mode is its extent - 1, so the largest offset has (extent - 1) * stride of each mode.",
-    lambda shape, stride: 1 + sum(extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)),
-)
-
-LAST_OFFSET = Mistake(
-    "That is the largest offset. Offsets start at 0, so the memory has one element more.",
-    lambda shape, stride: span(shape, stride) - 1,
-)
-
-reaching = partial(equals, wanted=span, mistakes=(SIZE, LAST_OFFSET, PAST_THE_END))
+reaching = partial(equals, wanted=span, mistakes=REACHING)
 
 
 def matrix_in_memory(gaps: bool) -> Callable[[Random], tuple]:
@@ -95,48 +90,24 @@ def at_the_edge(rng: Random) -> tuple:
     return rng.choice((((2**31 + more,), (1,)), ((2, 2**31 - stride + more), (stride, 1))))
 
 
-STRIDES_ONLY = Mistake(
-    "Every stride may fit while the offset, a sum of coordinate times stride, does not.",
-    lambda shape, stride: all(d <= INT32_MAX for d in stride),
+FITTING = mistakes(
+    "01.8",
+    strides_only=lambda shape, stride: all(d <= INT32_MAX for d in stride),
+    terms_only=lambda shape, stride: max((s - 1) * d for s, d in zip(shape, stride, strict=True)) <= INT32_MAX,
+    size_only=lambda shape, stride: prod(shape) - 1 <= INT32_MAX,
+    cosize=lambda shape, stride: span(shape, stride) <= INT32_MAX,
+    symmetric=lambda shape, stride: fits_int32(shape, stride) and fits_int32(shape, tuple(-d for d in stride)),
+    magnitudes=lambda shape, stride: span(shape, stride) - 1 <= INT32_MAX,  # cosize adds up magnitudes
+    forward_only=lambda shape, stride: (
+        sum(max((s - 1) * d, 0) for s, d in zip(shape, stride, strict=True)) <= INT32_MAX
+    ),
+    last_only=lambda shape, stride: (
+        -INT32_MAX - 1 <= sum((s - 1) * d for s, d in zip(shape, stride, strict=True)) <= INT32_MAX
+    ),
 )
 
-TERMS_ONLY = Mistake(
-    "Each mode may fit while their sum does not. The modes add up to the offset.",
-    lambda shape, stride: max((s - 1) * d for s, d in zip(shape, stride, strict=True)) <= INT32_MAX,
-)
-
-SIZE_ONLY = Mistake(
-    "The size says how many elements there are, not how far apart: a slice of a large tensor is small and far-flung.",
-    lambda shape, stride: prod(shape) - 1 <= INT32_MAX,
-)
-
-COSIZE = Mistake(
-    "That compares the cosize, which is one more than the largest offset.",
-    lambda shape, stride: span(shape, stride) <= INT32_MAX,
-)
-
-SYMMETRIC = Mistake(
-    "An int32 reaches one further down than up: -2**31 fits.",
-    lambda shape, stride: fits_int32(shape, stride) and fits_int32(shape, tuple(-d for d in stride)),
-)
-
-MAGNITUDES = Mistake(
-    "That adds magnitudes. A mode that runs backward lowers the smallest offset; it does not raise the largest.",
-    lambda shape, stride: span(shape, stride) - 1 <= INT32_MAX,  # cosize adds up magnitudes
-)
-
-FORWARD_ONLY = Mistake(
-    "The smallest offset, where modes run backward, has to fit too.",
-    lambda shape, stride: sum(max((s - 1) * d, 0) for s, d in zip(shape, stride, strict=True)) <= INT32_MAX,
-)
-
-LAST_ONLY = Mistake(
-    "That is the offset of the last element. Where some modes run backward, the extremes are other elements.",
-    lambda shape, stride: -INT32_MAX - 1 <= sum((s - 1) * d for s, d in zip(shape, stride, strict=True)) <= INT32_MAX,
-)
-
-DIRECTIONS = (COSIZE, SYMMETRIC, MAGNITUDES, FORWARD_ONLY, LAST_ONLY)
-fitting = partial(equals, wanted=fits_int32, mistakes=(STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY, *DIRECTIONS))
+DIRECTIONS = FITTING[3:]
+fitting = partial(equals, wanted=fits_int32, mistakes=FITTING)
 
 # 01.9 a slice ---------------------------------------------------------------------------------------------------
 
@@ -181,23 +152,12 @@ def flat_index(layout: Layout, coord: Coord) -> int:
     return tl.crd2flat(tuple(at or 0 for at in coord), layout.shape)
 
 
-SLICING = (
-    Mistake(
-        "The offset is missing: fixing a coordinate moves the pointer by coordinate times stride.",
-        lambda layout, coord: (0, sliced(layout, coord)[1]),
-    ),
-    Mistake(
-        "That is the index where the slice begins. The pointer moves by the offset, which has the strides in it.",
-        lambda layout, coord: (flat_index(layout, coord), sliced(layout, coord)[1]),
-    ),
-    Mistake(
-        "You kept the modes that are fixed. The free ones, where the coordinate is None, make the slice.",
-        lambda layout, coord: (sliced(layout, coord)[0], sliced(layout, turned(coord))[1]),
-    ),
-    Mistake(
-        "The free mode runs over its own extent with its own stride; a fresh layout of stride 1 has lost the stride.",
-        lambda layout, coord: (sliced(layout, coord)[0], Layout(sliced(layout, coord)[1].shape)),
-    ),
+SLICING = mistakes(
+    "01.9",
+    offset_missing=lambda layout, coord: (0, sliced(layout, coord)[1]),
+    index_for_offset=lambda layout, coord: (flat_index(layout, coord), sliced(layout, coord)[1]),
+    fixed_modes_kept=lambda layout, coord: (sliced(layout, coord)[0], sliced(layout, turned(coord))[1]),
+    stride_lost=lambda layout, coord: (sliced(layout, coord)[0], Layout(sliced(layout, coord)[1].shape)),
 )
 slicing = partial(law, holds=is_slice, mistakes=SLICING)
 

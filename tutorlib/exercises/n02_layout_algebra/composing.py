@@ -6,11 +6,9 @@ from random import Random
 from tensor_layouts import Layout
 
 from tutorlib.checking.drawn import stretched
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute, from_here_on, refuses
-from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
 from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     a_few_beside,
     by_rows,
@@ -23,7 +21,6 @@ from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     reaching_nothing_new,
     with_ones,
 )
-from tutorlib.failure import Fail
 
 # 02.1 coalesce ---------------------------------------------------------------------------------------------------
 
@@ -71,18 +68,6 @@ COALESCE = ValueExercise(
             mistakes.COALESCE,
             as_written=True,
         ),
-    ),
-    remedies=(
-        Remedy(Lawbreak.MODES_CONTINUE, "Compare with the last mode that you kept, in its merged form."),
-        Remedy(
-            Lawbreak.BRACKETS,
-            "Layout(32, 1) for one mode; Layout((4, 2), (1, 8)) for several, flat.",
-        ),
-    ),
-    hints=(
-        "Walk over the flat modes from the left and keep a list of those you have; compare with the last one in it.",
-        "Skip extent 1. If the new stride is extent · stride of the last kept mode, multiply that mode's extent.",
-        "Three ends to tie up: no mode left is Layout(1, 0), one is Layout(4, 1), more are Layout((4, 2), (1, 8)).",
     ),
 )
 
@@ -174,29 +159,6 @@ COMPOSE = ValueExercise(
             mistakes.COMPOSE,
         ),
     ),
-    remedies=(
-        Remedy(
-            Lawbreak.NOT_REFUSED,
-            "Both divisions must have no remainder: extent by step, and left by the number that the mode takes.",
-        ),
-        Remedy(
-            Fail.CASE(name="B goes on past A's end"),
-            "Don't step over the last mode, and don't cut it off at its extent.",
-        ),
-        Remedy(
-            Fail.CASE(name="B runs through several modes of A"),
-            "Over a whole mode, step becomes step // extent. A filled mode takes extent // step elements: left is "
-            "divided by that number, and step becomes 1.",
-        ),
-    ),
-    hints=(
-        "Walk over the modes of coalesce(A), the first one first, and keep two numbers: how many elements of B are "
-        "left to place, and by how many elements of the present mode B steps.",
-        "In a mode of extent s: if the step is a multiple of s, B jumps over the mode, and in the next one its step is "
-        "step // s. If s is a multiple of the step, the mode holds s // step of B's elements; then the step is 1.",
-        "The last mode takes all elements that are left. If all of B's elements are in one mode, (left - 1) * "
-        "step < s, no division is needed.",
-    ),
 )
 
 # 02.3 transposing ------------------------------------------------------------------------------------------------
@@ -218,12 +180,6 @@ TRANSPOSING = ValueExercise(
         transposition("more rows than columns", a_few_beside([(6, 3), (16, 2)], lambda rng: (rng.randint(9, 40), 8))),
         transposition("one row, one column", a_few_beside([(1, 8), (8, 1)], one_row_or_column)),
         transposition("any size", a_few_beside([(5, 7)], lambda rng: (rng.randint(2, 20), rng.randint(2, 20)))),
-    ),
-    remedies=(Remedy(Lawbreak.NO_MATRIX, "The shape of B is (columns, rows), the coordinates of the transpose."),),
-    hints=(
-        "B takes (column, row) and gives the *index* of the element (row, column) of L.",
-        "Indices run down the columns: (row, column) has the index row + column * rows.",
-        "So B has the shape (columns, rows) and the stride (rows, 1).",
     ),
 )
 
@@ -282,27 +238,5 @@ COMPLEMENT = ValueExercise(
             ),
             mistakes.COMPLEMENT,
         ),
-    ),
-    remedies=(
-        Remedy(
-            Lawbreak.NOT_REFUSED, "After sorting, each stride must be a multiple of the range that is filled so far."
-        ),
-        Remedy(
-            (Fail.RAISED(error="ZeroDivisionError"), Fail.CASE(name="extent 1 and stride 0 reach nothing new")),
-            "A mode of stride 0 reaches nothing new, and can't be divided by: leave it out with extent 1.",
-        ),
-        Remedy(Fail.CASE(name="modes in any order, nested"), "Fill the smallest gap first: sort by stride."),
-        Remedy(
-            Lawbreak.COPIES_MEET,
-            "With `reach` offsets filled, the gap before a mode of stride d takes d // reach copies, reach apart; then "
-            "extent · d offsets are filled.",
-        ),
-    ),
-    hints=(
-        "Sort the modes by stride and go through them; keep `reach`, the first offset that is not filled yet (1 at the "
-        "start). A mode whose stride is larger than reach leaves a gap.",
-        "The gap before a mode of stride d takes d // reach copies, reach apart: a mode (d // reach):reach of the "
-        "answer. After it everything up to extent * d is filled.",
-        "At the end, add ceil(bound / reach) copies, reach apart. Drop modes of extent 1, or let tl.coalesce do it.",
     ),
 )

@@ -6,18 +6,15 @@ import tensor_layouts as tl
 from tensor_layouts import Layout
 
 from tutorlib.checking.drawn import stretched
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
-from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
 from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     a_few_beside,
     composable,
     drawn,
     sticking_out,
 )
-from tutorlib.failure import Fail
 
 # 02.5 logical_divide ---------------------------------------------------------------------------------------------
 
@@ -58,18 +55,6 @@ LOGICAL_DIVIDE = ValueExercise(
             ),
             mistakes.DIVIDE,
         ),
-    ),
-    remedies=(
-        Remedy(
-            Fail.CASE(name="a last tile that sticks out"),
-            "The complement rounds up by itself: do not round.",
-        ),
-    ),
-    hints=(
-        "The tile says which indices belong to tile 0. Which layout says where the other tiles begin?",
-        "The complement of the tile in the layout's indices. Together they name every index once: Layout(tile, "
-        "starts).",
-        "tl.compose(layout, Layout(tile, tl.complement(tile, …))): how many indices does the layout have?",
     ),
 )
 
@@ -124,12 +109,6 @@ ZIPPED_DIVIDE = ValueExercise(
             mistakes.ZIP,
         ),
     ),
-    remedies=(Remedy(Fail.CASE(name="three modes"), "Loop over the tiler: a matrix is only one case."),),
-    hints=(
-        "First divide mode by mode: tl.logical_divide(mode(layout, 0), Layout(4, 1)), and so on. Each has two modes.",
-        "Then gather: mode 0 of each result makes the tile, mode 1 of each makes the grid of tiles.",
-        "Layout(a, b) bundles layouts as modes, and Layout(*parts) any number of them.",
-    ),
 )
 
 # 02.7 block_tile -------------------------------------------------------------------------------------------------
@@ -172,10 +151,5 @@ BLOCK_TILE = ValueExercise(
                 ]
             ),
         ),
-    ),
-    remedies=(Remedy(Lawbreak.NO_PAIR, "Return two things: tiles(((0, 0), block)), and the layout inside."),),
-    hints=(
-        "tl.zipped_divide(layout, (Layout(4, 1), Layout(4, 1))) has the tile in mode 0, the grid of tiles in mode 1.",
-        "Call it with element (0, 0) of the tile and this block: tiles(((0, 0), block)).",
     ),
 )

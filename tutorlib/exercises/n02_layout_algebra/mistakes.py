@@ -9,8 +9,8 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.values import Mistake
 from tutorlib.exercises.n02_layout_algebra.laws import extents, modes_of
+from tutorlib.exercises.words import mistakes
 
 # 02.1 coalesce ---------------------------------------------------------------------------------------------------
 
@@ -28,28 +28,16 @@ def coalesced_if(layout: Layout, continues: Callable[[int, int, int], bool], dro
     return Layout(*map(tl.unwrap, zip(*modes or [(1, 0)], strict=True)))
 
 
-COALESCE = (
-    Mistake(
-        "If every mode has extent 1, the layout has one element: Layout(1, 0).",
-        lambda layout: tl.coalesce(layout) if size(layout) > 1 else Layout(1, 1),
+COALESCE = mistakes(
+    "02.1",
+    one_element=lambda layout: tl.coalesce(layout) if size(layout) > 1 else Layout(1, 1),
+    hole_closed=lambda layout: coalesced_if(
+        layout, lambda extent, stride, step: step % (extent * stride) == 0 if stride else step == 0
     ),
-    Mistake(
-        "A stride that is a multiple of extent · stride leaves a hole; only equality continues the first mode.",
-        lambda layout: coalesced_if(
-            layout, lambda extent, stride, step: step % (extent * stride) == 0 if stride else step == 0
-        ),
-    ),
-    Mistake(
-        "Two modes become one only if the second continues the first: its stride is extent · stride of the first.",
-        lambda layout: Layout(size(layout), flatten(layout.stride)[0]),
-    ),
-    Mistake(
-        "You merged from the right, as if the last mode ran fastest. In CuTe the first one does.",
-        lambda layout: tl.coalesce(Layout(flatten(layout.shape)[::-1], flatten(layout.stride)[::-1])),
-    ),
-    Mistake(
-        "A mode of extent 1 has only the coordinate 0: its stride is never used, so drop the mode.",
-        lambda layout: coalesced_if(layout, lambda extent, stride, step: step == extent * stride, drop_ones=False),
+    always_merged=lambda layout: Layout(size(layout), flatten(layout.stride)[0]),
+    merged_from_the_right=lambda layout: tl.coalesce(Layout(flatten(layout.shape)[::-1], flatten(layout.stride)[::-1])),
+    extent_1_kept=lambda layout: coalesced_if(
+        layout, lambda extent, stride, step: step == extent * stride, drop_ones=False
     ),
 )
 
@@ -88,38 +76,23 @@ def taken_too_often(a: Layout, b: Layout) -> Layout:
     return Layout(*map(tl.unwrap, zip(*taken, strict=True)))
 
 
-COMPOSE = (
-    Mistake(
-        "That multiplies B's strides by A's first one. It is right only if A has equal steps throughout (coalesces to "
-        "one mode); here B runs past the end of A's first mode.",
-        scaled_by(lambda a: flatten(a.stride)[0]),
-    ),
-    Mistake("That is B itself: A has not been applied to its offsets.", scaled_by(lambda a: 1)),
-    Mistake("A mode that takes elements leaves fewer to place: left // take.", taken_too_often),
-    Mistake("That is B ∘ A. A ∘ B asks B first, as in A(B(i)).", lambda a, b: tl.compose(b, a) if a != b else None),
-    Mistake(
-        "After B has filled a mode of A, it continues in the next mode of A, with that mode's stride.",
-        scaled_by(lambda a: flatten(tl.coalesce(a).stride)[-1]),
-    ),
+COMPOSE = mistakes(
+    "02.2",
+    a_first_stride=scaled_by(lambda a: flatten(a.stride)[0]),
+    b_itself=scaled_by(lambda a: 1),
+    none_taken=taken_too_often,
+    b_of_a=lambda a, b: tl.compose(b, a) if a != b else None,
+    first_mode_only=scaled_by(lambda a: flatten(tl.coalesce(a).stride)[-1]),
 )
 
 # 02.3 transposing ------------------------------------------------------------------------------------------------
 
 
-TRANSPOSE = (
-    Mistake(
-        "That only reads the elements in the old order under a new shape. The next row of the transpose is the next "
-        "column of the matrix: how many indices further is that?",
-        lambda rows, columns: Layout((columns, rows), (1, columns)),
-    ),
-    Mistake(
-        "The next column of the matrix is one column of indices further, and a column has as many indices as rows.",
-        lambda rows, columns: Layout((columns, rows), (columns, 1)),
-    ),
-    Mistake(
-        "The shape is turned and the strides are not: the next column of the matrix is not the next index.",
-        lambda rows, columns: Layout((columns, rows), (1, rows)),
-    ),
+TRANSPOSE = mistakes(
+    "02.3",
+    reshaped=lambda rows, columns: Layout((columns, rows), (1, columns)),
+    rows_for_columns=lambda rows, columns: Layout((columns, rows), (columns, 1)),
+    turned_shape_only=lambda rows, columns: Layout((columns, rows), (1, rows)),
 )
 
 # 02.4 complement -------------------------------------------------------------------------------------------------
@@ -135,21 +108,12 @@ def reach(layout: Layout) -> int:
     return max([1, *(extent * step for extent, step in modes_of(layout))])
 
 
-COMPLEMENT = (
-    Mistake(
-        "The holes inside the layout are filled, and nothing after it: copies have to go on until the bound is "
-        "reached.",
-        lambda layout, bound: tl.complement(layout, cosize(layout)),
-    ),
-    Mistake(
-        "That starts after the layout's last offset. The holes between its offsets must be filled first.",
-        apart(cosize),
-    ),
-    Mistake("Copies placed size(layout) apart overlap if the layout has holes: look at its offsets.", apart(size)),
-    Mistake(
-        "The last copy is missing: bound // reach rounds down.",
-        lambda layout, bound: tl.complement(layout, bound // reach(layout) * reach(layout)),
-    ),
+COMPLEMENT = mistakes(
+    "02.4",
+    up_to_the_last_offset=lambda layout, bound: tl.complement(layout, cosize(layout)),
+    after_the_last_offset=apart(cosize),
+    size_apart=apart(size),
+    rounded_down=lambda layout, bound: tl.complement(layout, bound // reach(layout) * reach(layout)),
 )
 
 # 02.5 logical_divide ---------------------------------------------------------------------------------------------
@@ -160,24 +124,12 @@ def divided(bound: Callable[[Layout, Layout], int]) -> Answer:
     return lambda layout, tile: tl.compose(layout, Layout(tile, tl.complement(tile, bound(layout, tile))))
 
 
-DIVIDE = (
-    Mistake(
-        "Your two modes are swapped: inside the tile comes first, which tile second.",
-        lambda layout, tile: tl.compose(layout, Layout(tl.complement(tile, size(layout)), tile)),
-    ),
-    Mistake(
-        "The tile picks indices of the layout, and there are size(layout) of them. cosize(layout) counts places in "
-        "memory, which is more where the layout has holes.",
-        divided(lambda layout, tile: cosize(layout)),
-    ),
-    Mistake(
-        "That covers the span of one tile. The complement has to continue to the end of the layout.",
-        divided(lambda layout, tile: cosize(tile)),
-    ),
-    Mistake(
-        "Those are indices, not offsets: compose the layout with (tile, its complement).",
-        lambda layout, tile: Layout(tile, tl.complement(tile, size(layout))),
-    ),
+DIVIDE = mistakes(
+    "02.5",
+    modes_swapped=lambda layout, tile: tl.compose(layout, Layout(tl.complement(tile, size(layout)), tile)),
+    cosize_of_the_layout=divided(lambda layout, tile: cosize(layout)),
+    span_of_one_tile=divided(lambda layout, tile: cosize(tile)),
+    indices=lambda layout, tile: Layout(tile, tl.complement(tile, size(layout))),
 )
 
 # 02.6 zipped_divide ----------------------------------------------------------------------------------------------
@@ -193,31 +145,16 @@ def gathered(parts: list[Layout], halves: tuple[int, int]) -> Layout:
     return Layout(*(Layout(*(mode(part, half) for part in parts)) for half in halves))
 
 
-PLAIN_NUMBERS = (
-    "On a nested mode tl divides only the first part by a plain number. CuTe means n:1 by n: give tl Layout(n, 1)."
-)
-ZIP = (
-    Mistake(
-        "That is mode by mode, ((inside, outside) of the rows, (inside, outside) of the columns). Gather the insides "
-        "in one mode and the outsides in another.",
-        lambda layout, tiler: Layout(*by_mode(layout, tiler)),
+ZIP = mistakes(
+    "02.6",
+    mode_by_mode=lambda layout, tiler: Layout(*by_mode(layout, tiler)),
+    halves_swapped=lambda layout, tiler: gathered(by_mode(layout, tiler), (1, 0)),
+    tile_rows=lambda layout, tiler: Layout(
+        (tiler, tuple(-(-extent // tile) for extent, tile in zip(extents(layout), tiler, strict=True))),
+        (layout.stride, layout.stride),
     ),
-    Mistake(
-        "Your two halves are swapped: the tile comes first, which tile second.",
-        lambda layout, tiler: gathered(by_mode(layout, tiler), (1, 0)),
-    ),
-    Mistake(
-        "The next tile begins `tile` rows further, so multiply the outside strides by tile.",
-        lambda layout, tiler: Layout(
-            (tiler, tuple(-(-extent // tile) for extent, tile in zip(extents(layout), tiler, strict=True))),
-            (layout.stride, layout.stride),
-        ),
-    ),
-    Mistake(
-        PLAIN_NUMBERS,
-        lambda layout, tiler: gathered(
-            [tl.logical_divide(mode(layout, n), tile) for n, tile in enumerate(tiler)], (0, 1)
-        ),
+    plain_numbers=lambda layout, tiler: gathered(
+        [tl.logical_divide(mode(layout, n), tile) for n, tile in enumerate(tiler)], (0, 1)
     ),
 )
 
@@ -229,20 +166,12 @@ def cut(pick: Callable[[Layout, tuple], tuple], tile_of: Callable[[int], Layout 
     return lambda layout, tile, block: pick(tl.zipped_divide(layout, tuple(map(tile_of, tile))), block)
 
 
-BLOCK = (
-    Mistake(
-        "block is a coordinate among the tiles, the second mode: the tile begins at ((0, 0), block).",
-        cut(lambda tiles, block: (tiles((block, (0, 0))), mode(tiles, 0))),
-    ),
-    Mistake(
-        "That is the layout of the grid of tiles (mode 1). The tile itself is mode 0.",
-        cut(lambda tiles, block: (tiles(((0, 0), block)), mode(tiles, 1))),
-    ),
-    Mistake(
-        "block is (tile row, tile column); you have used it the other way round.",
-        cut(lambda tiles, block: (tiles(((0, 0), block[::-1])), mode(tiles, 0))),
-    ),
-    Mistake(PLAIN_NUMBERS, cut(lambda tiles, block: (tiles(((0, 0), block)), mode(tiles, 0)), tile_of=int)),
+BLOCK = mistakes(
+    "02.7",
+    coordinate_in_the_tile=cut(lambda tiles, block: (tiles((block, (0, 0))), mode(tiles, 0))),
+    grid_of_tiles=cut(lambda tiles, block: (tiles(((0, 0), block)), mode(tiles, 1))),
+    block_turned=cut(lambda tiles, block: (tiles(((0, 0), block[::-1])), mode(tiles, 0))),
+    plain_numbers=cut(lambda tiles, block: (tiles(((0, 0), block)), mode(tiles, 0)), tile_of=int),
 )
 
 # 02.8 logical_product --------------------------------------------------------------------------------------------
@@ -253,33 +182,14 @@ def copies(places: Callable[[Layout, Layout], Layout]) -> Answer:
     return lambda block, grid: Layout(block, places(block, grid))
 
 
-PRODUCT = (
-    Mistake(
-        "The complement is too short for this grid. The grid uses places up to cosize(grid), so the bound is "
-        "size(block) * cosize(grid).",
-        copies(lambda block, grid: tl.compose(tl.complement(block, size(block) * size(grid)), grid)),
-    ),
-    Mistake(
-        "Copies size(block) apart are right for a block without holes. Here they overlap.",
-        copies(scaled_by(size)),
-    ),
-    Mistake(
-        "Copies cosize(block) apart never overlap, but leave the block's holes empty: fill those first.",
-        copies(scaled_by(cosize)),
-    ),
-    Mistake(
-        "The copies are put at the grid's own offsets, on top of the block. The grid numbers the places, and the "
-        "complement of the block has their offsets.",
-        copies(lambda block, grid: grid),
-    ),
-    Mistake(
-        "The number of copies is right, but they are always in the order 0, 1, 2 …: the grid's strides are not used.",
-        copies(lambda block, grid: tl.complement(block, size(block) * size(grid))),
-    ),
-    Mistake(
-        "Your two modes are swapped: the block comes first, which copy second.",
-        lambda block, grid: Layout(tl.compose(tl.complement(block, size(block) * cosize(grid)), grid), block),
-    ),
+PRODUCT = mistakes(
+    "02.8",
+    bound_too_small=copies(lambda block, grid: tl.compose(tl.complement(block, size(block) * size(grid)), grid)),
+    size_apart=copies(scaled_by(size)),
+    cosize_apart=copies(scaled_by(cosize)),
+    grid_own_offsets=copies(lambda block, grid: grid),
+    in_order=copies(lambda block, grid: tl.complement(block, size(block) * size(grid))),
+    modes_swapped=lambda block, grid: Layout(tl.compose(tl.complement(block, size(block) * cosize(grid)), grid), block),
 )
 
 # 02.9 blocked_product --------------------------------------------------------------------------------------------
@@ -295,33 +205,21 @@ def paired(order: tuple[int, int]) -> Answer:
     return pair
 
 
-BLOCKED = (
-    Mistake("That is the raked product: in each mode the block's own part runs first.", paired((1, 0))),
-    Mistake(
-        "That is (inside the block, which copy). Pair rows with rows and columns with columns.", tl.logical_product
-    ),
-    Mistake(
-        "The copies begin at the grid's own offsets, on top of the block. Take the modes of the logical product.",
-        lambda block, grid: Layout(*(Layout(mode(block, n), mode(grid, n)) for n in range(2))),
-    ),
+BLOCKED = mistakes(
+    "02.9",
+    raked=paired((1, 0)),
+    not_paired=tl.logical_product,
+    grid_own_offsets=lambda block, grid: Layout(*(Layout(mode(block, n), mode(grid, n)) for n in range(2))),
 )
 
 # 02.10 right_inverse ---------------------------------------------------------------------------------------------
 
-INVERSE = (
-    Mistake(
-        "That exchanges stride and distance: a mode of the inverse has the *index* distance as its stride.",
-        lambda layout: Layout(layout.stride, layout.shape),
-    ),
-    Mistake(
-        "No index has an offset in a hole: stop at the first stride that is not extent · stride.",
-        tl.left_inverse,
-    ),
-    Mistake(
-        "That is only the mode of stride 1. Go on with the mode that continues it, stride = extent · stride.",
-        lambda layout: mode(tl.right_inverse(layout), 0),
-    ),
-    Mistake("The inverse of a layout is itself only where it counts 0, 1, 2 …", tl.coalesce),
+INVERSE = mistakes(
+    "02.10",
+    stride_and_shape_swapped=lambda layout: Layout(layout.stride, layout.shape),
+    holes=tl.left_inverse,
+    one_mode=lambda layout: mode(tl.right_inverse(layout), 0),
+    itself=tl.coalesce,
 )
 
 # 02.11 common_vector ---------------------------------------------------------------------------------------------
@@ -348,19 +246,14 @@ def first_run(a: Layout, b: Layout) -> int:
     return min(extent, other) if stride == step == 1 else 1
 
 
-VECTOR = (
-    Mistake(
-        "Each side may be contiguous by itself, but with other neighbors. Use A's inverse.",
-        lambda a, b: min(run_of(a), run_of(b)),
-    ),
-    Mistake("That is the first mode, whatever its stride: only n:1 keeps n elements together.", extent_first),
-    Mistake("That looks at the first mode as given; a row-major tile is contiguous in its last.", first_run),
-    Mistake(
-        "That is the first mode as composed. Coalesce it first: modes that continue each other are one run.",
-        first_composed,
-    ),
-    Mistake("That looks only at A: B may store these elements elsewhere.", lambda a, b: run_of(a)),
-    Mistake("That looks only at B: A may store these elements elsewhere.", lambda a, b: run_of(b)),
+VECTOR = mistakes(
+    "02.11",
+    each_by_itself=lambda a, b: min(run_of(a), run_of(b)),
+    any_stride=extent_first,
+    first_mode_as_given=first_run,
+    not_coalesced=first_composed,
+    a_alone=lambda a, b: run_of(a),
+    b_alone=lambda a, b: run_of(b),
 )
 
 
@@ -378,26 +271,14 @@ def threads_and_values(product: Callable, turned: bool = False) -> Answer:
     return build
 
 
-THREAD_VALUE = (
-    Mistake(
-        "That is the blocked product: a thread's values are a whole block of threads apart. A vector needs neighboring "
-        "values: use the raked product.",
-        threads_and_values(tl.blocked_product),
+THREAD_VALUE = mistakes(
+    "02.12",
+    blocked=threads_and_values(tl.blocked_product),
+    modes_swapped=threads_and_values(tl.raked_product, True),
+    no_inverse=lambda threads, values: tl.compose(
+        tl.coalesce(tl.raked_product(threads, values)), Layout((size(threads), size(values)))
     ),
-    Mistake(
-        "Your two modes are swapped: the thread comes first, its value second.",
-        threads_and_values(tl.raked_product, True),
-    ),
-    Mistake(
-        "The product is (row, column) → thread and value. A thread needs the other direction: take the right inverse.",
-        lambda threads, values: tl.compose(
-            tl.coalesce(tl.raked_product(threads, values)), Layout((size(threads), size(values)))
-        ),
-    ),
-    Mistake(
-        "Threads and values are exchanged: the values are inside, the threads around them.",
-        lambda threads, values: tl.compose(
-            tl.right_inverse(tl.raked_product(values, threads)), Layout((size(threads), size(values)))
-        ),
+    threads_inside=lambda threads, values: tl.compose(
+        tl.right_inverse(tl.raked_product(values, threads)), Layout((size(threads), size(values)))
     ),
 )

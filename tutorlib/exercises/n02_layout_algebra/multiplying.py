@@ -5,11 +5,9 @@ from functools import partial
 import tensor_layouts as tl
 from tensor_layouts import Layout
 
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute, from_here_on
-from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
 from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     a_few_beside,
     apart,
@@ -26,7 +24,6 @@ from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     two_ways_to_store,
     with_ones,
 )
-from tutorlib.failure import Fail
 from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
 
 # 02.8 logical_product --------------------------------------------------------------------------------------------
@@ -80,15 +77,6 @@ LOGICAL_PRODUCT = ValueExercise(
             mistakes.PRODUCT,
         ),
     ),
-    remedies=(
-        Remedy(Lawbreak.FIRST_MODE, "The block itself is mode 0, unchanged."),
-        Remedy(Lawbreak.STARTS, "The complement lists where copies can begin; compose it with the grid."),
-    ),
-    hints=(
-        "Where may a copy begin? The complement of the block lists the places, in ascending order.",
-        "The grid numbers those places: mode 1 is complement(block, …) ∘ grid.",
-        "The grid uses places up to cosize(grid), each with room for a block: size(block) * cosize(grid) in all.",
-    ),
 )
 
 # 02.9 blocked_product --------------------------------------------------------------------------------------------
@@ -134,18 +122,6 @@ BLOCKED_PRODUCT = ValueExercise(
             ),
             mistakes.BLOCKED,
         ),
-    ),
-    remedies=(
-        Remedy(Lawbreak.NO_MATRIX, "The result has two modes, rows and columns: Layout(rows, columns)."),
-        Remedy(
-            Lawbreak.ELEMENT_OF_COPY,
-            "In each mode the block's part comes first: Layout(block's rows, copies' rows).",
-        ),
-    ),
-    hints=(
-        "The logical product has the modes ((rows, columns) of the block, (rows, columns) of the copies).",
-        "Which two of these four are the rows of the result? The first of the two runs faster.",
-        "Layout(Layout(block's rows, copies' rows), Layout(block's columns, copies' columns))",
     ),
 )
 
@@ -203,28 +179,6 @@ RIGHT_INVERSE = ValueExercise(
             mistakes.INVERSE,
         ),
     ),
-    remedies=(
-        Remedy(
-            Fail.CASE(name="modes of extent 1"),
-            "A mode of extent 1 contributes nothing, whatever its stride: leave it out before sorting.",
-        ),
-        Remedy(
-            Lawbreak.TOO_SHORT,
-            "Don't stop early: after a mode extent:stride, look for one of stride extent · stride, wherever it is.",
-        ),
-        Remedy(
-            Fail.CASE(name="memory with holes"), "Stop at the first stride that differs from the range reached so far."
-        ),
-        Remedy(
-            Lawbreak.NO_INVERSE,
-            "A kept mode's stride is its distance as indices: the product of the extents before it.",
-        ),
-    ),
-    hints=(
-        "List (stride, extent, distance as indices) of every flat mode. Which of them covers the offsets 0, 1, 2 …?",
-        "After sorting by stride the kept modes have strides 1, then extent · stride of the one before, and so on.",
-        "The answer's modes are (extent, distance as indices) of the kept ones, in that order.",
-    ),
 )
 
 # 02.11 common_vector ---------------------------------------------------------------------------------------------
@@ -279,17 +233,6 @@ COMMON_VECTOR = ValueExercise(
         ),
         together("random layouts", drawn(211, two_ways_to_store)),
     ),
-    remedies=(
-        Remedy(
-            Fail.CASE(name="another order"),
-            "Both sides have 32 elements in one piece, but not the same ones.",
-        ),
-    ),
-    hints=(
-        "The right inverse of A lists A's indices in the order of its memory. Where does B put these?",
-        "Coalesce b ∘ right_inverse(a), and look at its first mode.",
-        "If the first mode is n:1 the answer is n, else 1. flatten((x.shape,))[0] is the first extent of any layout.",
-    ),
 )
 
 # 02.12 layout_tv -------------------------------------------------------------------------------------------------
@@ -329,18 +272,5 @@ LAYOUT_TV = ValueExercise(
             ),
         ),
         sharing("random matrices", drawn(212, two_matrices)),
-    ),
-    remedies=(
-        Remedy(Lawbreak.TWO_MODES, "Compose the inverse with Layout((size(threads), size(values)))."),
-        Remedy(
-            Lawbreak.ELEMENT_OF_TILE,
-            "The raked product's right inverse takes the number t + size(threads) · v. Compose it with the layout that "
-            "makes this number of (t, v).",
-        ),
-    ),
-    hints=(
-        "tl.raked_product(threads, values) has at each (row, column) the number thread + size(threads) · value.",
-        "Its right inverse maps that number to the index in the tile.",
-        "Split the number into (thread, value) by composing with Layout((size(threads), size(values))).",
     ),
 )

@@ -6,7 +6,8 @@ from tensor_layouts import Layout, is_layout, rank, size
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import Case, Mistake, law
+from tutorlib.checking.values import Case, law
+from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 
 # 03.6 c_coordinate ----------------------------------------------------------------------------------------------
@@ -22,28 +23,14 @@ def of_atom(layout: str) -> InModule:
     return InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
 
 
-C_FRAGMENTS = (
-    Mistake("Row and column are exchanged.", lambda lane, value: c_coordinate(lane, value)[::-1]),
-    Mistake(
-        "That is the index row + 16 · column, not the pair.",
-        lambda lane, value: MMA.c_layout(lane, value),
-    ),
-    Mistake(
-        "A lane's two neighboring values are columns 2 · (lane % 4) and the next: its columns are two wide.",
-        lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
-    ),
-    Mistake(
-        "Values 2 and 3 are 8 rows below values 0 and 1, not one.",
-        lambda lane, value: (lane // 4 + value // 2, lane % 4 * 2 + value % 2),
-    ),
-    Mistake(
-        "Values 1 and 2 are exchanged: value 1 is beside value 0, value 2 is 8 rows below.",
-        lambda lane, value: c_coordinate(lane, (0, 2, 1, 3)[value]),
-    ),
-    Mistake(
-        "Four lanes share a row, not eight: their two values each make its 8 columns.",
-        lambda lane, value: (lane // 8 + value // 2 * 8, lane % 8),
-    ),
+C_FRAGMENTS = mistakes(
+    "03.6",
+    turned=lambda lane, value: c_coordinate(lane, value)[::-1],
+    index=lambda lane, value: MMA.c_layout(lane, value),
+    one_column_wide=lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
+    next_row=lambda lane, value: (lane // 4 + value // 2, lane % 4 * 2 + value % 2),
+    values_exchanged=lambda lane, value: c_coordinate(lane, (0, 2, 1, 3)[value]),
+    eight_lanes_a_row=lambda lane, value: (lane // 8 + value // 2 * 8, lane % 8),
 )
 
 # 03.7 a_fragment ------------------------------------------------------------------------------------------------
@@ -75,19 +62,11 @@ def fragment_flaw(got: Any, pairs: list[tuple[int, int]]) -> str | None:
     return None
 
 
-A_FRAGMENTS = (
-    Mistake(
-        "Your index runs along the rows, 16·row + k; here it runs down the columns, row + 16·k.",
-        lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
-    ),
-    Mistake(
-        "The second and third bit of the value are exchanged: value 2 is 8 rows down, value 4 is 8 along k.",
-        lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
-    ),
-    Mistake(
-        "Lanes run along k first, four of them, and then down the rows.",
-        lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
-    ),
+A_FRAGMENTS = mistakes(
+    "03.7",
+    along_the_rows=lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
+    value_bits_exchanged=lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
+    lanes_down_first=lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
 )
 
 
@@ -102,26 +81,12 @@ def ldmatrix_row(lane: int) -> tuple[int, int]:
     return lane % 16, lane // 16 * 8
 
 
-LDMATRIX = (
-    Mistake(
-        "Matrices 1 and 2 are exchanged: register 1 of A's fragment is 8 rows down, register 2 is 8 along k.",
-        lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
-    ),
-    Mistake(
-        "Lanes 16 to 31 walk down the rows once more: eight lanes serve one matrix, and there are four.",
-        lambda lane: (lane % 16, 0),
-    ),
-    Mistake(
-        "The column counts elements: the second pair of matrices starts at 8.", lambda lane: (lane % 16, lane // 16)
-    ),
-    Mistake("Row and column are exchanged.", lambda lane: (lane // 16 * 8, lane % 16)),
-    Mistake(
-        "That is the element that the lane receives. The address that it supplies is that of a whole row of 8 "
-        "elements.",
-        lambda lane: (lane // 4, lane % 4 * 2),
-    ),
-    Mistake(
-        "Two lanes on one row of the tile would alternate between matrices; eight lanes in turn serve one matrix.",
-        lambda lane: (lane // 2, lane % 2 * 8),
-    ),
+LDMATRIX = mistakes(
+    "03.8",
+    matrices_exchanged=lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
+    rows_once_more=lambda lane: (lane % 16, 0),
+    second_chunk_at_1=lambda lane: (lane % 16, lane // 16),
+    turned=lambda lane: (lane // 16 * 8, lane % 16),
+    received_element=lambda lane: (lane // 4, lane % 4 * 2),
+    matrices_alternate=lambda lane: (lane // 2, lane % 2 * 8),
 )

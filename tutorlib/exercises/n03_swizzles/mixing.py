@@ -6,7 +6,8 @@ from random import Random
 
 from tensor_layouts import Layout, Swizzle, compose
 
-from tutorlib.checking.values import Mistake, equals, same
+from tutorlib.checking.values import equals, same
+from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import banks
 
@@ -24,52 +25,23 @@ def bits(b: int, start: int, offset: int) -> int:
     return offset >> start & (1 << b) - 1
 
 
-SWIZZLING = (
-    Mistake("Nothing moved: this is the identity.", lambda b, m, s, offset: offset),
-    Mistake(
-        "The upper group is put in the place of the lower one. It has to be XORed into it.",
-        lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
+SWIZZLING = mistakes(
+    "03.3",
+    identity=lambda b, m, s, offset: offset,
+    replaced=lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
+    own_bits=lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
+    lower_group_alone=lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
+    groups_swapped=lambda b, m, s, offset: (
+        offset & ~(((1 << b) - 1) << m | ((1 << b) - 1) << (m + s))
+        | bits(b, m + s, offset) << m
+        | bits(b, m, offset) << (m + s)
     ),
-    Mistake(
-        "That XORs the lower group with its own bits, or clears it. The bits come from M + S on.",
-        lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
-    ),
-    Mistake(
-        "Only the lower group is left: XOR into the whole offset, so that all its other bits stay.",
-        lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
-    ),
-    Mistake(
-        "That swaps the two groups. The upper one stays as it is; only the lower one changes.",
-        lambda b, m, s, offset: (
-            offset & ~(((1 << b) - 1) << m | ((1 << b) - 1) << (m + s))
-            | bits(b, m + s, offset) << m
-            | bits(b, m, offset) << (m + s)
-        ),
-    ),
-    Mistake(
-        "That goes the wrong way: the upper bits are XORed into the lower ones, so they are shifted right.",
-        lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
-    ),
-    Mistake(
-        "B and S are exchanged: B is how many bits, S how far apart the two groups are.",
-        lambda b, m, s, offset: swizzle(s, m, b, offset),
-    ),
-    Mistake(
-        "The upper bits are read from bit S on; they start at bit M + S.",
-        lambda b, m, s, offset: offset ^ bits(b, s, offset) << m,
-    ),
-    Mistake(
-        "The result lands at bit 0; the lower group starts at bit M.",
-        lambda b, m, s, offset: offset ^ bits(b, m + s, offset),
-    ),
-    Mistake(
-        "That adds where it should XOR: a carry runs into the bits above.",
-        lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
-    ),
-    Mistake(
-        "Only B bits take part; you XOR all bits above bit M + S.",
-        lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
-    ),
+    wrong_way=lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
+    b_and_s_exchanged=lambda b, m, s, offset: swizzle(s, m, b, offset),
+    from_bit_s=lambda b, m, s, offset: offset ^ bits(b, s, offset) << m,
+    at_bit_0=lambda b, m, s, offset: offset ^ bits(b, m + s, offset),
+    added=lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
+    all_upper_bits=lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
 )
 swizzling = partial(equals, wanted=swizzle, mistakes=SWIZZLING)
 
@@ -98,7 +70,6 @@ def choose_swizzle(row_bytes: int, element_bytes: int) -> tuple[int, int, int]:
 class SwizzleFlaw(FailureKind):
     """Errors in a choice of (B, M, S)."""
 
-    NO_TUPLE = "no three numbers"
     OVERLAP = "groups of bits overlap"
     TEARS = "chunks torn apart"
     WAVEFRONTS = "several wavefronts"
@@ -110,7 +81,7 @@ def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
     if same(got, want):
         return None
     if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
-        return Flaw("it should be a tuple (B, M, S) of three small whole numbers", SwizzleFlaw.NO_TUPLE)
+        return "it should be a tuple (B, M, S) of three small whole numbers"
     b, m, s = got
     if s < b:
         return Flaw(f"S = {s} is less than B = {b}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
@@ -125,19 +96,11 @@ def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
     return f"it works with more bits than are needed: B = {want[0]} is enough"
 
 
-CHOICES = (
-    Mistake(
-        "⟨3,3,3⟩ is for 128-byte rows of a 2-byte type. Which of the three depends on the row, which on the type?",
-        lambda row_bytes, element_bytes: (3, 3, 3),
-    ),
-    Mistake(
-        "M counts the bits of an offset in elements, and you gave those of an offset in bytes.",
-        lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
-    ),
-    Mistake(
-        "B and S are exchanged.",
-        lambda row_bytes, element_bytes: (3, log2(CHUNK // element_bytes), log2(row_bytes // CHUNK)),
-    ),
+CHOICES = mistakes(
+    "03.4",
+    always_3_3_3=lambda row_bytes, element_bytes: (3, 3, 3),
+    in_bytes=lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
+    b_and_s_exchanged=lambda row_bytes, element_bytes: (3, log2(CHUNK // element_bytes), log2(row_bytes // CHUNK)),
 )
 
 # 03.5 tile_offset -----------------------------------------------------------------------------------------------
@@ -157,32 +120,14 @@ def anywhere(rng: Random) -> tuple[int, int]:
     return rng.randrange(128), rng.randrange(64)
 
 
-OFFSETS = (
-    Mistake("The swizzle is missing: that is the plain layout of the atom, repeated every 8 rows.", TILE),
-    Mistake(
-        "The other group of bits is XORed: the chunk moves, to chunk ^ row. In this atom the *row* moves inside its "
-        "column of chunks, to row ^ chunk.",
-        lambda row, column: row // 8 * 512 + (column // 8 ^ row % 8) * 64 + row % 8 * 8 + column % 8,
-    ),
-    Mistake(
-        "The place inside the chunk is XORed. M = 3: the three lowest bits, the element, never move.",
-        lambda row, column: row // 8 * 512 + column // 8 * 64 + row % 8 * 8 + (column % 8 ^ column // 8),
-    ),
-    Mistake(
-        "Only the row inside the atom is XORed: row % 8.",
-        lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
-    ),
-    Mistake(
-        "Only the row inside the atom is XORed, row % 8; each atom before this one adds 512.",
-        lambda row, column: column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
-    ),
-    Mistake(
-        "Every 8 rows a new atom begins, 512 elements after the one before.",
-        lambda row, column: tile_offset(row % 8, column),
-    ),
-    Mistake(
-        "You start from an atom stored by rows, (8,64):(64,1). In this one a row is 8 elements on, and a chunk 64.",
-        lambda row, column: swizzle(3, 3, 3, row * 64 + column),
-    ),
+OFFSETS = mistakes(
+    "03.5",
+    no_swizzle=TILE,
+    chunk_moved=lambda row, column: row // 8 * 512 + (column // 8 ^ row % 8) * 64 + row % 8 * 8 + column % 8,
+    element_moved=lambda row, column: row // 8 * 512 + column // 8 * 64 + row % 8 * 8 + (column % 8 ^ column // 8),
+    row_alone=lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
+    row_and_atom_alone=lambda row, column: column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
+    one_atom=lambda row, column: tile_offset(row % 8, column),
+    atom_by_rows=lambda row, column: swizzle(3, 3, 3, row * 64 + column),
 )
 placing = partial(equals, wanted=tile_offset, mistakes=OFFSETS)

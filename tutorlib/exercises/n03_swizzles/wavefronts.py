@@ -7,7 +7,8 @@ from math import ceil
 from random import Random
 
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.values import Mistake, equals
+from tutorlib.checking.values import equals
+from tutorlib.exercises.words import mistakes
 from tutorlib.models import banks
 
 # 03.1 wavefronts ------------------------------------------------------------------------------------------------
@@ -27,25 +28,13 @@ def most_lanes(addresses: list[int]) -> int:
     return max(Counter(banks.bank(address, 1) for address in addresses).values())
 
 
-COUNTING = (
-    Mistake(
-        "You count lanes. Lanes that read the same word share one read of it: count different words.",
-        lambda addresses, width: sum(map(most_lanes, phases(addresses, width))),
-    ),
-    Mistake(
-        "You send all lanes through at once. 8-byte accesses go by 16 lanes and 16-byte accesses by 8, one group after "
-        "the other; a word that two groups need is read twice.",
-        lambda addresses, width: banks.ways(addresses, 1, width),
-    ),
-    Mistake(
-        "That is only the slowest group of lanes. The groups follow each other, so their wavefronts add up.",
-        lambda addresses, width: max(wavefronts(phase, width) for phase in phases(addresses, width)),
-    ),
-    Mistake(
-        "A bank is 4 bytes wide: divide the address by 4 before you take it modulo 32.",
-        lambda addresses, width: sum(
-            max(Counter(address % banks.BANKS for address in set(phase)).values()) for phase in phases(addresses, width)
-        ),
+COUNTING = mistakes(
+    "03.1",
+    lanes_counted=lambda addresses, width: sum(map(most_lanes, phases(addresses, width))),
+    all_at_once=lambda addresses, width: banks.ways(addresses, 1, width),
+    slowest_group=lambda addresses, width: max(wavefronts(phase, width) for phase in phases(addresses, width)),
+    byte_banks=lambda addresses, width: sum(
+        max(Counter(address % banks.BANKS for address in set(phase)).values()) for phase in phases(addresses, width)
     ),
 )
 
@@ -154,21 +143,13 @@ def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True
     return draw
 
 
-PADDING = (
-    Mistake(
-        "No padding: the rows are aligned, and the vectors of a column meet in a few banks.",
-        lambda columns, element_bytes, vector_bytes: columns,
+PADDING = mistakes(
+    "03.2",
+    no_padding=lambda columns, element_bytes, vector_bytes: columns,
+    always_one_vector=lambda columns, element_bytes, vector_bytes: (
+        (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
     ),
-    Mistake(
-        "One vector more helps where their number was even. An odd one was free of conflicts already.",
-        lambda columns, element_bytes, vector_bytes: (
-            (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
-        ),
-    ),
-    Mistake(
-        "One element more spreads single words. Vectors need aligned rows: make the stride a whole number of them.",
-        lambda columns, element_bytes, vector_bytes: columns + 1,
-    ),
+    one_element=lambda columns, element_bytes, vector_bytes: columns + 1,
 )
 
 padding = partial(equals, wanted=padded_stride, mistakes=PADDING)

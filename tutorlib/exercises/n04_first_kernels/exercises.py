@@ -12,17 +12,12 @@ from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import NOTHING_SHARED, WorkLimits
 from tutorlib.exercises.n04_first_kernels.host_functions import (
     ALPHA,
-    BY_SHAPE,
-    CALLS_EACH,
     COLUMNS,
+    COUNTS,
     CUBES,
-    DYNAMIC,
     FINE,
-    ONE_FOR_ALL,
-    ONE_PER_RANK,
     PADDED,
     ROWS,
-    STATIC,
     VECTORS,
     axpy,
     axpy_mistakes,
@@ -34,7 +29,6 @@ from tutorlib.exercises.n04_first_kernels.host_functions import (
     some_alpha,
     stored_once,
 )
-from tutorlib.exercises.n04_first_kernels.remedies import FIRST_KERNEL_REMEDIES
 from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.bounds import one_rounding
 from tutorlib.problems.catalogue import vector_add
@@ -141,11 +135,6 @@ EXERCISES = (
                 on_cpu("values", (FINE, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
             ),
         ),
-        hints=(
-            "How many elements are there? cute.size(x), also where that is known only at run time.",
-            "A loop over range(cute.size(x)), whose one line reads and writes y[i].",
-        ),
-        remedies=FIRST_KERNEL_REMEDIES["04.1"],
     ),
     ValueExercise(
         id="04.2",
@@ -157,13 +146,6 @@ EXERCISES = (
             polynomial_case("a constant", (7.0,)),
             by_horner((3.0, 1.0, 4.0, 1.0, 5.0, 9.0)),
         ),
-        hints=(
-            "Two loops: over the elements, whose number is known only at run time, and over the coefficients, known at "
-            "compile time.",
-            "A Python tuple has no element number ?: the loop over coefficients must be range_constexpr.",
-            "Horner: start with the last coefficient, then for each one before it, multiply by x[i] and add.",
-        ),
-        remedies=FIRST_KERNEL_REMEDIES["04.2"],
     ),
     ValueExercise(
         id="04.3",
@@ -177,7 +159,7 @@ EXERCISES = (
                     lambda rng: (layouts_of_calls(rng), False),
                 ),
                 compilations,
-                [CALLS_EACH, BY_SHAPE, DYNAMIC],
+                COUNTS[3:],
             ),
             equals(
                 "dynamic layouts",
@@ -186,15 +168,9 @@ EXERCISES = (
                     lambda rng: (layouts_of_calls(rng), True),
                 ),
                 compilations,
-                [ONE_FOR_ALL, ONE_PER_RANK, STATIC, CALLS_EACH],
+                COUNTS[:4],
             ),
         ),
-        hints=(
-            "What does the type of a tensor contain in the two cases above? Each type is one compilation.",
-            "A dynamic layout has two things in its type: the rank, and the position of the stride 1.",
-            "len({…}) counts different values: put the layouts into the set, or (rank, stride.index(1)).",
-        ),
-        remedies=FIRST_KERNEL_REMEDIES["04.3"],
     ),
     CuteExercise(
         id="04.4",
@@ -212,11 +188,6 @@ EXERCISES = (
             busy=1.0,
             at_most=(("st.global", 128), ("ld.global", 256), (ARITHMETIC, 128), NOTHING_SHARED, ("", 3072)),
         ),
-        hints=(
-            "Which element is this thread's? Its block begins at element block · 128.",
-            "grid is the number of blocks, one for each 128 elements.",
-        ),
-        remedies=FIRST_KERNEL_REMEDIES["04.4"],
     ),
     CuteExercise(
         id="04.5",
@@ -235,12 +206,6 @@ EXERCISES = (
             at_most=(("st.global", 29), ("ld.global", 58), (ARITHMETIC, 29), NOTHING_SHARED, ("", 1200)),
         ),
         dynamic=True,
-        hints=(
-            "Two changes: one more block for the residue, and a predicate for its threads that have no element.",
-            "cute.ceil_div(n, 128) rounds up.",
-            "if i < cute.size(c): around the line that computes, and nothing else inside.",
-        ),
-        remedies=FIRST_KERNEL_REMEDIES["04.5"],
     ),
     CuteExercise(
         id="04.6",
@@ -260,12 +225,6 @@ EXERCISES = (
         dynamic=True,
         divisible=4,
         requires=("ld.global.v4", "st.global.v4"),
-        hints=(
-            "cute.local_tile(x, (4,), (i,)) is tile i, four elements; it is a tensor, and load() reads all of it.",
-            "All tiles are whole: the predicate is whether tile i begins before the end.",
-            "cute.where(v > 0, v, v * 0.125) chooses for each element.",
-        ),
-        remedies=FIRST_KERNEL_REMEDIES["04.6"],
     ),
     CuteExercise(
         id="04.7",
@@ -285,12 +244,6 @@ EXERCISES = (
         limits_at={(5, 100): WorkLimits(at_most=(("st.global", 20),))},  # of 32 warps, 12 are below the last row
         dynamic=True,
         order=in_blocks_of_8_by_32,
-        hints=(
-            "Which row and which column? Each is block · (threads of a block in this direction) + thread.",
-            "The grid counts columns first: (blocks across, blocks down, 1), each rounded up.",
-            "if m < x.shape[0] and n < x.shape[1]: around the one line that computes.",
-        ),
-        remedies=FIRST_KERNEL_REMEDIES["04.7"],
     ),
     CuteExercise(
         id="04.8",
@@ -309,14 +262,5 @@ EXERCISES = (
         ),
         dynamic=True,
         requires=("st.shared", "ld.shared", "bar.sync"),
-        hints=(
-            "First each thread by itself: a loop over its own elements; then its number goes into shared memory.",
-            "The smallest of all numbers is -cutlass.Float32.inf: a thread without an element starts with it "
-            "and keeps it.",
-            "for step in cutlass.range_constexpr(1, 8): half = THREADS >> step. The barrier is in the loop, after "
-            "the `if thread < half`.",
-            "Thread 0 writes partial[0] to maxima[row], after the loop.",
-        ),
-        remedies=FIRST_KERNEL_REMEDIES["04.8"],
     ),
 )

@@ -13,6 +13,7 @@ from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.n04_first_kernels.judge.host_calls import call_on_vectors
 from tutorlib.exercises.n04_first_kernels.judge.work import Work, work_each
+from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong, count
 
@@ -39,14 +40,14 @@ def on_cpu(
     known: tuple[Any, tuple[int, ...]],
     draw: Callable[[Random], Any],
     formula: FormulaOf,
-    mistakes: Callable[[Any], dict[str, Formula]],
+    mistakes_of: Callable[[Any], tuple[Mistake, ...]],
     dynamic: bool = True,
 ) -> Case:
     """A case that is right when answer(lead, x, y) leaves formula(lead)(x, y) in y, for vectors of each size.
 
     known: lead, and the sizes. draw: makes the grader's lead, for vectors of other numbers.
     dynamic: the layouts are dynamic, so that one compilation serves all sizes.
-    mistakes: takes lead; what to say where y comes out as another formula has it.
+    mistakes_of: takes lead; their answers are formulas.
     """
 
     def another(rng: Random) -> "tuple[Any, tuple[Tensor, Tensor]]":
@@ -105,7 +106,7 @@ def on_cpu(
         )
         return Wrong(
             Flaw(what, VectorFlaw.ELEMENT(case=name)),
-            next((says for says, wrong in mistakes(lead).items() if y.equal(wrong(x, old))), ""),
+            next((known.says for known in mistakes_of(lead) if y.equal(known.answer(x, old))), ""),
         )
 
     return Case(name, judge)
@@ -148,15 +149,16 @@ def axpy(alpha: float) -> Formula:
     return lambda x, y: alpha * x + y
 
 
-def axpy_mistakes(alpha: float) -> dict[str, Formula]:
-    return {
-        "y is as it was: was anything written?": lambda x, y: y,
-        "That is alpha·x; add the old value of y.": lambda x, y: alpha * x,
-        "That is x + y without alpha.": lambda x, y: x + y,
-        "alpha multiplies only x, not the sum.": lambda x, y: alpha * (x + y),
-        "The last element is left out: range(n) ends before n.": lambda x, y: alpha * x * up_to(len(x) - 1, x) + y,
-        "The first element is left out.": lambda x, y: alpha * x * (1 - up_to(1, x)) + y,
-    }
+def axpy_mistakes(alpha: float) -> tuple[Mistake, ...]:
+    return mistakes(
+        "04.1",
+        nothing_written=lambda x, y: y,
+        y_not_added=lambda x, y: alpha * x,
+        no_alpha=lambda x, y: x + y,
+        alpha_times_the_sum=lambda x, y: alpha * (x + y),
+        last_element_left_out=lambda x, y: alpha * x * up_to(len(x) - 1, x) + y,
+        first_element_left_out=lambda x, y: alpha * x * (1 - up_to(1, x)) + y,
+    )
 
 
 def some_alpha(rng: Random) -> float:
@@ -189,15 +191,16 @@ def polynomial(coefficients: tuple[float, ...]) -> Formula:
     return lambda x, y: sum((c * x**power for power, c in enumerate(coefficients)), x.new_zeros(()))
 
 
-def polynomial_mistakes(coefficients: tuple[float, ...]) -> dict[str, Formula]:
-    return {
-        "y is as it was: was anything written?": lambda x, y: y,
-        "The coefficients come lowest first: coefficients[0] is the constant.": polynomial(coefficients[::-1]),
-        "The last coefficient is left out.": polynomial(coefficients[:-1] or (0.0,)),
-        "The constant is left out.": polynomial((0.0, *coefficients[1:])),
-        "One step is missing: multiply by x once more and add the constant.": polynomial(coefficients[1:] or (0.0,)),
-        "That is the right polynomial, added to the old value of y.": lambda x, y: y + polynomial(coefficients)(x, y),
-    }
+def polynomial_mistakes(coefficients: tuple[float, ...]) -> tuple[Mistake, ...]:
+    return mistakes(
+        "04.2",
+        nothing_written=lambda x, y: y,
+        highest_first=polynomial(coefficients[::-1]),
+        last_coefficient_left_out=polynomial(coefficients[:-1] or (0.0,)),
+        constant_left_out=polynomial((0.0, *coefficients[1:])),
+        one_step_short=polynomial(coefficients[1:] or (0.0,)),
+        added_to_y=lambda x, y: y + polynomial(coefficients)(x, y),
+    )
 
 
 def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
@@ -259,18 +262,12 @@ def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
     return [rng.choice(kinds) for _ in range(rng.randint(6, 20))]
 
 
-CALLS_EACH = Mistake("A layout that was met before is not compiled again.", lambda layouts, dynamic: len(layouts))
-ONE_FOR_ALL = Mistake(
-    "Even a dynamic layout keeps its rank, and which of its modes has the stride 1.",
-    lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
+COUNTS = mistakes(
+    "04.3",
+    one_for_all=lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
+    one_per_rank=lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
+    static=lambda layouts, dynamic: len(set(layouts)),
+    calls_each=lambda layouts, dynamic: len(layouts),
+    by_shape=lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({shape for shape, _ in layouts}),
+    dynamic=lambda layouts, dynamic: compilations(layouts, True),
 )
-ONE_PER_RANK = Mistake(
-    "Even a dynamic layout keeps which of its modes has the stride 1.",
-    lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
-)
-BY_SHAPE = Mistake(
-    "The same shape with other strides is another static layout.",
-    lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({shape for shape, _ in layouts}),
-)
-STATIC = Mistake("That is the count for static layouts.", lambda layouts, dynamic: len(set(layouts)))
-DYNAMIC = Mistake("That is the count for dynamic layouts.", lambda layouts, dynamic: compilations(layouts, True))

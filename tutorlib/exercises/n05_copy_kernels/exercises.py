@@ -13,10 +13,10 @@ from tensor_layouts import Layout
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import NOTHING_SHARED, WorkLimits
 from tutorlib.exercises.n05_copy_kernels.judge.any_element import AnyElement
-from tutorlib.exercises.n05_copy_kernels.remedies import COPY_REMEDIES
+from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import TMA
 from tutorlib.problems.catalogue import copy, transpose
 
@@ -74,33 +74,17 @@ def shared(rng: random.Random) -> tuple:
     return [rng.randrange(40) for _ in range(32)], rng.choice((2, 4, 8)), 1
 
 
-FIRST_ELEMENT = Mistake(
-    "Each thread reads `vector` elements, and its last one may be in another sector than its first.",
-    lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
-)
-BY_BYTES = Mistake(
-    "That is the number of requested bytes divided by 32. It is right only if they are contiguous and all different.",
-    lambda offsets, element_bytes, vector=1: -(-len(offsets) * element_bytes * vector // SECTOR),
-)
-BY_LINE = Mistake(
-    "Those are cache lines of 128 bytes; a sector is 32.",
-    lambda offsets, element_bytes, vector=1: len({o * element_bytes // 128 for o in offsets}),
-)
-BY_LINE_TO_THE_END = Mistake(
-    "You count cache lines of 128 bytes; a sector is 32.",
-    lambda offsets, element_bytes, vector=1: len(
+MISTAKES = mistakes(
+    "05.1",
+    per_thread=lambda offsets, element_bytes, vector=1: sum(sectors([o], element_bytes, vector) for o in offsets),
+    in_elements=lambda offsets, element_bytes, vector=1: sectors(offsets, 1, vector),
+    first_element=lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
+    by_line=lambda offsets, element_bytes, vector=1: len({o * element_bytes // 128 for o in offsets}),
+    by_line_to_the_end=lambda offsets, element_bytes, vector=1: len(
         {byte // 128 for o in offsets for byte in range(o * element_bytes, (o + vector) * element_bytes)}
     ),
+    by_bytes=lambda offsets, element_bytes, vector=1: -(-len(offsets) * element_bytes * vector // SECTOR),
 )
-IN_ELEMENTS = Mistake(
-    "Sectors are counted in bytes: multiply the offsets by the size of an element.",
-    lambda offsets, element_bytes, vector=1: sectors(offsets, 1, vector),
-)
-PER_THREAD = Mistake(
-    "Threads that touch the same sector share it; it comes once.",
-    lambda offsets, element_bytes, vector=1: sum(sectors([o], element_bytes, vector) for o in offsets),
-)
-MISTAKES = (PER_THREAD, IN_ELEMENTS, FIRST_ELEMENT, BY_LINE, BY_LINE_TO_THE_END, BY_BYTES)
 counting = partial(equals, wanted=sectors, mistakes=MISTAKES)
 
 ALONG = [(warp(Layout(32, 1)), size, 1) for size in (1, 2, 4, 8)]
@@ -147,12 +131,6 @@ EXERCISES = (
                 ),
             ),
         ),
-        hints=(
-            "Which byte does a thread touch first, and which last?",
-            "Byte b is in sector b // 32. Collect the sectors of all threads in a set.",
-            "range(first // 32, (end - 1) // 32 + 1) are the sectors of the bytes from first to end - 1.",
-        ),
-        remedies=COPY_REMEDIES["05.1"],
     ),
     copy_exercise(
         id="05.2",
@@ -163,11 +141,6 @@ EXERCISES = (
         whole=((256, 256), (128, 128)),
         limits=STORED_ONCE_UNROLLED,
         limits_at=GUARDED,
-        hints=(
-            "The block's first row is down * TILE[0], its first column across * TILE[1].",
-            "for n in cutlass.range(TILE[1], unroll_full=True): the column is across * TILE[1] + n; test both first.",
-        ),
-        remedies=COPY_REMEDIES["05.2"],
     ),
     copy_exercise(
         id="05.3",
@@ -180,11 +153,6 @@ EXERCISES = (
         lean=("ld.global", "st.global"),
         limits=STORED_ONCE_UNROLLED,
         limits_at=GUARDED,
-        hints=(
-            "64 columns, 128 threads: thread % 64 is the column in the tile, thread // 64 one of two rows.",
-            "Walk down in steps of 2 rows: cutlass.range(0, TILE[0], 2, unroll_full=True).",
-        ),
-        remedies=COPY_REMEDIES["05.3"],
     ),
     copy_exercise(
         id="05.4",
@@ -203,13 +171,6 @@ EXERCISES = (
             lines=(("ld.global", 4), ("st.global", 4)),
         ),
         part=AnyElement(),
-        hints=(
-            "How many vectors of 8 fill a row of 128 elements? That is the number of threads side by side; the "
-            "others are in rows below.",
-            "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
-            "threads is (16, 16):(16, 1) and values (1, 8), for bf16; write them with WIDE, WIDE_THREADS and vector.",
-        ),
-        remedies=COPY_REMEDIES["05.4"],
     ),
     copy_exercise(
         id="05.5",
@@ -228,12 +189,6 @@ EXERCISES = (
                 *(("bar.sync", 48), ("cp.async.wait_group", 48)),
             ),
         ),
-        hints=(
-            "loads.partition_S of the block's tile of src, loads.partition_D of the tile in shared memory.",
-            "Between issue and use: commit the group, wait for 0 groups, then the barrier.",
-            "Data goes from shared memory to dst through registers: a fragment, as in rung 3.",
-        ),
-        remedies=COPY_REMEDIES["05.5"],
     ),
     transpose_exercise(
         id="05.6",
@@ -241,14 +196,6 @@ EXERCISES = (
         points=4,
         requires=("st.shared", "ld.shared"),
         lean=("ld.global", "st.global"),
-        hints=(
-            "Four copies: from_src → registers → tile, then turned → registers → to_dst. This thread's parts in shared "
-            "memory are mine.partition_D(tile) and mine.partition_S(turned).",
-            "Which threads wrote the elements that a thread reads from `turned`? When may it rely on them?",
-            "Row-major: the column has stride 1, the row stride TURN.",
-            "turned_layout takes (column, row): exchange the strides, not the data.",
-        ),
-        remedies=COPY_REMEDIES["05.6"],
     ),
     transpose_exercise(
         id="05.7",
@@ -257,12 +204,6 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
         lean=("st.shared", "ld.shared", "ld.global", "st.global"),
-        hints=(
-            "32 banks of one element each are 5 bits, the lowest ones.",
-            "The lowest 5 bits of the row are 6 places higher than those of the column.",
-            "Swizzle both layouts of exercise 05.6 with the same cute.make_swizzle(5, 0, 6).",
-        ),
-        remedies=COPY_REMEDIES["05.7"],
     ),
     copy_exercise(
         id="05.8",
@@ -274,12 +215,5 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("cp.async.bulk.tensor", "mbarrier", "fence.mbarrier_init"),
         limits=WorkLimits(at_most=(("cp.async.bulk.tensor", 4),)),
-        hints=(
-            "mbarrier_init(barrier, 1): one thread arrives, the one that announces the bytes.",
-            "The load is cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier), outside of elect_one.",
-            "The barrier must be initialized before any thread waits for it: sync_warp() between the two.",
-            "The store: cute.copy(store, from_tile, to_dst), commit the bulk group, wait for 0 groups with read=True.",
-        ),
-        remedies=COPY_REMEDIES["05.8"],
     ),
 )

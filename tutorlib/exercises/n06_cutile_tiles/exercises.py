@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Literal
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.spec import DType
-from tutorlib.failure import Difference, Fail, Hazard
+from tutorlib.exercises.words import mistakes
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -218,11 +217,6 @@ EXERCISES = (
         constants=lambda shape: (vector_tile(shape),),
         loads=lambda shape: {0: shape[0], 1: shape[0]},
         tiles=lambda shape: {0: vector_tile(shape), 1: vector_tile(shape)},
-        hints=(
-            "Which tile of each array does block number ct.bid(0) work on?",
-            "ct.load(a, (i,), (tile,)) gives the tile with index i. An index counts tiles, not elements.",
-            "ct.store(c, (i,), ct.load(a, (i,), (tile,)) + ct.load(b, (i,), (tile,)))",
-        ),
     ),
     ValueExercise(
         id="06.2",
@@ -241,27 +235,14 @@ EXERCISES = (
                 "shapes that fit",
                 beside(PAIRS, pair_of_shapes, n=20),
                 broadcast_shape,
-                [
-                    Mistake(
-                        "You add the ones to the shorter shape on the right; they belong on the left.",
-                        filled_on_the_right,
-                    )
-                ],
+                mistakes("06.2", ones_on_the_right=filled_on_the_right),
             ),
             equals(
                 "shapes that do not",
                 beside(CLASHES, pair_of_shapes, n=20),
                 broadcast_shape,
-                [
-                    Mistake(
-                        "Two sizes that differ, neither of them 1, are incompatible: return None.", always_the_larger
-                    )
-                ],
+                mistakes("06.2", larger_size=always_the_larger),
             ),
-        ),
-        hints=(
-            "Write the two shapes one above the other, aligned at their right ends.",
-            "itertools.zip_longest(reversed(x), reversed(y), fillvalue=1) pairs them up from the right.",
         ),
     ),
     CutileExercise(
@@ -277,10 +258,6 @@ EXERCISES = (
         constants=square_tiles,
         loads=lambda shape: {**each_once(shape), 1: shape[0] * tiles(shape[1], square_tiles(shape)[1])},
         tiles=lambda shape: {0: math.prod(square_tiles(shape))},
-        hints=(
-            "The tile of s has shape (tm,), that of x (tm, tn). Aligned at the right, tm is under tn.",
-            "s[:, None] has shape (tm, 1).",
-        ),
     ),
     CutileExercise(
         id="06.4",
@@ -296,12 +273,6 @@ EXERCISES = (
         constants=long_tiles,
         loads=each_once,
         tiles=lambda shape: {0: math.prod(long_tiles(shape))},
-        hints=(
-            "A block owns tm rows and walks along them: ct.num_tiles is the number of its tiles.",
-            "The last tile of a row extends past the edge. Which padding leaves a sum unchanged?",
-            "padding_mode=ct.PaddingMode.ZERO, and one ct.sum(…, 1) after the loop or inside it.",
-            "ct.sum of a bf16 tile is bf16. tile.astype(ct.float32) comes first.",
-        ),
     ),
     CutileExercise(
         id="06.5",
@@ -316,21 +287,6 @@ EXERCISES = (
         constants=lambda shape: (power_of_two(shape[1]),),
         tiles=lambda shape: {0: power_of_two(shape[1])},
         loads=each_once,
-        hints=(
-            "A block computes one row, in one tile of shape (1, tile) that holds the whole row and some padding.",
-            "The padding must change neither the maximum nor the sum. Which value satisfies both?",
-            "exp(-inf) is 0, and nothing is less than -inf: ct.PaddingMode.NEG_INF.",
-        ),
-        remedies=(
-            Remedy(
-                Fail.SIZE(shape="100×100"),
-                "A row of 64 fills its tile; a row of 100 leaves 28 elements of padding. What does the padding "
-                "change in the maximum, and in the sum?",
-            ),
-            Remedy(
-                Difference.WRONG(got="nan"), "0 / 0 or inf / inf: subtract the row's largest element before ct.exp."
-            ),
-        ),
     ),
     HostExercise(
         id="06.6",
@@ -341,16 +297,6 @@ EXERCISES = (
         simulated_shapes=((5, 64), (7, 129)),
         planned=((2, 5000), (3000, 9)),
         unlike=unlike_one_launch,
-        hints=(
-            "Three things: the tile's width, the grid, ct.launch.",
-            "A block computes one row: the grid is (x.shape[0],), a tuple with one number.",
-            "The smallest power of two: start from 1, and double it while it is less than x.shape[1].",
-            "ct.launch(torch.cuda.current_stream(), (x.shape[0],), softmax, (x, y, tile))",
-        ),
-        remedies=(
-            Remedy(Hazard.OUTSIDE, "The grid has more blocks than x has rows."),
-            Remedy(Difference.UNWRITTEN, "Is there a block for each row?"),
-        ),
     ),
     CutileExercise(
         id="06.7",
@@ -365,19 +311,5 @@ EXERCISES = (
         constants=lambda shape: (row_tile(shape),),
         tiles=lambda shape: {0: row_tile(shape)},
         loads=lambda shape: {0: 2 * shape[0] * shape[1]},  # maximum and sum in one pass, the results in another
-        hints=(
-            "Two loops over the row's tiles: the first finds maximum and sum, the second stores the results.",
-            "Carry two values of shape (1, 1): the largest element so far, and the sum of exp(x - largest) so far.",
-            "When the largest element grows from old to new, the sum so far shrinks by the factor exp(old - new).",
-            "total * ct.exp(largest - new) + ct.sum(ct.exp(part - new)), and only then largest = new.",
-        ),
-        remedies=(
-            Remedy(
-                Difference.WRONG(got="nan"),
-                "Is each tile of the first loop padded with NEG_INF, and is the largest element so far subtracted "
-                "before each ct.exp?",
-            ),
-            Remedy(Fail.TOO_MANY, "Two passes are enough if the first one carries the maximum and the sum together."),
-        ),
     ),
 )

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from random import Random
 
-from tutorlib.checking.values import Mistake, equals, plain, same
+from tutorlib.checking.values import equals, plain, same
+from tutorlib.exercises.words import mistakes
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 
 # 07.3 hints -------------------------------------------------------------------------------------------------------
@@ -58,13 +59,14 @@ def without(part: str) -> Callable[..., bool]:
     return wrong
 
 
-FITS_MISTAKES = (
-    Mistake("Shared memory is counted in bytes: multiply by the size of an element.", without("bytes")),
-    Mistake("Each CTA of a pair has its own shared memory and holds its share of the tiles.", without("ctas")),
-    Mistake("Blocks on the same SM share its registers and its shared memory.", without("occupancy")),
-    Mistake("One stage is in use while the next one is in flight: shared memory must hold two.", without("stages")),
-    Mistake("Shared memory must hold the tiles of A and B, too.", without("shared")),
-    Mistake("The registers must hold the accumulators, too.", without("registers")),
+FITS_MISTAKES = mistakes(
+    "07.5",
+    elements=without("bytes"),
+    tile_of_one_cta=without("ctas"),
+    one_block=without("occupancy"),
+    one_stage=without("stages"),
+    no_tiles=without("shared"),
+    no_accumulators=without("registers"),
 )
 fitting = partial(equals, wanted=fits, mistakes=FITS_MISTAKES)
 

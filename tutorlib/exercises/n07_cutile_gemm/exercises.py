@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n07_cutile_gemm.choices import (
@@ -57,7 +56,6 @@ from tutorlib.exercises.n07_cutile_gemm.shapes import (
     through,
     tiles,
 )
-from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.kernels.cutile.gemm import Config
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
@@ -135,12 +133,6 @@ EXERCISES = (
         mistakes=cut_short,
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
-        hints=(
-            "Tile (m, n) of C needs row m of A's tiles and row n of B's: which index does the loop change?",
-            "How many steps? K is a.shape[1], and the last step may reach beyond it: ct.cdiv, and a padding mode.",
-            "ct.mma(x, y, total) takes tiles of (tm, tk) and (tk, tn); B's tile is (tn, tk), so ct.transpose it.",
-            "total is fp32; convert it to c's dtype before the store: total.astype(c.dtype).",
-        ),
     ),
     ValueExercise(
         id="07.2",
@@ -152,11 +144,6 @@ EXERCISES = (
             in_a_kernel(10, 6, 4),
         ),
         library={"l2.grouped": grouped},
-        hints=(
-            "A strip of `group` rows has group * columns tiles: so which strip is it, and which place in the strip?",
-            "Its first row is strip * group. It has `group` rows, or the remaining ones if fewer are left.",
-            "Down first: place % height is the row inside the strip, place // height the column.",
-        ),
     ),
     ValueExercise(
         id="07.3",
@@ -165,11 +152,6 @@ EXERCISES = (
         cases=tuple(
             law(f"a tile of {tm}×{tn}", sorted({(tm, tn), (tn, tm)}), no_spill)
             for tm, tn in ((128, 128), (128, 256), (256, 256))
-        ),
-        hints=(
-            "tm * tn accumulators are divided among num_ctas * 32 * num_worker_warps threads: how many does each hold?",
-            "128 accumulators for each thread are fine. 128×256 needs twice the threads, 256×256 four times.",
-            "Double num_worker_warps from 4 to 8, or num_ctas from 1 to 2, or both.",
         ),
     ),
     tiled_gemm(
@@ -185,11 +167,6 @@ EXERCISES = (
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
         library=COURSE_GEMMS,
-        hints=(
-            "Block ct.bid(0) takes tiles ct.bid(0), ct.bid(0) + ct.num_blocks(0), and so on.",
-            "for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)): a range may have a step.",
-            "Inside: m, n = grouped(tile, rows, columns, group), then tile_of_product and ct.store.",
-        ),
     ),
     ValueExercise(
         id="07.5",
@@ -202,11 +179,6 @@ EXERCISES = (
             fitting("blocks that share an SM", beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12)),
         ),
         library={"Config.fits": Config.fits},
-        hints=(
-            "Accumulators: tm * tn over num_ctas * warps * 32 threads, at most 128 for each.",
-            "A stage is a tile of A and one of B: (tm + tn) * tk elements, shared among the CTAs.",
-            "occupancy blocks, each with 2 stages, have 227 * 1024 bytes together.",
-        ),
     ),
     tiled_gemm(
         id="07.6",
@@ -223,11 +195,6 @@ EXERCISES = (
         grid=persistent_blocks,
         constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
         library=COURSE_GEMMS,
-        hints=(
-            "dtypes can be compared while the kernel is compiled: a.dtype == ct.float32.",
-            "dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype, before the loop.",
-            "Both operands of ct.mma: ct.load(…).astype(dtype).",
-        ),
     ),
     CutileExercise(
         id="07.7",
@@ -253,13 +220,6 @@ EXERCISES = (
         },
         products=lambda shape: 320 * padded(shape[1:], skinny_tile(shape)),
         library=COURSE_GEMMS,
-        hints=(
-            "Two accumulators, (tn, 256) and (tn, 64), one loop: B's tile is loaded once and used twice.",
-            "A's rows 256 to 319 are tile 4 of the tiles of 64 rows: ct.load(a, (4, k), (64, tk)).",
-            "B's tile is the first operand: ct.mma(slab, ct.transpose(rows), total); total is a tile of Cᵀ.",
-            "Without use_fast_acc=True the compiler keeps a second set of accumulators, and there is no room for them.",
-            "Slow? Start the accumulators from `zero`, not from ct.zeros, and store with allow_tma=False.",
-        ),
     ),
     CutileExercise(
         id="07.8",
@@ -279,19 +239,6 @@ EXERCISES = (
         constants=lambda shape: (64, 32, STEP),
         mistakes=cut_otherwise,
         library=COURSE_GEMMS,
-        hints=(
-            "parts.shape[0] blocks share a tile of C; ct.bid(2) says which of them this one is.",
-            "There are ct.cdiv(a.shape[1], tk) steps, and a part has ct.cdiv(steps, parts.shape[0]) of them.",
-            "range(part * run, min(steps, part * run + run)): the last part may have fewer, or none.",
-            "A tile of parts has three sizes: ct.reshape(total, (1, tm, tn)) goes to (part, m, n).",
-        ),
-        remedies=(
-            Remedy(
-                tuple(kind(tensor="parts") for kind in (Hazard.OVERLAP, Hazard.OUTSIDE, Hazard.REPEAT)),
-                "In parts, a tile has the shape (1, tm, tn) and the index (part, m, n).",
-            ),
-            Remedy(Hazard.OUTSIDE, "The last part may have fewer steps than the others: at which step does it stop?"),
-        ),
     ),
     HostExercise(
         id="07.9",
@@ -305,21 +252,5 @@ EXERCISES = (
         unlike=as_many_as_needed,
         mistakes=cut_short,
         library=COURSE_GEMMS,
-        hints=(
-            "The number of parts is the number of SMs divided by the number of C's tiles, rounded down.",
-            "At least one part, and no more than there are steps: max(1, min(sms // tiles, steps)).",
-            "parts = torch.empty(splits, *c.shape, device=a.device): fp32 is torch's default.",
-            "Two launches on the same stream: the second begins when the first has ended.",
-        ),
-        remedies=(
-            Remedy(Difference.UNWRITTEN, "Does the second kernel's grid cover C?"),
-            Remedy(
-                Fail.NOT_LAUNCHED(grid="empty"),
-                "One part at least: with more tiles than SMs the quotient is 0.",
-            ),
-            Remedy(
-                Fail.NOT_LAUNCHED, "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."
-            ),
-        ),
     ),
 )

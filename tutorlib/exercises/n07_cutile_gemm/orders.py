@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case, Mistake, attempt, plain, show_call
+from tutorlib.checking.values import Case, attempt, plain, show_call
 from tutorlib.exercises.n07_cutile_gemm.judge.in_kernel import tiles_in_kernel
 from tutorlib.failure import Fail, Flaw
 from tutorlib.models.l2 import grouped
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 from tutorlib.exercises.n07_cutile_gemm.shapes import group_of, persistent_blocks, plain_tile, tiles
+from tutorlib.exercises.words import mistakes
 
 # 07.2 grouped -----------------------------------------------------------------------------------------------------
 
@@ -116,12 +117,13 @@ def always_full(block: int, rows: int, columns: int, group: int) -> tuple[int, i
     return strip * group + place % group, place // group
 
 
-ORDERS = (
-    Mistake("That is row after row. Go down each column of a strip first.", row_by_row),
-    Mistake("That is column after column over the whole height, without strips.", column_by_column),
-    Mistake("Your strips are vertical. They should have `group` rows and span all columns.", strips_of_columns),
-    Mistake("Inside a strip go down each column first, then on to the next.", along_the_strip),
-    Mistake("The last strip may have fewer than `group` rows: count those that are left.", always_full),
+ORDERS = mistakes(
+    "07.2",
+    row_after_row=row_by_row,
+    column_after_column=column_by_column,
+    vertical_strips=strips_of_columns,
+    rows_of_strips=along_the_strip,
+    full_last_strip=always_full,
 )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.library_use import InModule
 from tutorlib.compiling.spec import DType
+from tutorlib.exercises.words import wrong_results
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape, torch_dtype
 from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
@@ -108,14 +109,11 @@ def cut_otherwise(shape: Shape) -> tuple[WrongResult, ...]:
         of = part_of(torch.arange(depth) // STEP)
         return lambda a, b: torch.stack([a[:, of == part] @ b[:, of == part].mT for part in range(parts)])
 
-    return (
-        WrongResult(
-            "Each part has all of K: part s has the steps from s·run on.", lambda a, b: (a @ b.mT).expand(shape[:3])
-        ),
-        WrongResult("Part s has every S-th step, where a run of them is asked for.", added(lambda step: step % parts)),
-        WrongResult(
-            "The last steps are in no part: steps // S rounds down.", added(lambda step: step // (steps // parts))
-        ),
+    return wrong_results(
+        "07.8",
+        all_of_k=lambda a, b: (a @ b.mT).expand(shape[:3]),
+        every_sth_step=added(lambda step: step % parts),
+        rounded_down=added(lambda step: step // (steps // parts)),
     )
 
 
@@ -126,7 +124,6 @@ def through(shape: Shape) -> tuple[WrongResult, ...]:
         return lambda a, b: a.to(torch_dtype(name)).double() @ b.to(torch_dtype(name)).double().mT
 
     return (
-        WrongResult("That is the result with operands in bf16; tf32 has three more bits.", rounded_to("bf16")),
-        WrongResult("Factors in fp16 give that: it has tf32's bits but a range of 65,504 at most.", rounded_to("fp16")),
+        *wrong_results("07.6", operands_in_bf16=rounded_to("bf16"), factors_in_fp16=rounded_to("fp16")),
         *cut_short(shape),
     )

@@ -5,14 +5,14 @@ from random import Random
 
 import numpy as np
 
-from tutorlib.checking.cpp import CppExercise, PromiseFlaw
+from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n08_tile_cpp.judge.program import ProgramExercise
-from tutorlib.exercises.n08_tile_cpp.tile_order import OrderFlaw, not_in_strips
-from tutorlib.failure import Difference, Fail, Flaw
+from tutorlib.exercises.n08_tile_cpp.tile_order import not_in_strips
+from tutorlib.exercises.words import mistakes
+from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
 from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, program
@@ -33,18 +33,6 @@ FIRST = WorkLimits(at_most=(("st.global", 1024), ("mma.sync", 2048), ("ld.global
 BENCH = (4096, 4096, 4096)
 # Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
 SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
-
-STORED_ONCE = Remedy(
-    Fail.TOO_MANY(instruction="st.global"),
-    "The accumulators hold the whole product after the last step: store then, once.",
-)
-PROMISED = (
-    STORED_ONCE,
-    Remedy(
-        PromiseFlaw.FALSE, "16 bytes are 8 elements of bf16: promise no more than TMA needs, and the exercise grants."
-    ),
-    Remedy(Fail.NO_OVERLAP, "The third promise is about memory: __restrict__ on every pointer, C's included."),
-)
 
 
 def along_k(shape: Shape) -> tuple[WrongResult, ...]:
@@ -74,22 +62,15 @@ def matrices(*element_bytes: int) -> Callable[[Random], tuple]:
     )
 
 
-MISTAKES = (
-    Mistake(
-        "The distance from one row to the next is the number of columns; the number of rows does not matter.",
-        lambda m, n, k, size: "".join(x for x, rows in zip("abc", (m, n, m), strict=True) if rows * size % 16 == 0),
+MISTAKES = mistakes(
+    "08.3",
+    number_of_rows=lambda m, n, k, size: "".join(
+        x for x, rows in zip("abc", (m, n, m), strict=True) if rows * size % 16 == 0
     ),
-    Mistake(
-        "16 is counted in bytes: multiply by the size of an element.",
-        lambda m, n, k, size: tma_carries(m, n, k, 1),
-    ),
-    Mistake(
-        "That is right for elements of 2 bytes only.",
-        lambda m, n, k, size: tma_carries(m, n, k, 2),
-    ),
-    Mistake(
-        "B is (N, K) with K contiguous: its rows are K elements long.",
-        lambda m, n, k, size: "".join(x for x, pitch in zip("abc", (k, n, n), strict=True) if pitch * size % 16 == 0),
+    in_elements=lambda m, n, k, size: tma_carries(m, n, k, 1),
+    two_bytes=lambda m, n, k, size: tma_carries(m, n, k, 2),
+    b_by_columns=lambda m, n, k, size: "".join(
+        x for x, pitch in zip("abc", (k, n, n), strict=True) if pitch * size % 16 == 0
     ),
 )
 
@@ -112,10 +93,6 @@ EXERCISES = (
         tiers=(0.9,),
         grid=blocks_of(VECTOR_TILE),
         library={"in_tiles": in_tiles},
-        hints=(
-            "A view for each of the three vectors, like the two of `twice`; the sum of two tiles is `x + y`.",
-            "The last block's tile extends past the end: load_masked and store_masked.",
-        ),
     ),
     CppExercise(
         id="08.2",
@@ -132,12 +109,6 @@ EXERCISES = (
         requires=("wgmma",),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
-        hints=(
-            "Three views: A in tiles of 128×64, B in tiles of 128×64 (its rows are N), C in tiles of 128×128.",
-            "The steps along K: for (int step : ct::irange(0, (k + 63) / 64)).",
-            "x = A.load_masked(i, step), y = B.load_masked(j, step): acc = ct::mma(x, ct::transpose(y), acc).",
-        ),
-        remedies=(STORED_ONCE,),
     ),
     ValueExercise(
         id="08.3",
@@ -146,10 +117,6 @@ EXERCISES = (
         cases=(
             equals("bf16", beside(BF16, matrices(2)), tma_carries, MISTAKES),
             equals("elements of other sizes", beside(OTHERS, matrices(1, 4, 8)), tma_carries, MISTAKES),
-        ),
-        hints=(
-            "A is (m, k), B is (n, k), C is (m, n), all row-major: how many elements is it from one row to the next?",
-            "Columns × element_bytes must be a multiple of 16.",
         ),
     ),
     CppExercise(
@@ -174,12 +141,6 @@ EXERCISES = (
         ),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
-        hints=(
-            "The remarks name the line that lacks TMA and what is missing: first the pointer, then the pitch.",
-            "assume_aligned and assume_divisible return what they promise: a = ct::assume_aligned(a, 16_ic);",
-            "Rows of A and B are k elements long, rows of C n; 16 bytes are 8 of them.",
-        ),
-        remedies=PROMISED,
     ),
     CppExercise(
         id="08.5",
@@ -204,18 +165,6 @@ EXERCISES = (
         once=True,
         grid=persistent_grid,
         library={"Variant.source": Variant.source},
-        hints=(
-            "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) visits the tiles.",
-            "Strips of 8 rows of tiles: a strip has 8 * across tiles; inside it, count down first, then across.",
-            "The last strip may be lower: height = down - first < 8 ? down - first : 8.",
-        ),
-        remedies=(
-            *PROMISED,
-            Remedy(
-                OrderFlaw.NO_STRIPS,
-                "Tile number `block` is in strip block / (8 * across); inside the strip, count down its rows first.",
-            ),
-        ),
     ),
     ProgramExercise(
         id="08.6",
@@ -224,17 +173,5 @@ EXERCISES = (
         program=lambda host: program(in_tiles(VECTOR_TILE), host, JUDGED_MAIN),
         vectors=drawn_vectors,
         numbers=(5000, 1024, 1, 1_000_000),
-        hints=(
-            "Three pointers float *x, *y, *z; and cudaMalloc(&x, n * sizeof(float)) for each.",
-            "cudaMemcpy(x, a, n * sizeof(float), cudaMemcpyHostToDevice): where to, where from, how many bytes.",
-            "One block for every 1,024 elements, rounded up: vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n).",
-            "Then copy the result back with cudaMemcpyDeviceToHost, and cudaFree all three.",
-        ),
-        remedies=(
-            Remedy(Fail.CRASHED, "Only cudaMemcpy and kernels can reach memory on the GPU."),
-            Remedy(
-                Difference.WRONG(got="-1"), "c still has the values that main put there: is the result copied back?"
-            ),
-        ),
     ),
 )

@@ -10,7 +10,7 @@ from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LO
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
+from tutorlib.checking.values import ValueExercise, equals, law, shorten
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
     SECTOR,
@@ -23,8 +23,8 @@ from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
 )
 from tutorlib.exercises.n09_gemm_baseline.judge.methods import Method
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
-from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES, ColumnFlaw
-from tutorlib.failure import Flaw
+from tutorlib.exercises.words import mistakes
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.problems.catalogue import gemm
 
@@ -61,40 +61,18 @@ def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
     return blocks * (tile_m + tile_n) * k * 2
 
 
-LOADING = (
-    Mistake(
-        "That is each matrix once. Every block loads its own rows of A and of B, even if others have loaded them.",
-        lambda m, n, k, tile_m, tile_n: (m + n) * k * 2,
-    ),
-    Mistake("Elements are 2 bytes.", lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) // 2),
-    Mistake(
-        "A tile that is partly outside needs a block, too: round the number of blocks up.",
-        lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
-    ),
-    Mistake(
-        "Where the tiles fit exactly, that is one tile too many: divide and round up.",
-        lambda m, n, k, tile_m, tile_n: (m // tile_m + 1) * (n // tile_n + 1) * (tile_m + tile_n) * k * 2,
-    ),
-    Mistake(
-        "That is one block's load. How many blocks are there?",
-        lambda m, n, k, tile_m, tile_n: (tile_m + tile_n) * k * 2,
-    ),
-    Mistake("bf16 has 2 bytes.", lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n)),
-    Mistake(
-        "C is written, not loaded.", lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n
-    ),
-    Mistake(
-        "A block loads B's rows, too.",
-        lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * k * 2,
-    ),
-    Mistake(
-        "A tile that is partly outside counts as a whole one here.",
-        lambda m, n, k, tile_m, tile_n: 2 * k * (-(-n // tile_n) * m + -(-m // tile_m) * n),
-    ),
-    Mistake(
-        "A block loads tile_m rows of A and tile_n rows of B: their sum, not their product.",
-        lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * tile_n * k * 2,
-    ),
+LOADING = mistakes(
+    "09.1",
+    each_matrix_once=lambda m, n, k, tile_m, tile_n: (m + n) * k * 2,
+    elements=lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) // 2,
+    rounded_down=lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
+    one_tile_too_many=lambda m, n, k, tile_m, tile_n: (m // tile_m + 1) * (n // tile_n + 1) * (tile_m + tile_n) * k * 2,
+    one_block=lambda m, n, k, tile_m, tile_n: (tile_m + tile_n) * k * 2,
+    one_byte=lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n),
+    c_counted=lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n,
+    b_missing=lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * k * 2,
+    fraction_of_a_tile=lambda m, n, k, tile_m, tile_n: 2 * k * (-(-n // tile_n) * m + -(-m // tile_m) * n),
+    product_of_sides=lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * tile_n * k * 2,
 )
 
 
@@ -125,6 +103,16 @@ def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
 def wide(warps: int) -> Callable[[Random], tuple]:
     """Calls with tiles of any width."""
     return lambda rng: (warps, 32 * warps * rng.randint(1, 9))
+
+
+class ColumnFlaw(FailureKind):
+    """Reasons why a warp does not store whole sectors."""
+
+    NO_LAYOUT = "no layout"
+    SIZE = "number of columns"
+    NOT_ALL = "columns not all hit"
+    NO_VECTOR = "no neighbors"
+    HALF_SECTORS = "half sectors"
 
 
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
@@ -166,16 +154,11 @@ def half_sectors(places: list[int], warps: int) -> str | None:
     return None
 
 
-PERMUTING = (
-    Mistake(
-        "That is the inverse: it takes a column of the tile to a column of the MMA.",
-        lambda warps, tile_n: Layout((2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)),
-    ),
-    Mistake("That changes nothing: every column stays where it was.", lambda warps, tile_n: Layout(tile_n, 1)),
-    Mistake(
-        "Atoms run before values: a lane's two neighbors of an atom would be 4 columns apart.",
-        lambda warps, tile_n: Layout((2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)),
-    ),
+PERMUTING = mistakes(
+    "09.7",
+    inverse=lambda warps, tile_n: Layout((2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)),
+    identity=lambda warps, tile_n: Layout(tile_n, 1),
+    atoms_first=lambda warps, tile_n: Layout((2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)),
 )
 
 # --------------------------------------------------------------------------------------------------------------
@@ -193,11 +176,6 @@ EXERCISES = (
             equals("whole tiles", Drawn(partial(problems, whole=True), 1), loaded_bytes, LOADING),
             equals("tiles partly outside", Drawn(partial(problems, whole=False), 2), loaded_bytes, LOADING),
         ),
-        hints=(
-            "How many blocks are there, and what does one of them load in all its steps along K?",
-            "A block loads (tile_m + tile_n) rows of k elements.",
-        ),
-        remedies=BASELINE_REMEDIES["09.1"],
     ),
     gemm_exercise(
         id="09.2",
@@ -206,12 +184,6 @@ EXERCISES = (
         part=SmemLayout(),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library=course("smem_layout"),
-        hints=(
-            "A row of 64 elements is 8 vectors of 8: three bits each for the row, the vector and the element.",
-            "cute.make_swizzle(3, 3, 3) for 64; rows of 32 have two bits of vectors, so cute.make_swizzle(2, 3, 3).",
-            "cute.make_composed_layout(swizzle, 0, cute.make_layout((8, width), stride=(width, 1))) is the atom.",
-        ),
-        remedies=BASELINE_REMEDIES["09.2"],
     ),
     gemm_exercise(
         id="09.3",
@@ -222,12 +194,6 @@ EXERCISES = (
         limits=WorkLimits(at_most=(("bar.sync", 112), ("cp.async.c", 1000), ("ldmatrix", 2000))),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
-        hints=(
-            "Notebook 05: issue, commit, wait, barrier. Then the four K blocks: fetch, multiply.",
-            "Before the next tile may overwrite the buffer, every warp must have fetched from it.",
-            "There are two barriers: one after the wait, one at the loop's end.",
-        ),
-        remedies=BASELINE_REMEDIES["09.3"],
     ),
     gemm_exercise(
         id="09.4",
@@ -236,12 +202,6 @@ EXERCISES = (
         part=GlobalCopy(),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library=course("make_copy_g2s"),
-        hints=(
-            "A row of the tile is bK elements, and a thread takes 8 of them: how many threads side by side fill a row?",
-            "lanes = bK // VECTOR. The threads are a layout (threads // lanes, lanes) with the lanes running fastest.",
-            "Threads: cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1)). Values: (1, VECTOR).",
-        ),
-        remedies=BASELINE_REMEDIES["09.4"],
     ),
     gemm_exercise(
         id="09.5",
@@ -250,12 +210,6 @@ EXERCISES = (
         part=WarpsOfMma(),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library=course("make_mma"),
-        hints=(
-            "warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16)) is the instruction.",
-            "cute.make_tiled_mma(op, layout of warps, permutation_mnk=what they cover together).",
-            "Warps: cute.make_layout((m, n, 1)). They cover (16 * m, 16 * n, 16), two atoms of 8 columns each.",
-        ),
-        remedies=BASELINE_REMEDIES["09.5"],
     ),
     gemm_exercise(
         id="09.6",
@@ -264,12 +218,6 @@ EXERCISES = (
         part=OperandsPart(),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library=course("make_operands"),
-        hints=(
-            "Registers: partition sA with the MMA's slice, pick buffer 0, make_fragment_A.",
-            "cute.make_tiled_copy_A(ldmatrix, tiled_mma) knows the order in which the mma reads A. B has its own.",
-            "Of the copy's slice: partition_S(sA) is what it reads, retile(tCrA) the registers as it fills them.",
-        ),
-        remedies=BASELINE_REMEDIES["09.6"],
     ),
     ValueExercise(
         id="09.7",
@@ -282,12 +230,6 @@ EXERCISES = (
         ),
         through=layout_returned,
         library=course("n_order"),
-        hints=(
-            "Write the MMA's column as digits: value (2), lane (4), warp (warps), atom in its four (4), the rest.",
-            "In memory a thread's value runs fastest, then its atom, then the lane, then the warp.",
-            "Strides: value 1, lane 8, warp 32, atom 2, the rest 32 * warps.",
-        ),
-        remedies=BASELINE_REMEDIES["09.7"],
     ),
     gemm_exercise(
         id="09.8",
@@ -300,12 +242,6 @@ EXERCISES = (
         # a store right behind an equal one is left out by the compiler
         limits=WorkLimits(at_most=(("st.global", 128), ("bar.sync", 96))),
         library=course("store"),
-        hints=(
-            "`eight` picks 8 neighbors from the registers, from their places in C, and from the coordinates.",
-            "One comparison serves all eight: that of acc.coordinates[(0, row), m, (0, n)].",
-            "if cute.elem_less(that, acc.shape): cute.autovec_copy(registers[eight], acc.tCgC[eight])",
-        ),
-        remedies=BASELINE_REMEDIES["09.8"],
     ),
     gemm_exercise(
         id="09.9",
@@ -323,14 +259,6 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library=COURSE_KERNEL | COURSE_LOOPS | course(*PARTS),
-        hints=(
-            "A's copies: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, "
-            "copies.partition_D(sA) in shared memory, copies.partition_S(cA) for the coordinates.",
-            "C: math = tiled_mma.get_slice(thread), tCgC = math.partition_C(gC), tiled_mma.make_fragment_C(tCgC).",
-            "The host: config.grid(*c.shape) returns the tiles in M and in N; grid=(their product, 1, 1), "
-            "block=(config.threads, 1, 1).",
-        ),
-        remedies=BASELINE_REMEDIES["09.9"],
     ),
     gemm_exercise(
         id="09.10",
@@ -342,15 +270,6 @@ EXERCISES = (
         # 4 blocks, 2 K tiles: 16 copies for each warp
         limits=WorkLimits(at_most=(("cp.async.cg", 512), ("st.shared", 0), *no_other_waits(48))),
         library=course("load"),
-        hints=(
-            "One K tile of the source, one buffer of the target: path.source[None, None, None, k_tile], and where "
-            "path.places is None cute.copy(path.tiled_copy, source, target) is all.",
-            "Otherwise one boolean for each vector: inside = cute.make_rmem_tensor((1, rows, vectors), "
-            "cutlass.Boolean), where rows and vectors are the sizes of the target's modes 1 and 2.",
-            "inside[0, row, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit), in two Python "
-            "loops; then cute.copy(…, pred=inside).",
-        ),
-        remedies=BASELINE_REMEDIES["09.10"],
     ),
     gemm_exercise(
         id="09.11",
@@ -360,11 +279,6 @@ EXERCISES = (
         requires=("ldmatrix",),
         limits=WorkLimits(at_most=(("ldmatrix", 2000), *no_other_waits(64))),
         library=course("fetch"),
-        hints=(
-            "r.s2r is the copy, r.tXsX its source in shared memory, r.tXrX its target: for r in (steps.rA, steps.rB).",
-            "One K block of one buffer, with all its values and atoms: r.tXsX[None, None, k_block, buffer].",
-        ),
-        remedies=BASELINE_REMEDIES["09.11"],
     ),
     gemm_exercise(
         id="09.12",
@@ -374,10 +288,5 @@ EXERCISES = (
         requires=("mma.sync",),
         limits=WorkLimits(at_most=(("mma", 6144), ("", 23_000), *no_other_waits(64))),  # no arithmetic but mma.sync
         library=course("multiply"),
-        hints=(
-            "cute.gemm(tiled_mma, D, A, B, C): D and C are the accumulators, steps.tCrC.",
-            "A is one K block of the mma's view of the registers: steps.rA.tCrX[None, None, k_block].",
-        ),
-        remedies=BASELINE_REMEDIES["09.12"],
     ),
 )

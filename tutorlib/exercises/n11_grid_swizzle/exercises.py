@@ -5,10 +5,9 @@ from functools import lru_cache
 from tutorlib.checking.ampere_loop import AMPERE_TIMED
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals, law
-from tutorlib.exercises.n11_grid_swizzle.judge.block_order import BlockOrder, OrderFlaw
+from tutorlib.exercises.n11_grid_swizzle.judge.block_order import BlockOrder
 from tutorlib.exercises.n11_grid_swizzle.last_wave import BUSY, LARGE, ON_EDGES, SMALL, nearly_busy, some_product
 from tutorlib.exercises.n11_grid_swizzle.traffic import (
     ABOVE,
@@ -25,7 +24,6 @@ from tutorlib.exercises.n11_grid_swizzle.traffic import (
     STUCK,
     TALL_AND_WIDE,
     VISITS,
-    ListFlaw,
     best_group,
     footprint,
     replayed,
@@ -58,7 +56,6 @@ EXERCISES = (
             equals("waves of real orders", beside(waves(), some_wave), footprint, READING),
             equals("any tiles", Drawn(scattered, 1), footprint, READING),
         ),
-        hints=("A set of the m's, and a set of the n's.",),
     ),
     ValueExercise(
         id="11.2",
@@ -91,14 +88,6 @@ EXERCISES = (
             ),
         ),
         library={"l2.coverage": l2.coverage},
-        remedies=(
-            Remedy(ListFlaw.NOT_SORTED, "sorted(…) of tuples goes by m, and by n where m is the same."),
-            Remedy(ListFlaw.REPEATS, "A tile counts once, however many blocks compute it: a dict or a set of tiles."),
-        ),
-        hints=(
-            "Count how often each tile is computed: collections.Counter over all blocks.",
-            "For the first list go through the tiles of the grid; for the second, through the counted tiles.",
-        ),
     ),
     ValueExercise(
         id="11.3",
@@ -111,11 +100,6 @@ EXERCISES = (
             equals(
                 "an H200 at 8192", beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40), n=3), best_group, BEST
             ),
-        ),
-        hints=(
-            "l2.waves(grid, order, in_flight) lists the tiles of every wave, and your footprint says what one reads.",
-            "order is partial(l2.grouped, group=height); add up the footprints of all its waves.",
-            "min(heights, key=…) returns the first of those that are equally good: go from small to large.",
         ),
     ),
     CuteExercise(
@@ -131,22 +115,6 @@ EXERCISES = (
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library={"in_eights": InModule("tutorlib.kernels.ladder", "in_eights")},
-        hints=(
-            "return l2.grouped(block, rows, columns, 8) is nearly all. `rows` and `columns` are plain numbers, so the "
-            "group may depend on them. The sweep below timed several.",
-            "An order of your own must use arithmetic alone: the block is known at run time only.",
-        ),
-        remedies=(
-            Remedy(
-                OrderFlaw.OUTSIDE,
-                "The last group is lower where `group` does not divide the rows: l2.grouped shows one way.",
-            ),
-            Remedy(
-                OrderFlaw.TRAFFIC,
-                "Down `group` rows, next column, down again: until the group is done. `best_group` says how high it "
-                "should be, on every grid.",
-            ),
-        ),
     ),
     ValueExercise(
         id="11.5",
@@ -158,11 +126,6 @@ EXERCISES = (
             equals("room for a few steps", beside(replayed(16), some_replay(16)), tiles_fetched, FETCHED),
         ),
         library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
-        hints=(
-            "Four loops: waves, steps, the blocks of a wave, and the two tiles that each of them loads.",
-            "A tile of A has a name such as ('A', m, step): without the step all of K would be one tile.",
-            "Whether it hits or misses, a load makes its tile the most recently used one.",
-        ),
     ),
     ValueExercise(
         id="11.6",
@@ -172,10 +135,6 @@ EXERCISES = (
             law("whole tiles", beside(LARGE, some_product(whole=True)), nearly_busy, BUSY),
             law("partial tiles", beside(ON_EDGES, some_product(whole=False)), nearly_busy, BUSY),
             law("fewer tiles than SMs", beside(SMALL, some_product(whole=False, most=300)), nearly_busy, BUSY),
-        ),
-        hints=(
-            "The SM with the most blocks decides how long the kernel takes: how many has it?",
-            "In that time all SMs together could have computed ceil(tiles / sms) * sms whole tiles.",
         ),
     ),
 )

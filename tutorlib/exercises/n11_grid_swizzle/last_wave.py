@@ -5,7 +5,7 @@ from math import ceil, isclose
 from random import Random
 from typing import Any
 
-from tutorlib.checking.values import Mistake
+from tutorlib.exercises.words import mistakes
 
 Pair = tuple[int, int]
 
@@ -50,16 +50,13 @@ def by_area(m: int, n: int, tile: Pair, sms: int) -> float:
     return share(m, n, tile, ceil(m * n / (tile[0] * tile[1]) / sms) * sms)
 
 
-BUSY = (
-    Mistake(
-        "You count a last wave of two blocks for each SM as a whole one. Where its SMs have one block each, that block "
-        "has the tensor cores to itself: count the blocks that an SM gets.",
-        two_at_a_time,
-    ),
-    Mistake("What a partial tile computes outside C is no useful work: C has m * n elements.", all_tiles_useful),
-    Mistake("A partial tile takes a block, too: round the number of tiles up along each side.", whole_tiles),
-    Mistake("Round up along M and along N: five partial tiles are five blocks, however little each has.", by_area),
-    Mistake("That is the share in which they idle.", lambda m, n, tile, sms: 1 - busy(m, n, tile, sms)),
+BUSY = mistakes(
+    "11.6",
+    whole_last_wave=two_at_a_time,
+    partial_tiles_count=all_tiles_useful,
+    rounded_down=whole_tiles,
+    area_of_c=by_area,
+    idle_share=lambda m, n, tile, sms: 1 - busy(m, n, tile, sms),
 )
 
 LARGE = [(size, size, (128, 128), 132) for size in (2560, 2816, 2944, 3072, 3584)] + [

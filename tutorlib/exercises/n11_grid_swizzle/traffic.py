@@ -7,7 +7,7 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from tutorlib.checking.values import Mistake
+from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
@@ -19,23 +19,15 @@ def footprint(tiles: list[Tile]) -> int:
     return len({m for m, _ in tiles}) + len({n for _, n in tiles})
 
 
-TILES = Mistake(
-    "You count the tiles that each block reads for itself. Blocks in one row share their tile of A, blocks in one "
-    "column their tile of B.",
-    lambda tiles: 2 * len(tiles),
+READING = mistakes(
+    "11.1",
+    tiles=lambda tiles: 2 * len(tiles),
+    of_c=lambda tiles: len(set(tiles)),
+    mixed=lambda tiles: len({x for tile in tiles for x in tile}),
+    b_forgotten=lambda tiles: len({m for m, _ in tiles}),
+    a_forgotten=lambda tiles: len({n for _, n in tiles}),
+    box=lambda tiles: sum(max(mode) - min(mode) + 1 for mode in zip(*tiles, strict=True)),
 )
-OF_C = Mistake("Those are tiles of C. Each takes a tile of A and one of B.", lambda tiles: len(set(tiles)))
-MIXED = Mistake(
-    "Row 3 of A's tiles and column 3 of B's are different tiles: count them separately.",
-    lambda tiles: len({x for tile in tiles for x in tile}),
-)
-B_FORGOTTEN = Mistake("B is read, too: its columns of tiles.", lambda tiles: len({m for m, _ in tiles}))
-A_FORGOTTEN = Mistake("A is read, too: its rows of tiles.", lambda tiles: len({n for _, n in tiles}))
-BOX = Mistake(
-    "The tiles of a wave need not be neighbors: count the rows that occur, and the columns.",
-    lambda tiles: sum(max(mode) - min(mode) + 1 for mode in zip(*tiles, strict=True)),
-)
-READING = (TILES, OF_C, MIXED, B_FORGOTTEN, A_FORGOTTEN, BOX)
 
 
 def waves() -> list[tuple[list[Tile]]]:
@@ -108,22 +100,9 @@ def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
     return draw
 
 
-EXCHANGED = Mistake(
-    "You return them in the other order: the tiles that no block computes come first.",
-    lambda order, rows, columns: visits(order, rows, columns)[::-1],
-)
-
-
 def inside_alone(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
     never, often = visits(order, rows, columns)
     return never, [(m, n) for m, n in often if 0 <= m < rows and n < columns]
-
-
-INSIDE = Mistake(
-    "Several blocks may compute the same tile outside the grid, too: go through the tiles that blocks compute, not "
-    "through those of the grid.",
-    inside_alone,
-)
 
 
 def all_outside(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
@@ -132,11 +111,12 @@ def all_outside(order: Order, rows: int, columns: int) -> tuple[list[Tile], list
     return never, sorted({*often, *outside})
 
 
-BEYOND_IT = Mistake(
-    "A tile outside the grid that one block computes is in neither list: the second is for tiles that several compute.",
-    all_outside,
+VISITS = mistakes(
+    "11.2",
+    exchanged=lambda order, rows, columns: visits(order, rows, columns)[::-1],
+    inside=inside_alone,
+    beyond_it=all_outside,
 )
-VISITS = (EXCHANGED, INSIDE, BEYOND_IT)
 
 
 def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
@@ -208,28 +188,16 @@ def square_wave(rows: int, columns: int, in_flight: int) -> int:
     return min(heights(rows), key=lambda group: abs(group - in_flight**0.5))
 
 
-BEST = (
-    Mistake(
-        "A square wave would read least. But waves begin and end in the middle of a group, and C has edges: count "
-        "the tiles that they really read.",
-        square_wave,
+BEST = mistakes(
+    "11.3",
+    square_wave=square_wave,
+    first_wave=by_first_wave,
+    full_waves=by_full_waves,
+    tallest=lambda rows, columns, in_flight: min(
+        reversed(heights(rows)), key=lambda group: tiles_read(rows, columns, in_flight, group)
     ),
-    Mistake(
-        "That is best for the first wave. The others do not begin at a corner of C: add up all of them.",
-        by_first_wave,
-    ),
-    Mistake("The last wave is not full, and it reads, too: add it.", by_full_waves),
-    Mistake(
-        "Of heights that read the same, take the smallest.",
-        lambda rows, columns, in_flight: min(
-            reversed(heights(rows)), key=lambda group: tiles_read(rows, columns, in_flight, group)
-        ),
-    ),
-    Mistake(
-        "That height reads the most.",
-        lambda rows, columns, in_flight: max(
-            heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group)
-        ),
+    most_traffic=lambda rows, columns, in_flight: max(
+        heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group)
     ),
 )
 
@@ -282,41 +250,19 @@ def first_in_first_out(waves: Waves, steps: int, room: int) -> int:
     return fetched
 
 
-FETCHED = (
-    Mistake(
-        "Those are the hits. Memory sends the others.",
-        lambda waves, steps, room: 2 * steps * sum(map(len, waves)) - tiles_fetched(waves, steps, room),
+FETCHED = mistakes(
+    "11.5",
+    hits=lambda waves, steps, room: 2 * steps * sum(map(len, waves)) - tiles_fetched(waves, steps, room),
+    first_in_first_out=first_in_first_out,
+    cold_waves=lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
+    no_eviction=lambda waves, steps, room: len(set(loads(waves, steps))),
+    no_step=lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
+    no_matrix=lambda waves, steps, room: misses((tile[1:] for tile in loads(waves, steps)), room),
+    one_block_at_a_time=lambda waves, steps, room: tiles_fetched(
+        [[tile] for wave in waves for tile in wave], steps, room
     ),
-    Mistake(
-        "A hit is a use, too: it makes its tile the most recently used one. You evict the tile that was loaded first.",
-        first_in_first_out,
-    ),
-    Mistake(
-        "You start each wave with an empty L2. It still holds what the last wave used last.",
-        lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
-    ),
-    Mistake(
-        "L2 is not that large: with more than `room` tiles in it, the least recently used one is evicted.",
-        lambda waves, steps, room: len(set(loads(waves, steps))),
-    ),
-    Mistake(
-        "In step 1 a block loads other tiles than in step 0: the step belongs to a tile's name.",
-        lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
-    ),
-    Mistake(
-        "Row 3 of A and row 3 of B are different tiles: the matrix belongs to a tile's name.",
-        lambda waves, steps, room: misses((tile[1:] for tile in loads(waves, steps)), room),
-    ),
-    Mistake(
-        "You let each block walk along all of K before the next one starts. The blocks of a wave run at the same time: "
-        "the loop over steps goes around the loop over blocks.",
-        lambda waves, steps, room: tiles_fetched([[tile] for wave in waves for tile in wave], steps, room),
-    ),
-    Mistake(
-        "A and B share L2: together they have room for `room` tiles.",
-        lambda waves, steps, room: sum(
-            misses((tile for tile in loads(waves, steps) if tile[0] == name), room) for name in "AB"
-        ),
+    room_for_each=lambda waves, steps, room: sum(
+        misses((tile for tile in loads(waves, steps) if tile[0] == name), room) for name in "AB"
     ),
 )
 

@@ -8,18 +8,14 @@ from random import Random
 from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, AmpereLoop
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.rehearsing.unsafe import LoopFlaw
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.dsl.refusals import RefusalKind
-from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderFlaw
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
 from tutorlib.exercises.n12_three_stages.judge.limits import four_limits
-from tutorlib.exercises.n12_three_stages.judge.torch_host import HostFlaw, TorchHost
-from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned, WholeFlaw
-from tutorlib.failure import Fail
+from tutorlib.exercises.n12_three_stages.judge.torch_host import TorchHost
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned
+from tutorlib.exercises.words import mistakes
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
@@ -37,58 +33,36 @@ def without_limit(*left_out: int) -> Callable[..., int]:
     return lambda *args: min(limit for n, limit in enumerate(four_limits(*args)) if n not in left_out)
 
 
-LIMITS = (
-    Mistake(
-        "Every block loses `sm.reserved` bytes of shared memory beyond its own.",
-        lambda sm, smem_bytes, *rest: min(sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
+LIMITS = mistakes(
+    "12.2",
+    nothing_reserved=lambda sm, smem_bytes, *rest: min(sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
+    reserved_once=lambda sm, smem_bytes, *rest: min(
+        (sm.shared - sm.reserved) // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)
     ),
-    Mistake(
-        "`sm.reserved` bytes are lost to every block, not once.",
-        lambda sm, smem_bytes, *rest: min((sm.shared - sm.reserved) // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
+    registers_not_rounded=lambda sm, smem_bytes, registers, threads: min(
+        sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
     ),
-    Mistake(
-        "A warp's registers are allocated in units: 32 * registers, rounded up to a multiple of `sm.register_unit`.",
-        lambda sm, smem_bytes, registers, threads: min(
-            sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
-        ),
+    whole_sm=lambda sm, smem_bytes, registers, threads: min(
+        sm.registers // (threads // 32 * (-(-32 * registers // sm.register_unit) * sm.register_unit)),
+        without_limit(1)(sm, smem_bytes, registers, threads),
     ),
-    Mistake(
-        "A warp has its registers in one partition of the SM: count the warps that fit in `sm.registers // "
-        "sm.partitions`, then those of all partitions.",
-        lambda sm, smem_bytes, registers, threads: min(
-            sm.registers // (threads // 32 * (-(-32 * registers // sm.register_unit) * sm.register_unit)),
-            without_limit(1)(sm, smem_bytes, registers, threads),
-        ),
+    not_rounded_in_a_partition=lambda sm, smem_bytes, registers, threads: min(
+        sm.registers // sm.partitions // (32 * registers) * sm.partitions // (threads // 32),
+        without_limit(1)(sm, smem_bytes, registers, threads),
     ),
-    Mistake(
-        "A warp's registers are rounded up: 32 * registers, to a multiple of `sm.register_unit`.",
-        lambda sm, smem_bytes, registers, threads: min(
-            sm.registers // sm.partitions // (32 * registers) * sm.partitions // (threads // 32),
-            without_limit(1)(sm, smem_bytes, registers, threads),
-        ),
+    whole_blocks_in_a_partition=lambda sm, smem_bytes, registers, threads: min(
+        sm.registers
+        // sm.partitions
+        // (-(-32 * registers // sm.register_unit) * sm.register_unit)
+        // -(-threads // 32 // sm.partitions),
+        without_limit(1)(sm, smem_bytes, registers, threads),
     ),
-    Mistake(
-        "A block's warps may be in any of the partitions: count warps on the SM, then divide by those of a block.",
-        lambda sm, smem_bytes, registers, threads: min(
-            sm.registers
-            // sm.partitions
-            // (-(-32 * registers // sm.register_unit) * sm.register_unit)
-            // -(-threads // 32 // sm.partitions),
-            without_limit(1)(sm, smem_bytes, registers, threads),
-        ),
-    ),
-    Mistake("Registers limit the number of blocks, too.", without_limit(1)),
-    Mistake("Shared memory limits the number of blocks, too.", without_limit(0)),
-    Mistake(
-        "An SM has no more than `sm.threads` threads and `sm.blocks` blocks, however small they are.",
-        without_limit(2, 3),
-    ),
-    Mistake("An SM has no more than `sm.blocks` blocks, however small they are.", without_limit(3)),
-    Mistake("An SM has no more than `sm.threads` threads, however little they need.", without_limit(2)),
-    Mistake(
-        "That is the largest of the four limits. All of them hold at once: the smallest decides.",
-        lambda *args: max(four_limits(*args)),
-    ),
+    no_register_limit=without_limit(1),
+    no_memory_limit=without_limit(0),
+    no_sm_limit=without_limit(2, 3),
+    no_block_limit=without_limit(3),
+    no_thread_limit=without_limit(2),
+    largest_limit=lambda *args: max(four_limits(*args)),
 )
 
 
@@ -115,90 +89,17 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
 # 12.1, 12.3 to 12.6 ---------------------------------------------------------------------------------------------------
 
 
-TRANSPOSED = (
-    Mistake(
-        "That is 03.8's answer: rows along K. Here 16 bytes are eight elements along M, at one k.",
-        lambda lane: (lane % 16, lane // 16 * 8),
-    ),
-    Mistake(
-        "That is (k, m): m comes first.",
-        lambda lane: trans_row(lane)[::-1],
-    ),
-    Mistake(
-        "Matrices 1 and 2 are exchanged: register 1 has the lower eight m, at k = 0 to 7.",
-        lambda lane: (lane // 16 * 8, lane % 16),
-    ),
-)
-
-IN_GROUPS = Remedy(
-    OrderFlaw.TRAFFIC, "in_groups is 11.4: groups of 8 rows wherever there are many rows of tiles, on every grid."
-)
-EMPTY_CELL = (
-    Remedy(
-        Fail.WASTE(space="shared"),
-        "Eight lanes of an ldmatrix read one m at eight k: without Swizzle(3, 3, 3) on an atom of (64, 8):(1, 64) they "
-        "meet in one group of banks.",
-    ),
-    Remedy(
-        Fail.WASTE(space="global"),
-        "A's eight values and its consecutive threads run along M, B's along K. C: permute the columns as in 09.7.",
-    ),
-    Remedy(
-        (RefusalKind.MAJOR, Fail.LACKS(instruction="ldmatrix.trans")),
-        "warp.LdMatrix8x8x16bOp(transpose=True, num_matrices=4) for A, transpose=False for B.",
-    ),
-    Remedy(Fail.NO_OVERLAP, "wait_group(stages - 2), with stages - 1 tiles issued ahead: 12.1's loop."),
-    Remedy(
-        (HostFlaw.OTHER_SHAPE, HostFlaw.ANEW),
-        "The key of a kept kernel is all that was known when it was compiled: M, N and K.",
-    ),
-    Remedy(HostFlaw.ALIGNMENT, "from_dlpack(x, assumed_align=16)"),
-    Remedy(
-        Fail.TOO_MANY(instruction=COPIES),
-        "A row of blocks loads all of B once more, a column of blocks all of A: make C's tile 128×128 or larger.",
-    ),
-    Remedy(Fail.TOO_MANY(instruction="ld.global"), "cp.async copies A and B past the registers, in every stage."),
-    Remedy(
-        Fail.TOO_MANY(instruction=READS),
-        "LdMatrix8x8x16bOp(transpose, num_matrices=4), for A and for B: an instruction for 16×16 elements.",
-    ),
-    IN_GROUPS,
-    Remedy(WholeFlaw.RASTER, "m, n = in_groups(block, tiles in M, tiles in N), with your in_groups of 12.4."),
+TRANSPOSED = mistakes(
+    "12.5",
+    rows_along_k=lambda lane: (lane % 16, lane // 16 * 8),
+    k_first=lambda lane: trans_row(lane)[::-1],
+    matrices_exchanged=lambda lane: (lane // 16 * 8, lane % 16),
 )
 
 
 def trans_row(lane: int) -> tuple[int, int]:
     return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
 
-
-LOOPING = (
-    Remedy(
-        (LoopFlaw.UNWAITED, LoopFlaw.EMPTY),
-        "Count groups, not tiles. At most stages - 2 may stay in flight at each wait, and that names the right tile "
-        "only if one group was committed for each step before, also where nothing was left to load.",
-    ),
-    Remedy(
-        (LoopFlaw.OVERWRITTEN(what="needed"), LoopFlaw.OVERWRITTEN(what="loading")),
-        "One buffer is always being read, so stages - 1 tiles are ahead: the prologue issues the loads of tiles 0 to "
-        "stages - 2, and step k that of tile k + stages - 1.",
-    ),
-    Remedy(
-        LoopFlaw.OVERWRITTEN(what="being read"),
-        "In step k the free buffer is the one that tile k - 1 was read from, (k + stages - 1) % stages; the barrier at "
-        "the end of step k - 1 freed it.",
-    ),
-    Remedy(
-        LoopFlaw.IDLE(why="waited"),
-        "wait_group(stages - 2), and not 0, before and in the loop: the newest groups stay in flight.",
-    ),
-    Remedy(
-        LoopFlaw.IDLE(why="late"),
-        "stages - 1 tiles are ahead: the prologue issues the loads of tiles 0 to stages - 2, and step k that of tile "
-        "k + stages - 1, before it multiplies.",
-    ),
-    Remedy(LoopFlaw.FETCHED_AGAIN, "One fetch of each K block, while the block before it is multiplied."),
-    Remedy(LoopFlaw.TWICE, "When does the buffer to read change? Once in a step, before its last fetch."),
-)
 
 EXERCISES = (
     CuteExercise(
@@ -215,13 +116,6 @@ EXERCISES = (
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
-        hints=(
-            "Prologue: tiles 0 to stages - 2 (those that exist), a commit after each; then wait, barrier, fetch(0, 0).",
-            "In step k, load tile k + stages - 1 into buffer (k + stages - 1) % stages.",
-            "Count groups, not tiles: commit in every step, also where there was nothing left to load. Then the tile "
-            "that is needed next is always the one before the newest stages - 2 groups.",
-        ),
-        remedies=LOOPING,
     ),
     ValueExercise(
         id="12.2",
@@ -256,12 +150,6 @@ EXERCISES = (
                 LIMITS,
             ),
         ),
-        hints=(
-            "Four limits, and the smallest counts: shared memory, registers, threads, blocks.",
-            "A warp has 32 * registers of them, rounded up to a multiple of sm.register_unit. How many warps fit in "
-            "one partition, and in all? A block has threads // 32 warps.",
-            "sm.shared // (smem_bytes + sm.reserved) is the first of the four.",
-        ),
         library={"occupancy.blocks_per_sm": blocks_per_sm},
     ),
     CuteExercise(
@@ -277,21 +165,6 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.98,),  # page 10's configuration has 0.973 (figures/data/sweeps/h200_gemm_stages.json)
         requires=("cp.async", "ldmatrix", "mma.sync"),
-        hints=(
-            "A larger share of the tile for each warp is more arithmetic per byte; its accumulators take registers.",
-            "A shorter step along K (32) makes room for more stages in the same shared memory.",
-            "Look at the heat map: 128×256×32 with 2×4 warps.",
-        ),
-        remedies=(
-            Remedy(
-                Fail.SLOW,
-                "A larger share of a warp has more FLOP per byte. More stages, or a second block, have more in flight.",
-            ),
-            Remedy(
-                Fail.SPILLS,
-                "Accumulators, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile.",
-            ),
-        ),
     ),
     CuteExercise(
         id="12.4",
@@ -314,16 +187,6 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library={"in_eights": InModule("tutorlib.kernels.ampere.block_order", "in_eights"), **COURSE_LOOPS},
-        hints=(
-            "in_groups is 11.4: groups of 8 rows where there are many rows of tiles.",
-            "make_gemm(…) returns a @cute.jit function of a, b and c. Call it in my_gemm.",
-            "make_gemm(tuned(), multistage, in_groups)(a, b, c)",
-        ),
-        remedies=(
-            Remedy(WholeFlaw.NOT_TUNED, "The first argument of make_gemm is tuned(), called in my_gemm."),
-            IN_GROUPS,
-            Remedy(WholeFlaw.RASTER, "The third argument of make_gemm is the order: in_groups."),
-        ),
     ),
     ValueExercise(
         id="12.5",
@@ -333,21 +196,6 @@ EXERCISES = (
             equals("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)], trans_row, TRANSPOSED),
             equals("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)], trans_row, TRANSPOSED),
             equals("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)], trans_row, TRANSPOSED),
-        ),
-        hints=(
-            "Which matrix does a lane serve, and which of its rows of 16 bytes? Such a row is one k.",
-            "Matrix j begins at m = 8 * (j % 2) and k = 8 * (j // 2), where j is lane // 8.",
-            "Within a matrix, lane % 8 is added to k.",
-        ),
-        remedies=(
-            Remedy(
-                Fail.CASE(name="matrix 0, lanes 0 to 7"),
-                "The eight elements are neighbors along M. The next lane's are at the next k.",
-            ),
-            Remedy(
-                Fail.CASE(name="matrix 1, lanes 8 to 15"),
-                "Matrix 1 fills register 1, which holds m = 8 to 15 at k = 0 to 7.",
-            ),
         ),
     ),
     CuteExercise(
@@ -383,13 +231,5 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library={**COURSE_KERNEL, **COURSE_LOOPS, **COURSE_SHARES},
-        hints=(
-            "Begin with 09.9, and change three things for A, as in the table above: tiled copy, atom of sA, ldmatrix.",
-            "sA: cute.make_layout((64, 8)) under Swizzle(3, 3, 3). A's copy: threads "
-            "cute.make_layout((8, config.threads // 8)), values cute.make_layout((8, 1)).",
-            "A: cute.make_tiled_copy_A(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=True, num_matrices=4), "
-            "dtype), mma). The rest of the operands is 09.6.",
-        ),
-        remedies=EMPTY_CELL,
     ),
 )

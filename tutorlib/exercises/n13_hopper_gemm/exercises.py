@@ -9,7 +9,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
     BYTES,
@@ -22,7 +22,7 @@ from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
     TmaEpilogue,
 )
 from tutorlib.exercises.n13_hopper_gemm.judge.host_functions import with_loop, with_one_stage
-from tutorlib.exercises.n13_hopper_gemm.remedies import REMEDIES
+from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
 
@@ -44,19 +44,14 @@ def unclamped(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, i
     return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
 
 
-COUNTING = (
-    Mistake(
-        "The mbarrier counts the bytes written to shared memory, and TMA writes the zeros outside the matrix too.",
-        lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
-    ),
-    Mistake("A bf16 element has 2 bytes.", lambda *args: tuple(n // BYTES for n in tma_bytes(*args))),
-    Mistake("TMA does not read outside the matrix.", lambda *args: (tma_bytes(*args)[1],) * 2),
-    Mistake("A tile may be entirely outside: a number of rows is never below 0.", unclamped),
-    Mistake("The order is (read, counted).", lambda *args: tma_bytes(*args)[::-1]),
-    Mistake(
-        "TMA also loads a box that is entirely outside: its zeros are written and counted.",
-        lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
-    ),
+COUNTING = mistakes(
+    "13.2",
+    zeros_not_counted=lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
+    elements=lambda *args: tuple(n // BYTES for n in tma_bytes(*args)),
+    zeros_read=lambda *args: (tma_bytes(*args)[1],) * 2,
+    negative_rows=unclamped,
+    order=lambda *args: tma_bytes(*args)[::-1],
+    no_box_outside=lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
 )
 TILES = ((128, 64), (256, 64), (64, 32))
 
@@ -95,27 +90,13 @@ def holder(m: int, n: int) -> tuple[int, int]:
     return 32 * warp + 4 * row + column // 2, column % 2 + 2 * half + 4 * atom
 
 
-HOLDING = (
-    Mistake(
-        "A warp has 16 rows, not every fourth: rows 0 to 15 are warp 0's.",
-        lambda m, n: (32 * (m % 4) + 4 * (m // 4 % 8) + n % 8 // 2, n % 2 + 2 * (m // 32) + 4 * (n // 8)),
-    ),
-    Mistake(
-        "Rows 8 to 15 belong to the same threads as rows 0 to 7, in two more registers.",
-        lambda m, n: (4 * m + n % 8 // 2, n % 2 + 2 * (n // 8)),
-    ),
-    Mistake(
-        "A thread's registers: first two neighbors of a row, then the two 8 rows below, then the next 8 columns.",
-        lambda m, n: (holder(m, n)[0], n % 2 + 2 * (n // 8) + 64 * (m % 16 // 8)),
-    ),
-    Mistake(
-        "A thread has two neighbors: columns 0 and 1 are thread 0's.",
-        lambda m, n: (holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)),
-    ),
-    Mistake(
-        "Thread numbers run over the warpgroup: warp w has threads 32 · w to 32 · w + 31.",
-        lambda m, n: holder(m % 16, n),
-    ),
+HOLDING = mistakes(
+    "13.4",
+    every_fourth_row=lambda m, n: (32 * (m % 4) + 4 * (m // 4 % 8) + n % 8 // 2, n % 2 + 2 * (m // 32) + 4 * (n // 8)),
+    rows_in_turn=lambda m, n: (4 * m + n % 8 // 2, n % 2 + 2 * (n // 8)),
+    rows_last=lambda m, n: (holder(m, n)[0], n % 2 + 2 * (n // 8) + 64 * (m % 16 // 8)),
+    one_column=lambda m, n: (holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)),
+    numbered_in_a_warp=lambda m, n: holder(m % 16, n),
 )
 
 
@@ -127,28 +108,13 @@ def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
     return index, (turn + producer) % 2
 
 
-TURNING = (
-    Mistake(
-        "The phase changes once in a round of the ring, not in every step.",
-        lambda step, stages, producer: (step % stages, (step + producer) % 2),
-    ),
-    Mistake(
-        "That is the consumer's phase. The producer waits for the round before to end: the other parity.",
-        lambda step, stages, producer: (step % stages, step // stages % 2),
-    ),
-    Mistake(
-        "The two phases are exchanged: fresh barriers are in phase 0, which the consumer waits for. Waiting for 1 "
-        "passes at once.",
-        lambda step, stages, producer: (step % stages, (step // stages + (not producer)) % 2),
-    ),
-    Mistake(
-        "A wait takes a parity, 0 or 1: the round modulo 2.",
-        lambda step, stages, producer: (step % stages, step // stages + producer),
-    ),
-    Mistake(
-        "A wait takes a parity, 0 or 1: the modulo comes last.",
-        lambda step, stages, producer: (step % stages, step // stages % 2 + producer),
-    ),
+TURNING = mistakes(
+    "13.6",
+    in_every_step=lambda step, stages, producer: (step % stages, (step + producer) % 2),
+    consumer=lambda step, stages, producer: (step % stages, step // stages % 2),
+    exchanged=lambda step, stages, producer: (step % stages, (step // stages + (not producer)) % 2),
+    round=lambda step, stages, producer: (step % stages, step // stages + producer),
+    modulo_first=lambda step, stages, producer: (step % stages, step // stages % 2 + producer),
 )
 
 
@@ -226,11 +192,6 @@ EXERCISES = (
         part=RingLayout(),
         shapes=SHAPES[:2],
         library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
-        hints=(
-            "It is notebook 09's layout: an atom of 8 rows, repeated down the rows, then over the stages.",
-            "k = 64 is a row of 128 bytes: SmemLayoutAtomKind.K_SW128. 32 and 16 have K_SW64 and K_SW32.",
-            "The atom comes from warpgroup.make_smem_layout_atom(kind, BFloat16), the rest from cute.tile_to_shape.",
-        ),
     ),
     ValueExercise(
         id="13.2",
@@ -246,10 +207,6 @@ EXERCISES = (
             ),
             equals("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)), tma_bytes, COUNTING),
         ),
-        hints=(
-            "The number of bytes counted does not depend on the matrix at all.",
-            "A tile begins at row place[0] * tile[0]: min(tile[0], shape[0] - that) rows are inside, but at least 0.",
-        ),
     ),
     wgmma_exercise(
         id="13.3",
@@ -257,10 +214,6 @@ EXERCISES = (
         points=2,
         part=Boxes(),
         library=course("boxes"),
-        hints=(
-            "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
-            "It takes the box as one mode: cute.group_modes(s, 0, 2) is ((rows, K), stages).",
-        ),
     ),
     ValueExercise(
         id="13.4",
@@ -289,11 +242,6 @@ EXERCISES = (
                 HOLDING,
             ),
         ),
-        hints=(
-            "Split the row into warp (16 rows), half (8 rows), row, and the column into atom (8 columns), column.",
-            "thread = 32 * warp + 4 * row + column // 2: a quarter of 8 × 8 is one row, four threads with two columns.",
-            "register = column % 2 + 2 * half + 4 * atom.",
-        ),
     ),
     wgmma_exercise(
         id="13.5",
@@ -301,11 +249,6 @@ EXERCISES = (
         points=3,
         part=Fragments(),
         library=course("wgmma_fragments"),
-        hints=(
-            "math = tiled_mma.get_slice(thread), then math.partition_A(sA) and tiled_mma.make_fragment_A of that.",
-            "The accumulators: cute.make_rmem_tensor of the shape tiled_mma.partition_shape_C((tile M, tile N)).",
-            "cute.size(sA, mode=[0]) is the tile's M, cute.size(sB, mode=[0]) its N.",
-        ),
     ),
     ValueExercise(
         id="13.6",
@@ -325,11 +268,6 @@ EXERCISES = (
                 TURNING,
             ),
         ),
-        hints=(
-            "The index is the step modulo the number of stages; the quotient counts the rounds.",
-            "In round 0 the consumer waits for phase 0 of `full`, in round 1 for phase 1, in round 2 for 0 again.",
-            "In round 0 no warp has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
-        ),
     ),
     wgmma_exercise(
         id="13.7",
@@ -341,15 +279,6 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.9,),
         library=course("main_loop", "fill_stage", "one_stage"),
-        hints=(
-            "Before the loop the warp that also loads fills every stage for which there is a K tile. Then K tile 0: "
-            "wait for full, multiply(…, True).",
-            "Each further step: clone the state, advance it, wait for full, multiply(…, False), wait_group(1). "
-            "Now the wgmmas of the step *before* are done: its stage is the one to arrive for and to fill again.",
-            "The K tile for that stage is k_tile - 1 + steps.stages. Wait for empty with the phase of that state: "
-            "it is the round in which all warps arrive.",
-            "mbarrier_arrive inside elect_one, fill_stage outside. At the end: wait_group(0).",
-        ),
     ),
     wgmma_exercise(
         id="13.8",
@@ -358,12 +287,6 @@ EXERCISES = (
         part=TmaEpilogue(),
         limits=A_TILE_ONCE,
         library=course("store_by_tma"),
-        hints=(
-            "acc.tRrC.store(acc.tCrC.load().to(BFloat16)) rounds.",
-            "Before stmatrix all warps must have read the last stage; after it the writes must be visible to TMA.",
-            'cute.arch.fence_proxy("async.shared", space="cta"), then sync_warp(), then cute.copy(acc.tma, …).',
-            "At the end cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0, read=True).",
-        ),
     ),
     wgmma_exercise(
         id="13.9",
@@ -378,12 +301,6 @@ EXERCISES = (
         library=COURSE_KERNELS  # not `boxes`, which make_accumulators calls
         | course("ring_layout", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
         | course("main_loop", "store_by_tma"),
-        hints=(
-            "One block for each tile of C: ceil_div of both sizes, multiplied. THREADS threads, two warpgroups.",
-            "cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK)) returns the descriptor and the "
-            "coordinates of A.",
-            "C's is of one warp's box: make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX).",
-        ),
     ),
     wgmma_exercise(
         id="13.10",
@@ -392,13 +309,6 @@ EXERCISES = (
         part=Multiply(),
         limits=A_GROUP_IN_EACH_STEP,
         library=course("multiply"),
-        hints=(
-            "The order: fence, set ACCUMULATE to adds, the wgmmas, commit. It does not wait.",
-            "One wgmma for each K block: cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], …, tCrC), and "
-            "cute.size(tCrA, mode=[2]) K blocks.",
-            "Behind the first cute.gemm, tiled_mma.set(warpgroup.Field.ACCUMULATE, True).",
-        ),
-        remedies=REMEDIES["13.10"],
     ),
     wgmma_exercise(
         id="13.11",
@@ -407,13 +317,6 @@ EXERCISES = (
         part=InitBarriers(),
         limits=TWO_BARRIERS,
         library=course("init_barriers"),
-        hints=(
-            "One thread, `if thread == 0:`, initializes all of them: mbarrier_init(full + stage, …), and empty.",
-            "full awaits 1 arrival, the producer's, and empty one from each of the `warps` warps.",
-            "The fence belongs to the thread that initialized; the barrier of the block to all threads, outside the "
-            "`if`.",
-        ),
-        remedies=REMEDIES["13.11"],
     ),
     wgmma_exercise(
         id="13.12",
@@ -422,13 +325,5 @@ EXERCISES = (
         part=OneStage(loops="main", build=with_one_stage, stages=(1,), deep=False, grouped=True),
         limits=A_BARRIER_IN_EACH_STEP,
         library=course("one_stage", "fill_stage", "main_loop"),
-        hints=(
-            "In each step: fill the stage (if steps.loads_too), wait for full, multiply, wait for the wgmmas, and let "
-            "all warps meet before the stage is filled again.",
-            "K tile 0 is there when phase 0 of steps.full is complete, K tile 1 when phase 1 is, K tile 2 when the "
-            "next phase of parity 0 is: k_tile % 2.",
-            "steps.multiply(0, k_tile == 0), then warpgroup.wait_group(0), then cute.arch.sync_threads().",
-        ),
-        remedies=REMEDIES["13.12"],
     ),
 )

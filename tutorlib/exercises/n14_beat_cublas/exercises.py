@@ -70,13 +70,6 @@ OTHERS = (
         simulated_shapes=LOOP_SIMULATED,
         limits=LOOP_LIMITS,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
-        hints=(
-            "For each K tile: wait until its stage is empty, announce the bytes, issue the loads.",
-            "A producer's pipeline state starts with phase 1, so that the first wait for each stage passes at once.",
-            "One thread of the warp arrives and announces stage_bytes: `with cute.arch.elect_one(): "
-            "cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)`; then "
-            "steps.load(k_tile, state.index), state.advance().",
-        ),
     ),
     CuteExercise(
         id="14.2",
@@ -93,13 +86,6 @@ OTHERS = (
         bench_shape=BENCH,
         tiers=(0.9,),
         library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},
-        hints=(
-            "The first K tile comes before the loop, because steps.multiply takes a plain True or False for `first`.",
-            "Each step: wait for full[stage], fence, multiply, commit; then wait_group(1), so that the multiplication "
-            "*before* this one has read its stage, and arrive at that stage's empty.",
-            "before = state.clone() keeps that one's stage. After the loop wait_group(0), and only then free the last "
-            "stage. Every warp arrives once: `with cute.arch.elect_one(): cute.arch.mbarrier_arrive(…)`.",
-        ),
     ),
     ValueExercise(
         id="14.3",
@@ -118,11 +104,6 @@ OTHERS = (
             ),
         ),
         library={"course.register_split": register_split},
-        hints=(
-            "Each thread starts with 65,536 divided by the number of threads, rounded down to a multiple of 8.",
-            "The pool is (warpgroups + 1) times that, for each thread of a warpgroup. The producer keeps its need, "
-            "rounded up, but not less than 24; divide the rest among the consumers and round down.",
-        ),
     ),
     ValueExercise(
         id="14.4",
@@ -149,10 +130,6 @@ OTHERS = (
             ),
         ),
         library={"course.step_bytes": step_bytes},
-        hints=(
-            "Shared memory: both tiles are written once. Then m // 64 wgmmas read 64 rows of A each, and all of B.",
-            "L2: of A's m rows a block loads m // cluster[1], of B's n rows n // cluster[0]; the others load the rest.",
-        ),
     ),
     ValueExercise(
         id="14.6",
@@ -189,10 +166,6 @@ OTHERS = (
             equals("full waves", beside(FULL_WAVES, some_waves(*CLUSTERS, full=True)), count_waves, WAVES),
         ),
         library={"course.count_waves": count_waves},
-        hints=(
-            "How many clusters does C need along M, and along N? Both are rounded up.",
-            "The last wave has the remainder, or all `at_once` if there is none.",
-        ),
     ),
     ValueExercise(
         id="14.8",
@@ -206,12 +179,6 @@ OTHERS = (
             streams("an H200 at 4096 and 8192", of_an_h200, (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
         ),
         library={"work.stream_k": stream_k},
-        hints=(
-            "Number the K tiles of all tiles: tile * k_tiles + k. Cluster c has those from one number to another.",
-            "divmod(tiles * k_tiles, clusters) says how many each has, and how many clusters have one more.",
-            "Go from the beginning to the end of the share: divmod(begin, k_tiles) is (tile, first K tile), and the "
-            "part ends where the tile does or where the share does.",
-        ),
     ),
     ValueExercise(
         id="14.9",
@@ -225,11 +192,6 @@ OTHERS = (
             dequantizes("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
         ),
         library={"course.dequantize": dequantize},
-        hints=(
-            "Each scale is for block[0] rows and block[1] columns: repeat it that many times.",
-            "scales.repeat_interleave(block[0], 0) repeats along the rows; cut it where x ends.",
-            "Convert x to fp32 first: torch does not multiply e4m3.",
-        ),
     ),
     ValueExercise(
         id="14.10",
@@ -274,14 +236,6 @@ OTHERS = (
             ),
         ),
         library={"course.gemm_time": gemm_time},
-        hints=(
-            "A step takes as long as the slower of tensor cores and shared memory, and then what L2 adds.",
-            "rounds is ceil(tiles / clusters) for whole tiles, tiles / clusters for stream-K, where no part is shorter "
-            "than 4 K tiles: at least 4 / k_tiles. clusters is sm.at_once(all blocks of a cluster).",
-            "cycles = rounds * (k_tiles * step + results * area) + what stream-K costs. results: sm.store, and with "
-            "split-K sm.exchange more; k_tiles: ceil(k / tile_k / config.split_k). Time: sm.start + cycles / sm.clock, "
-            "unless device memory takes longer than cycles / sm.clock for 2 * (m * k + n * k + m * n) bytes.",
-        ),
     ),
     ChosenExercise(
         id="14.11",
@@ -294,11 +248,6 @@ OTHERS = (
         levers="hopper_levers",
         close=1.08,  # configurations measured within 2 percent of the best are up to 1.079 (figures/data/explored)
         tiers=(0.98, 0.99),  # the default configuration has 0.974 there (figures/data/sweeps/h200_hopper_levers.json)
-        hints=(
-            "Start from HopperConfig(cluster=(2, 1)) and take one lever after the other.",
-            "Look at the gains at 8192 alone: which levers exceed their spread there?",
-            "A larger tile asks L2 for fewer bytes, and stream-K shares its last wave: tile=(256, 192, 64).",
-        ),
     ),
     ChosenExercise(
         id="14.12",
@@ -314,12 +263,6 @@ OTHERS = (
         close=1.14,  # the solution has 1.06, and 1.22 where it never exchanges A and B
         tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
         library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
-        hints=(
-            "min(SPACE, key=…) with your cost is nearly all.",
-            "Print what it gives for 4096³, 64×8192×8192, 512×512×8192: whole tiles, shared ones, K in parts?",
-            "min(SPACE, key=lambda config: cost(config, m, n, k, Sm())) will do. Where several cost the same, take "
-            "the one that asks L2 for the fewest bytes: a key may be a tuple, (round(cost(…), 1), bytes).",
-        ),
     ),
 )
 EXERCISES = tuple(sorted((*OTHERS, *PART_EXERCISES), key=lambda exercise: int(exercise.id.partition(".")[2])))

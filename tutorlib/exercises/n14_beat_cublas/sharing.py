@@ -7,7 +7,8 @@ from typing import Any
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
-from tutorlib.checking.values import Case, Mistake, law, plain
+from tutorlib.checking.values import Case, law, plain
+from tutorlib.exercises.words import mistakes
 from tutorlib.models import work
 from tutorlib.models.hopper_gemm import Pair
 
@@ -60,7 +61,7 @@ def streams(name: str, draw: Callable[[Random], Sizes], *calls: Sizes) -> Case:
                 name,
                 first[:1],
                 lambda got, cluster, *sizes: shares_work(answer, *sizes),
-                (Mistake(UNEVEN, work.whole_tiles),),
+                mistakes("14.8", whole_tiles=work.whole_tiles),
             )
             if found := whole.judge(answer):
                 return found
@@ -85,9 +86,6 @@ def few_steps(rng: Random) -> Sizes:
 
 def of_an_h200(rng: Random) -> Sizes:
     return rng.choice((66, 132)), rng.randint(100, 300), rng.randint(8, 16)
-
-
-UNEVEN = "Those are whole tiles in turn. Lay the K tiles of all tiles end to end, and cut that line into equal shares."
 
 
 def is_items(got: Any, *args: int) -> str | None:

@@ -5,7 +5,7 @@ from itertools import product
 from math import ceil
 from random import Random
 
-from tutorlib.checking.values import Mistake
+from tutorlib.exercises.words import mistakes
 from tutorlib.models.hopper_gemm import Pair, count_waves
 from tutorlib.models.work import clusters_at_once
 
@@ -20,40 +20,25 @@ FULL_WAVES = (  # the calls of count_waves, where nothing is left over
 )
 
 
-WAVES = (
-    Mistake(
-        "A full last wave has `at_once` clusters, not 0.",
-        lambda m, n, tile, cluster, at_once: (
-            count_waves(m, n, tile, cluster, at_once)[0],
-            count_waves(m, n, tile, cluster, at_once)[1] % at_once,
-        ),
+WAVES = mistakes(
+    "14.6",
+    empty_last_wave=lambda m, n, tile, cluster, at_once: (
+        count_waves(m, n, tile, cluster, at_once)[0],
+        count_waves(m, n, tile, cluster, at_once)[1] % at_once,
     ),
-    Mistake(
-        "A tile that C fills only partly takes as long as any other: round up along M and along N.",
-        lambda m, n, tile, cluster, at_once: (
-            ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1]) / at_once),
-            (ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1])) - 1) % at_once + 1,
-        ),
+    partial_tiles_fit=lambda m, n, tile, cluster, at_once: (
+        ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1]) / at_once),
+        (ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1])) - 1) % at_once + 1,
     ),
-    Mistake(
-        "These are blocks. `at_once` is a number of clusters, and a cluster computes cluster[0] × cluster[1] tiles.",
-        lambda m, n, tile, cluster, at_once: count_waves(m, n, tile, (1, 1), at_once),
+    blocks=lambda m, n, tile, cluster, at_once: count_waves(m, n, tile, (1, 1), at_once),
+    tile_first=lambda m, n, tile, cluster, at_once: (
+        ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1]) / at_once),
+        (ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1])) - 1) % at_once + 1,
     ),
-    Mistake(
-        "Clusters are whole too: round up to multiples of tile × cluster, not to a block's tiles first.",
-        lambda m, n, tile, cluster, at_once: (
-            ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1]) / at_once),
-            (ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1])) - 1) % at_once + 1,
-        ),
+    always_132_sms=lambda m, n, tile, cluster, at_once: count_waves(
+        m, n, tile, cluster, 132 // (cluster[0] * cluster[1])
     ),
-    Mistake(
-        "How many clusters run at a time is given: `at_once`. It is not always 132 SMs over the blocks of a cluster.",
-        lambda m, n, tile, cluster, at_once: count_waves(m, n, tile, cluster, 132 // (cluster[0] * cluster[1])),
-    ),
-    Mistake(
-        "M goes with tile[0] and cluster[0], N with tile[1] and cluster[1].",
-        lambda m, n, tile, cluster, at_once: count_waves(n, m, tile, cluster, at_once),
-    ),
+    modes_exchanged=lambda m, n, tile, cluster, at_once: count_waves(n, m, tile, cluster, at_once),
 )
 
 

@@ -7,7 +7,7 @@ from math import ceil, log2
 from typing import Literal
 
 from tutorlib.checking.drawn import Drawn, beside
-from tutorlib.checking.values import Mistake
+from tutorlib.exercises.words import mistakes
 from tutorlib.models.block_formats import (
     E2M1,
     E4M3,
@@ -107,25 +107,17 @@ def multiplied(block: list[float]) -> tuple[int, list[float]]:
     return exponent, scaled_by(-exponent, block)[1]
 
 
-SCALING = (
-    Mistake(
-        "Round the largest number's exponent down, and subtract 8. If you round it up, nothing saturates, but that is "
-        "not OCP's definition.",
-        rounded_up,
-    ),
-    Mistake(
-        "The largest e4m3 is 448 = 1.75 · 2^8: subtract its exponent, 8, from the block's.",
-        lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantize_mx(block)[0] + 8)), block),
-    ),
-    Mistake("Round elements to the nearest value, not toward zero.", toward_zero),
-    Mistake("In a tie, choose the one with the even code.", half_up),
-    Mistake("The largest *magnitude* determines the exponent: it may be a negative number's.", of_powers),
-    Mistake("Divide the numbers by the scale; do not multiply.", multiplied),
-    Mistake("Return the e4m3 values, not their products with the scale.",
-            lambda block: (quantize_mx(block)[0], [x * 2.0 ** quantize_mx(block)[0] for x in quantize_mx(block)[1]])),
-    Mistake("The order is (exponent, elements).", lambda block: quantize_mx(block)[::-1]),
-    Mistake("Return the exponent itself; ue8m0 stores it with 127 added.",
-            lambda block: (quantize_mx(block)[0] + 127, quantize_mx(block)[1])),
+SCALING = mistakes(
+"15.9",
+exponent_rounded_up=rounded_up,
+largest_exponent_ignored=lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantize_mx(block)[0] + 8)), block),
+toward_zero=toward_zero,
+ties_away=half_up,
+largest_number=of_powers,
+multiplied=multiplied,
+products=lambda block: (quantize_mx(block)[0], [x * 2.0 ** quantize_mx(block)[0] for x in quantize_mx(block)[1]]),
+order=lambda block: quantize_mx(block)[::-1],
+biased=lambda block: (quantize_mx(block)[0] + 127, quantize_mx(block)[1]),
 )  # fmt: skip
 
 
@@ -182,21 +174,18 @@ def scaled_back(block: list[float], tensor_scale: float) -> tuple[float, list[fl
     return scale, [x * scale * tensor_scale for x in elements]
 
 
-NV = (
-    Mistake("Divide the elements by the scale as stored, rounded to e4m3, not by the exact one.", unrounded),
-    Mistake("In a tie, choose the one with the even code.", nearest_half_up),
-    Mistake("Divide the block's scale by tensor_scale too.", without_tensor),
-    Mistake("Divide the elements by both scales.", scale_alone),
-    Mistake(
-        "The scale maps the largest number to 6, the largest e2m1.",
-        lambda block, t: (
+NV = mistakes(
+"15.10",
+exact_scale=unrounded,
+ties_away=nearest_half_up,
+tensor_scale_missing=without_tensor,
+tensor_scale_alone=scale_alone,
+by_448=lambda block, t: (
             to_nearest(max(map(abs, block)) / t, E4M3),
             [to_nearest(x / max(to_nearest(max(map(abs, block)) / t, E4M3) * t, 1e-30), E2M1) for x in block],
         ),
-    ),
-    Mistake("The order is (scale, elements).", lambda block, t: quantize_nv(block, t)[::-1]),
-    Mistake("Return the e2m1 values, not their products with the scales.",
-            scaled_back),
+order=lambda block, t: quantize_nv(block, t)[::-1],
+products=scaled_back,
 )  # fmt: skip
 
 
@@ -225,15 +214,12 @@ def added(a: list, b: list) -> float:
     return sum(scaled_dot([(s + t, x)], [(1.0, y)]) for (s, x), (t, y) in zip(a, b, strict=True))
 
 
-SUMMING = (
-    Mistake("Multiply a block's sum by both scales.", lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b])),
-    Mistake("Each block has its own scales: they cannot wait until the end of the sum.",
-            lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
-    Mistake("The scales multiply each other; they are not added.",
-            added),
-    Mistake("The scales are missing.", lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
-    Mistake("Multiply by the scales: the elements were divided by them.",
-            lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b])),
-    Mistake("The scales are factors already, not exponents.",
-            lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b])),
+SUMMING = mistakes(
+"15.11",
+one_scale=lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b]),
+scales_at_the_end=lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
+scales_added=added,
+no_scales=lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
+divided=lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b]),
+exponents=lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b]),
 )  # fmt: skip

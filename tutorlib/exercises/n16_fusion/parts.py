@@ -11,6 +11,7 @@ from tutorlib.checking.graded_run import more_for_points, rng_of_run
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, Mistake, attempt, law
 from tutorlib.exercises.n16_fusion.judge.shares import told_of_share
+from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong
 
@@ -95,15 +96,14 @@ def interleaves(
     return law(name, beside(known, draw), holds, mistakes)
 
 
-INTERLEAVING = (
-    Mistake("Gate's rows come first, then up's.", lambda f, w: ((w, 2, f // w), (1, w, 2 * w))),
-    Mistake("The first mode runs fastest: rows in a piece, then gate or up, then the pieces.",
-            lambda f, w: ((f // w, 2, w), (w, f, 1))),
-    Mistake("That leaves gate stacked on up as it was.", lambda f, w: ((2 * f,), (1,))),
-    Mistake("That alternates single rows of gate and up; pieces have `width` rows.", lambda f, w: ((2, f), (f, 1))),
-    Mistake("Successive pieces are `width` rows from one another, in gate and in up.",
-            lambda f, w: ((w, 2, f // w), (1, f, 2 * w))),
-    Mistake("There are features / width pieces.", lambda f, w: ((w, 2, w), (1, f, w))),
+INTERLEAVING = mistakes(
+"16.6",
+up_first=lambda f, w: ((w, 2, f // w), (1, w, 2 * w)),
+pieces_first=lambda f, w: ((f // w, 2, w), (w, f, 1)),
+stacked=lambda f, w: ((2 * f,), (1,)),
+single_rows=lambda f, w: ((2, f), (f, 1)),
+next_to_each_other=lambda f, w: ((w, 2, f // w), (1, f, 2 * w)),
+piece_count=lambda f, w: ((w, 2, w), (1, f, w)),
 )  # fmt: skip
 
 # 16.11 shard ----------------------------------------------------------------------------------------------------

@@ -30,7 +30,6 @@ class OperatorFlaw(FailureKind):
     """What is wrong with a registered operator."""
 
     NO_OPERATOR = "no operator"
-    RESULT = "another operator's result"
     FAKE = "no fake"
     BACKWARD = "no backward"
     GRADIENTS = "another function's gradients"
@@ -84,7 +83,7 @@ def eager(name: str) -> Case:
         if told["called"] > 1:
             return Wrong(Flaw(f"it calls forward {told['called']} times; once is enough.", OperatorFlaw.CALLS))
         if not is_close(told["result"], kernel(factor, *given)):
-            return Wrong(Flaw("its result is not forward's.", OperatorFlaw.RESULT))
+            return Wrong("its result is not forward's.")
         if told["copied"]:
             what = "it copies inputs or the result; forward takes the tensors, and its result is the operator's."
             return Wrong(Flaw(what, OperatorFlaw.COPIES))

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.drawn import Drawn, beside
-from tutorlib.checking.values import Mistake
+from tutorlib.exercises.words import mistakes
 from tutorlib.models.compiling import DirectCall, compiled_for, per_call, struct_layout
 
 # 17.1 per_call --------------------------------------------------------------------------------------------------
@@ -21,27 +21,13 @@ def cost_calls(way: str) -> Drawn:
     return beside(known, lambda rng: (way, 2 ** rng.randint(0, 12), *(float(rng.randint(1, n)) for n in MOST)))
 
 
-COST_MISTAKES = (
-    Mistake(
-        "That is the time of all calls together; divide the steps that happen once by the number of calls.",
-        lambda way, calls, *times: calls * per_call(way, calls, *times),
-    ),
-    Mistake(
-        "The DSL finds the function that it keeps by its IR, so it traces every direct call.",
-        lambda way, *rest: per_call("kept" if way == "traced each time" else way, *rest),
-    ),
-    Mistake(
-        "A loaded function needs no tracing and no compiling, not even once.",
-        lambda way, *rest: per_call("kept" if way == "loaded" else way, *rest),
-    ),
-    Mistake(
-        "Loading takes time, too: once if the function is kept, each time if nothing is.",
-        lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, 0.0, launch),
-    ),
-    Mistake(
-        "Each call launches.",
-        lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, load, 0.0),
-    ),
+COST_MISTAKES = mistakes(
+    "17.1",
+    all_calls=lambda way, calls, *times: calls * per_call(way, calls, *times),
+    compiled_once=lambda way, *rest: per_call("kept" if way == "traced each time" else way, *rest),
+    traced=lambda way, *rest: per_call("kept" if way == "loaded" else way, *rest),
+    loading_is_free=lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, 0.0, launch),
+    one_launch=lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, load, 0.0),
 )
 
 # 17.2 compilations_of ----------------------------------------------------------------------------------------------
@@ -121,18 +107,16 @@ def unmarked(call: DirectCall) -> Hashable:
     return call.marked, compiled_for(whole)
 
 
-COUNT_MISTAKES = (
-    Mistake("A call with the types of an earlier one is not compiled again.", len),
-    Mistake("The element type is part of the code.", without("dtype", "fp32")),
-    Mistake("The alignment that CuTe may assume is part of the type, too.", without("align", 16)),
-    Mistake("A Constexpr is part of the code: another value is other code.", without("factor", 0)),
-    Mistake(
-        "2 == 2.0 and 1 == True in Python, and so in a set; but n * 2 and n * 2.0 are not the same code.",
-        counted(lambda call: (*compiled_for(call)[:4], call.factor)),  # type: ignore[index]
-    ),
-    Mistake("mark_compact_shape_dynamic frees one mode; the others stay in the type.", counted(unmarked)),
-    Mistake("That is the count for static layouts.", without("marked", "static")),
-    Mistake("That is the count for mark_layout_dynamic.", without("marked", "layout")),
+COUNT_MISTAKES = mistakes(
+    "17.2",
+    every_call=len,
+    element_type_missing=without("dtype", "fp32"),
+    alignment_missing=without("align", 16),
+    constant_missing=without("factor", 0),
+    equal_constants=counted(lambda call: (*compiled_for(call)[:4], call.factor)),  # type: ignore[index]
+    every_mode_dynamic=counted(unmarked),
+    static_layouts=without("marked", "static"),
+    dynamic_layouts=without("marked", "layout"),
 )
 
 # 17.7 struct_layout ---------------------------------------------------------------------------------------------
@@ -177,12 +161,11 @@ def by_the_last(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], in
     return offsets, -(-end // members[-1][1]) * members[-1][1]
 
 
-STRUCT_MISTAKES = (
-    Mistake("Members are not packed: each begins at a multiple of its alignment.", packed),
-    Mistake("Round up a member's start, not its size.", padded_behind),
-    Mistake(
-        "The size is a multiple of the strictest alignment: in an array the next struct is aligned, too.", open_ended
-    ),
-    Mistake("Each member has its own alignment, not the strictest one of all.", as_wide_as_the_widest),
-    Mistake("The size is a multiple of the strictest alignment, not of the last member's.", by_the_last),
+STRUCT_MISTAKES = mistakes(
+    "17.7",
+    packed=packed,
+    size_rounded=padded_behind,
+    size_not_rounded=open_ended,
+    strictest_for_all=as_wide_as_the_widest,
+    last_member=by_the_last,
 )

@@ -26,16 +26,8 @@ FENCES = ("membar|fence", 0)  # where a barrier orders all that must be ordered
 FP64 = ("cvt.f64", 0)  # more digits than anyone asked for, at a fraction of the speed
 
 
-def pair(
-    number: int,
-    name: str,
-    lines: tuple[str | int, ...],
-    cause: str,
-    look: tuple[str, ...] = (),
-    fix: tuple[str, ...] = (),
-    **asked: Any,
-) -> tuple[Exercise, Exercise]:
-    """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on. look, fix: their hints.
+def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **asked: Any) -> tuple[Exercise, Exercise]:
+    """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on.
 
     asked: what else the fixed kernel must have, as `FixExercise` has it: requires, forbids, lean, slack, limits,
         whole, order, two_stages; and symptom_told.
@@ -50,7 +42,6 @@ def pair(
             bug=bug,
             lines=lines,
             cause=cause,
-            hints=look,
             proof=f"18.{2 * number}",
         ),
         FixExercise(
@@ -61,7 +52,6 @@ def pair(
             problem=bug.problem,
             shapes=bug.fix_shapes,
             needs=bug.needs,
-            hints=fix,
             **more,
         ),
     )
@@ -90,11 +80,6 @@ EXERCISES = (
             "tile_w = ct.load(w, (column, step), (T, T), padding_mode=ZERO)",
         ),
         cause="majors swapped",
-        look=(
-            "Which property does an identity have that trained weights lack?",
-            "ct.mma takes (M, K) and (K, N). What are the two modes of tile_w?",
-        ),
-        fix=("ct.transpose(tile) exchanges a tile's modes.",),
         requires=("tensor cores",),
         limits=WorkLimits(at_most=(("mma", 240),), reloaded=0.0, restored=False),
         order=out_of_groups,
@@ -104,11 +89,6 @@ EXERCISES = (
         "sgemm",
         lines=("sA[y][x] = row < m ?", "sB[y][x] = b_row < n ?"),
         cause="unguarded tail",
-        look=(
-            "64 is a multiple of 16, and 60 is not.",
-            "In the last step, which columns of a row does x reach? What follows the end of a row in memory?",
-        ),
-        fix=("A column beyond K must count as 0, on both sides.",),
         requires=("ld.shared",),
         limits=WorkLimits(
             at_most=(
@@ -127,8 +107,6 @@ EXERCISES = (
         "histogram",
         lines=("if (t < BINS) mine[t] = 0;",),
         cause="uninitialized",
-        look=("Which bins are wrong?", "Which thread clears bin 200 if a block has 128 threads?"),
-        fix=("The last loop of the kernel visits every bin, too, with any number of threads.",),
         limits=WorkLimits(at_most=((BARRIERS, 56), FENCES, ("st.shared", 48), ("ld.global", 36), ("atom|red", 110))),
         requires=("ld.shared",),
     ),
@@ -137,11 +115,6 @@ EXERCISES = (
         "matmul_fp32",
         lines=("tile_a = ct.load(", "tile_b = ct.load("),
         cause="inputs rounded",
-        look=(
-            "Are the accumulators rounded, or the inputs? With K = 1, nothing is accumulated.",
-            "Integers up to 2,048 fit into eleven bits. Try larger ones.",
-        ),
-        fix=("ct.mma accepts fp32 tiles.",),
         limits=WorkLimits(at_most=(("cp.async", 1200), ("mul.rn.f32", 16_000), FP64, ("st.global", 30))),
     ),
     *pair(
@@ -149,8 +122,6 @@ EXERCISES = (
         "largest",
         lines=("if t < half:", 26),
         cause="barrier in a branch",
-        look=("Which threads reach line 26 when half is 64, and which when it is 1?",),
-        fix=("All threads must reach the barrier; only some of them compute.",),
         limits=WorkLimits(at_most=((BARRIERS, 250), ("ld.shared", 300), ("ld.global", 160), ("st.global", 60))),
         requires=("bar.sync",),
     ),
@@ -166,8 +137,6 @@ EXERCISES = (
             "for (int step = 0; step < steps; step++) {",
         ),
         cause="wrong stage",
-        look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
-        fix=("The two stages swap once per step, after all threads have read.",),
         limits=WorkLimits(
             at_most=(
                 (BARRIERS, 80),
@@ -187,11 +156,6 @@ EXERCISES = (
         "sum_parts",
         lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)", 35),
         cause="copy not waited for",
-        look=(
-            "wait_group(n) leaves the n newest groups open. Which are they once no more copies are issued?",
-            "Count groups: for S = 1 the prologue commits two, and the loop none.",
-        ),
-        fix=("An empty group is a group: commit one in every step. Or wait for all, but only where the ring drains.",),
         limits=WorkLimits(at_most=((BARRIERS, 0), ("ld.shared", 30), ("st.global", 6)), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * 256 * 4,
@@ -201,8 +165,6 @@ EXERCISES = (
         "tile_gemm",
         lines=("wmma::store_matrix_sync(", "__syncwarp();", "for (int i = threadIdx.x;", "const __nv_bfloat162 pair"),
         cause="read too early",
-        look=("Which warp writes out[0][16], and which warp reads it to store c[0][16]?",),
-        fix=("__syncwarp() orders the writes of one warp. Which warps' writes must be ordered here?",),
         limits=WorkLimits(
             at_most=((BARRIERS, 12), ("wmma.mma", 36), ("wmma.load", 64), ("wmma.store", 12), FENCES, ("st.global", 48))
         ),
@@ -220,11 +182,6 @@ EXERCISES = (
             *(14, 28),  # where the loop over rows repeats, with no barrier
         ),
         cause="overwritten too early",
-        look=(
-            "With as many blocks as rows, no rule is broken. What does a block with two rows do?",
-            "Follow the fastest and the slowest warp from line 25 on.",
-        ),
-        fix=("A barrier of all threads belongs between the last read of `partial` and its next write.",),
         limits=WorkLimits(
             at_most=(
                 (BARRIERS, 108),
@@ -243,11 +200,6 @@ EXERCISES = (
         "stream",
         lines=("cute.arch.mbarrier_wait(full + stage, tile % 2)",),
         cause="wrong phase",
-        look=(
-            "For tiles 0 to 4, write down the stage, and how often that stage was filled before.",
-            "An mbarrier's phase changes each time that *it* completes, not once per tile.",
-        ),
-        fix=("The parity is that of the round, the number of times that the stage was filled before, modulo 2.",),
         requires=("cp.async.bulk.tensor", "mbarrier"),
         limits=WorkLimits(
             at_most=(("bar.sync", 0), (BARRIERS, 8), ("fence.proxy|membar", 0), ("st.global", 240), ("ld.shared", 240)),
@@ -260,11 +212,6 @@ EXERCISES = (
         "scale_rows",
         lines=("pitch = cutlass.Int64(x.shape[1])", "layout = cute.make_layout("),
         cause="lost divisibility",
-        look=(
-            "The compiler can prove 4 bytes. What could it prove before the number became an Int64?",
-            "print(x.shape, pitch) in the host function shows what the compiler knows of each.",
-        ),
-        fix=("cute.assume(value, divby=4) states what you know. Or use a layout that the tensor already has.",),
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
         limits=WorkLimits(at_most=((BARRIERS, 0), ("ld.global", 13), ("st.global", 13)), busy=1.0),
@@ -274,8 +221,6 @@ EXERCISES = (
         "row_sums",
         lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
         cause="misaligned",
-        look=("At which byte does row 1 of the tile begin?",),
-        fix=("A pitch that is an odd multiple of 16 bytes; or copies of 4 bytes.",),
         limits=WorkLimits(at_most=((BARRIERS, 20), ("ld.shared", 192), FP64), reloaded=0.0, restored=False),
         requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
@@ -285,8 +230,6 @@ EXERCISES = (
         "channels_last",
         lines=("__shared__ float tile[T][T];", "= tile[t][r];"),
         cause="bank conflicts",
-        look=("Which bank has tile[0][r], and which tile[1][r]?",),
-        fix=("One more column of the tile shifts each row by a bank.",),
         requires=("ld.shared",),
         lean=("ld.shared", "st.shared", "ld.global", "st.global"),
         limits=WorkLimits(at_most=((BARRIERS, 50), FENCES, ("ld.global", 288), ("st.global", 288)), busy=1.0),
@@ -303,15 +246,6 @@ EXERCISES = (
             "sum += partial[other][column];",
         ),
         cause="blocks not ordered",
-        look=(
-            "Which block writes `partial[0]`, and which one reads it? What does `__syncthreads()` order?",
-            "The counter tells the last block that the others have added to it. Does that mean that their stores have "
-            "arrived?",
-        ),
-        fix=(
-            "A fence orders the earlier accesses of its thread, and of the threads that a barrier put before it, "
-            "ahead of the later ones. Each of the two blocks needs one.",
-        ),
         limits=WorkLimits(at_most=((BARRIERS, 66), ("membar", 64), ("ld.global", 900), ("st.global", 63), FP64)),
         requires=("atom",),
         forbids=("atomic additions of floats",),

@@ -5,7 +5,8 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.values import Mistake, equals
+from tutorlib.checking.values import equals
+from tutorlib.exercises.words import mistakes
 
 # 20.1 a_register ------------------------------------------------------------------------------------------------
 
@@ -23,22 +24,13 @@ def changed(
     return lambda row, column: tuple(part(*a_register(row, column)) for part in (thread, block, register))
 
 
-HOLDING = (
-    Mistake(
-        "A K block has 16 columns, not 8.",
-        changed(block=lambda t, b, r: 2 * b + r // 4, register=lambda t, b, r: r % 4),
-    ),
-    Mistake(
-        "Within a K block the elements are in the order of the accumulators: two neighbors of a row, then the two 8 "
-        "rows below, then the next 8 columns.",
-        changed(register=lambda t, b, r: r % 2 + 2 * (r // 4) + 4 * (r // 2 % 2)),
-    ),
-    Mistake("Elements are counted within the K block: 0 to 7.", changed(register=lambda t, b, r: 8 * b + r)),
-    Mistake(
-        "Thread numbers run over the warpgroup: rows 16 to 31 are warp 1's.",
-        lambda row, column: a_register(row % 16, column),
-    ),
-    Mistake("The order is (thread, K block, element).", lambda row, column: a_register(row, column)[::-1]),
+HOLDING = mistakes(
+    "20.1",
+    eight_columns=changed(block=lambda t, b, r: 2 * b + r // 4, register=lambda t, b, r: r % 4),
+    not_in_order=changed(register=lambda t, b, r: r % 2 + 2 * (r // 4) + 4 * (r // 2 % 2)),
+    counted_in_the_row=changed(register=lambda t, b, r: 8 * b + r),
+    numbered_in_a_warp=lambda row, column: a_register(row % 16, column),
+    order=lambda row, column: a_register(row, column)[::-1],
 )
 
 
@@ -76,34 +68,23 @@ def all_causal(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> 
     return -(-keys // tile[1]), key_blocks(m_block, keys, tile, causal)[1]
 
 
-BLOCKS = (
-    Mistake("No row of the tile sees keys after its last query: leave their blocks out.", all_causal),
-    Mistake(
-        "A block of fewer than tile[1] keys needs the mask: its other columns are zeros that TMA filled in.",
-        lambda m_block, keys, tile, causal: (
-            key_blocks(m_block, keys, tile, causal)[0],
-            min(key_blocks(m_block, keys, tile, causal)[0], key_blocks(m_block, 10**6, tile, causal)[1]),
-        ),
+BLOCKS = mistakes(
+    "20.5",
+    all_keys=all_causal,
+    ragged_block_unmasked=lambda m_block, keys, tile, causal: (
+        key_blocks(m_block, keys, tile, causal)[0],
+        min(key_blocks(m_block, keys, tile, causal)[0], key_blocks(m_block, 10**6, tile, causal)[1]),
     ),
-    Mistake(
-        "The first row of the tile sees the fewest keys: m_block * tile[0] + 1.",
-        lambda m_block, keys, tile, causal: (
-            key_blocks(m_block, keys, tile, causal)[0],
-            min(keys // tile[1], (m_block + 1) * tile[0] // tile[1]) if causal else keys // tile[1],
-        ),
+    last_row=lambda m_block, keys, tile, causal: (
+        key_blocks(m_block, keys, tile, causal)[0],
+        min(keys // tile[1], (m_block + 1) * tile[0] // tile[1]) if causal else keys // tile[1],
     ),
-    Mistake(
-        "Query i sees keys 0 to i, itself included: the first row sees m_block * tile[0] + 1 of them.",
-        lambda m_block, keys, tile, causal: (
-            key_blocks(m_block, keys, tile, causal)[0],
-            min(keys // tile[1], m_block * tile[0] // tile[1]) if causal else keys // tile[1],
-        ),
+    own_key_missing=lambda m_block, keys, tile, causal: (
+        key_blocks(m_block, keys, tile, causal)[0],
+        min(keys // tile[1], m_block * tile[0] // tile[1]) if causal else keys // tile[1],
     ),
-    Mistake(
-        "Return the number of unmasked blocks, not of the masked ones.",
-        lambda *args: (key_blocks(*args)[0], key_blocks(*args)[0] - key_blocks(*args)[1]),
-    ),
-    Mistake("The order is (blocks, unmasked).", lambda *args: key_blocks(*args)[::-1]),
+    masked_blocks=lambda *args: (key_blocks(*args)[0], key_blocks(*args)[0] - key_blocks(*args)[1]),
+    order=lambda *args: key_blocks(*args)[::-1],
 )
 TILES = ((128, 128), (128, 176), (192, 128), (128, 64), (64, 1))
 

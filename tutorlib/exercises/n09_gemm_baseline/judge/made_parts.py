@@ -34,7 +34,6 @@ class MadeFlaw(FailureKind):
     ATOM = "another atom"
     PARTS = "parts of an operand"
     TOO_WIDE = "too wide"
-    TOO_TALL = "too tall"
     COPIED_TWICE = "copied twice"
     SECTORS = "sectors of global memory"
     WAVEFRONTS = "wavefronts of shared memory"
@@ -55,7 +54,6 @@ class SmemFlaw(FailureKind):
     TORN = "torn vector"
     STAGES = "stages differ"
     LDMATRIX = "wavefronts of ldmatrix"
-    CP_ASYNC = "wavefronts of cp.async"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +132,7 @@ class GlobalCopy(MadePart):
                 MadeFlaw.TOO_WIDE,
             )
         if tile[0] > rows or rows % tile[0]:
-            what = f"the threads cover {tile[0]} rows, and {rows} rows of a tile are not a multiple of that."
-            return Flaw(what, MadeFlaw.TOO_TALL)
+            return f"the threads cover {tile[0]} rows, and {rows} rows of a tile are not a multiple of that."
         if len({place for mine in held for place in mine}) < tile[0] * tile[1]:
             return Flaw(
                 f"of the {tile[0]}×{tile[1]} elements that the threads cover, some are copied twice and some never.",
@@ -430,8 +427,7 @@ def find_misplaced(answer: Answer, k: int) -> str:
     order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
     for start in range(0, len(order), 8):
         if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:
-            what = f"cp.async writes 8 neighboring vectors of row {start * VECTOR // k} in {ways} wavefronts."
-            return Flaw(what, SmemFlaw.CP_ASYNC)
+            return f"cp.async writes 8 neighboring vectors of row {start * VECTOR // k} in {ways} wavefronts."
     return ""
 
 

@@ -76,14 +76,10 @@ class DiagnosisFlaw(FailureKind):
     """What is wrong with a diagnosis."""
 
     NOTHING_SHOWN = "nothing shown"
-    UNEXPLAINED = "line or cause not named"
     WRONG = "line or cause wrong"
 
 
-UNEXPLAINED = Flaw(
-    "Now say where and why: a line and a cause are judged only together, and a wrong pair costs this point.",
-    DiagnosisFlaw.UNEXPLAINED,
-)
+UNEXPLAINED = "Now say where and why: a line and a cause are judged only together, and a wrong pair costs this point."
 NOT_IT = Flaw(
     "The line, the cause or both are wrong. Before you try another pair, predict what it would do to one element.",
     DiagnosisFlaw.WRONG,
