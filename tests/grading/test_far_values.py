@@ -23,7 +23,7 @@ def seed(monkeypatch):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", VALUES)
 def test_right_answers_have_all_points_outside(id):
-    for answer in (answer_to(id), *RIGHT[id][: 1 if id in ("08.6", "17.8") else None]):
+    for answer in (answer_to(id), *(one.function for one in RIGHT[id][: 1 if id in ("08.6", "17.8") else None])):
         outcome = judged(id, answer)
         assert outcome.points == find(id).points_anywhere, outcome.message
 
@@ -32,8 +32,8 @@ def test_right_answers_have_all_points_outside(id):
 @pytest.mark.parametrize("id", VALUES)
 def test_wrong_answers_have_no_more_points_outside(id):
     for answer in WRONG[id][-2:]:
-        here = find(id).grade(answer)
-        assert judged(id, answer).points <= here.points < find(id).points, answer.__name__
+        here = find(id).grade(answer.function)
+        assert judged(id, answer.function).points <= here.points < find(id).points, answer.text
 
 
 @pytest.mark.parametrize("seed", range(3))
