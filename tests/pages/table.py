@@ -112,8 +112,13 @@ def build(exercise: str, text: str, names: Mapping[str, Any]) -> Any:
         return evaluated(f"answer = {text[3:]}\n", name, names)["answer"]
     base: Base = names.get("BASES", {}).get(exercise) or solution(exercise)
     if named := re.fullmatch(r"@(\w+)(?: (.+))?", text):
-        base, text = names[named[1]], named[2]
-    return base([*map(change, text.split(" ;; "))] if text else [], name)
+        base, text = names[named[1]], named[2] or ""
+    return with_changes(base, text)
+
+
+def with_changes(base: Base, text: str) -> Any:
+    """The answer of a row that has these changes. Raises DoesNotApply."""
+    return base([*map(change, text.split(" ;; "))] if text else [], name_of(text))
 
 
 def name_of(text: str) -> str:
@@ -186,19 +191,12 @@ class Part:
         lines = text.splitlines(keepends=True)
         return cls(["".join(lines[:first]), "".join(lines[first:end]), "".join(lines[end:])], code.co_name)
 
-    def after(self, change: Change) -> list[str]:
-        """The text, changed in the function or else in the one other part of the file that it fits.
-
-        Raises DoesNotApply.
-        """
-        head, own, tail = self.text
-        try:
-            return [head, changed(own, change), tail]
-        except DoesNotApply:
-            fits = [text for text in (head, tail) if applies(text, change)]
-            if len(fits) != 1:
-                raise
-        return [changed(text, change) if text in fits else text for text in self.text]
+    def apply(self, change: Change, own: bool) -> None:
+        """To the function, or to the one other part of the file that it fits. Raises DoesNotApply."""
+        places = [n for n in ((1,) if own else (0, 2)) if applies(self.text[n], change)]
+        if len(places) != 1:
+            raise DoesNotApply(f"the change fits {len(places)} places beside {self.name}")
+        self.text[places[0]] = changed(self.text[places[0]], change)
 
     def executed(self, name: str) -> Any:
         return getattr(executed("".join(self.text), name), self.name)
@@ -217,17 +215,13 @@ def applies(text: str, change: Change) -> bool:
 
 
 def apply(changes: Sequence[Change], parts: Sequence[Part]) -> None:
-    """Each to the one part that it fits. Raises DoesNotApply."""
+    """Each to the one function that it fits, or else to what is beside them in their files. Raises DoesNotApply."""
     for change in changes:
-        fits, reasons = [], []
-        for part in parts:
-            try:
-                fits.append((part, part.after(change)))
-            except DoesNotApply as error:
-                reasons.append(error)
-        if len(fits) != 1:
-            raise DoesNotApply(f"the change fits {len(fits)} functions of {len(parts)}") from (reasons or [None])[0]
-        part, part.text = fits[0]
+        fits = [part for part in parts if applies(part.text[1], change)]
+        if len(fits) > 1:
+            raise DoesNotApply(f"the change fits {len(fits)} functions of {len(parts)}")
+        for part in fits or parts:
+            part.apply(change, own=bool(fits))
 
 
 @cache
