@@ -137,12 +137,15 @@ def change(text: str) -> Change:
 
 
 def evaluated(text: str, name: str, names: Mapping[str, Any]) -> dict[str, Any]:
-    """What the text defines. It is written to a file, where the DSLs read a kernel's source."""
+    """What the text defines; a name in it is the page's, even where the text defines the same.
+
+    It is written to a file, where the DSLs read a kernel's source.
+    """
     file = lasting_folder() / f"{name}.py"
     file.write_text(text, encoding="utf-8")
-    space = {**names, "__name__": name, "__file__": str(file)}
-    exec(compile(text, str(file), "exec"), space)
-    return space
+    defined: dict[str, Any] = {}
+    exec(compile(text, str(file), "exec"), {**names, "__name__": name, "__file__": str(file)}, defined)
+    return defined
 
 
 # What rows change -----------------------------------------------------------------------------------------------

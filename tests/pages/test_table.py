@@ -48,6 +48,10 @@ def test_a_row_is_an_answer(text, gives, monkeypatch):
     assert answer("01.1", text, more=7, product=base_of(product))((1, 2), (3, 4)) == gives
 
 
+def test_an_expression_may_call_a_helper_that_is_named_like_the_answer():
+    assert answer("01.1", "= 1 + offset(coord, stride)", offset=product)((1, 2), (3, 4)) == 12
+
+
 def product(coord, stride):
     return sum(c * d for c, d in zip(coord, stride, strict=True))
 
