@@ -135,6 +135,7 @@ register, blocks = RIGHT.a_register, RIGHT.key_blocks
 own = copy_of(course)
 by_row, p_operand, quad_reduce, softmax_step = own.by_row, own.p_operand, own.quad_reduce, own.softmax_step
 take_turn, pass_turn = own.take_turn, own.pass_turn
+softmax = base_of(quad_reduce, softmax_step)
 
 
 def mine(**slots):
