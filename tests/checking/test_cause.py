@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.pages.answers import named
 from tests.pages.change import swap
-from tests.pages.n05_copy_kernels.copies import staged
-from tests.pages.n05_copy_kernels.wrong import WRONG_WHEN_RUN
+from tests.pages.table import solution
 from tests.stand_ins import H200, OnTorch
 from tutorlib.checking import kernel as kernel_exercises
 from tutorlib.checking.cute import CuteExercise
@@ -17,7 +17,8 @@ from tutorlib.problems.fault import RESTART, KernelFault
 
 STAGED = replace(find("05.5"), bench_shape=None, tiers=(), points=2)
 RIGHT = load_answers("05_copy_kernels")["05.5"]
-UNSAFE = next(answer for answer in WRONG_WHEN_RUN["05.5"] if answer.__name__ == "barrier_before_the_wait")
+BEFORE_THE_WAIT = "- wait_group(0) ;; sync_threads() → sync_threads()⏎    cute.arch.cp_async_wait_group(0)"
+UNSAFE = named("05.5", BEFORE_THE_WAIT).function
 
 
 def copies(src, dst):
@@ -90,7 +91,7 @@ def test_an_explanation_that_fails_hides_nothing(on_gpu, monkeypatch):
 
 def test_a_deadlock_that_this_gpu_gets_past_fails(on_gpu):
     meet = "    cute.arch.sync_threads()"
-    alone = staged("alone", "One warp waits again.", swap(meet, f"{meet}\n    if thread < 32:\n    {meet}"))
+    alone = solution("05.5")([swap(meet, f"{meet}\n    if thread < 32:\n    {meet}")], "one_warp_waits_again")
     outcome = on_gpu(STAGED, alone, copies)
     assert outcome.status == "failed"
     assert "it came to an end on this GPU, by luck: " in outcome.message

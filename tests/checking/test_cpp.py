@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.pages.n08_tile_cpp.tile_cpp import ADD, FIRST
+from tests.pages.p08 import ADD, FIRST
 from tutorlib.compiling import nvcc, outside
 from tutorlib.exercises import find
 from tutorlib.measuring import launchers

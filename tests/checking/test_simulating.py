@@ -6,12 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.gpu_kernels import COPY
-from tests.pages.n04_first_kernels import wrong as n04_first_kernels
-from tests.pages.n05_copy_kernels import wrong as n05_copy_kernels
-from tests.pages.n07_cutile_gemm import wrong_gemm as n07_gemm
-from tests.pages.n07_cutile_gemm import wrong_precision as n07_precision
-from tests.pages.n08_tile_cpp import wrong_gemm as n08_gemm
-from tutorlib.checking.kernel import KernelExercise
+from tests.pages.answers import named
 from tutorlib.checking.simulating import find_repeat, find_waste
 from tutorlib.exercises import find
 from tutorlib.failure import Hazard
@@ -19,41 +14,34 @@ from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
 
 pytestmark = pytest.mark.usefixtures("no_gpu")
 
-SAID = {  # an answer's name → the fault, its line, and what mends it
-    "guards_the_store": ("thread 1 of block 0 loads a[1]", "`total = a[i] + b[i]`", "Compare each index"),
-    "into_a": ("the kernel changed its input a",),
-    "whole_tiles_only": ("loads src[70, 0]", "cute.copy(tiled, from_src, registers)", "Compare each index"),
-    "never_commits": ("it is in no committed group", "cute.copy(store, from_tile, registers)"),
-    "lets_one_be_open": ("no wait has covered its group", "cute.copy(store, from_tile, registers)"),
-    "barrier_before_the_wait": ("right by luck", "no barrier between", "need a barrier of the whole block"),
-    "barrier_for_one_warp": ("would hang on a GPU", "a deadlock", "cute.arch.sync_threads()"),
-    "no_swizzle": ("takes 32 wavefronts where 1 would do: threads meet in a bank", "mine.partition_S(turned)"),
-    "down_the_columns": ("takes 32 sectors where 2 would do", "src[row, column_m]"),
-    "all_tiles_in_each_block": ("more than it must", "has stored before"),
-    "through_fp16": ("c[0, 0] is",),
-    "everything": ("more than it must", "block 0"),
-    "wrong_extents": ("loads b[136, 0], which lies outside b of shape (136, 129)", "B.load_masked(j, step)"),
+SAID = {  # exercise, the answer's row → the fault, its line, and what mends it
+    ("04.4", "c[i] = → a[i] = c[i] ="): ("the kernel changed its input a",),
+    ("05.4", "×2 , pred=mask →"): (
+        *("loads src[70, 0]", "cute.copy(tiled, from_src, registers)", "Compare each index"),
+    ),
+    ("05.5", "- commit_group()"): ("it is in no committed group", "cute.copy(store, from_tile, registers)"),
+    ("05.5", "wait_group(0) → wait_group(1)"): ("no wait has covered its group", "cute.copy(store, from_tile"),
+    ("05.5", "- wait_group(0) ;; sync_threads() → sync_threads()⏎    cute.arch.cp_async_wait_group(0)"): (
+        *("right by luck", "no barrier between", "need a barrier of the whole block"),
+    ),
+    ("05.5", "cute.arch.sync_threads() → if thread < 32:⏎        cute.arch.sync_threads()"): (
+        *("would hang on a GPU", "a deadlock", "cute.arch.sync_threads()"),
+    ),
+    ("05.7", "make_swizzle(5, 0, 6) → make_swizzle(0, 0, 0)"): (
+        *("takes 32 wavefronts where 1 would do: threads meet in a bank", "mine.partition_S(turned)"),
+    ),
+    ("07.4", "rows * columns, ct.num_blocks(0) → rows * columns"): ("more than it must", "has stored before"),
+    ("08.2", "ct::extents{n, k} → ct::extents{m, k}"): (
+        *("loads b[136, 0], which lies outside b of shape (136, 129)", "B.load_masked(j, step)"),
+    ),
 }
-MODULES = (n04_first_kernels, n05_copy_kernels, n07_gemm, n07_precision, n08_gemm)
-TABLES = [table for module in MODULES for table in (module.WRONG, getattr(module, "WRONG_WHEN_RUN", {}))]
-CASES = [
-    pytest.param(id, answer, id=f"{id}-{answer.__name__}")
-    for table in TABLES
-    for id, answers in table.items()
-    for answer in answers
-    if answer.__name__ in SAID and isinstance(find(id), KernelExercise)
-]
 
 
-@pytest.mark.parametrize(("id", "answer"), CASES)
-def test_the_message_leads_to_the_mend(id, answer):
-    message = find(id).grade(answer).message
-    for part in SAID[answer.__name__]:
+@pytest.mark.parametrize(("id", "row"), SAID)
+def test_the_message_leads_to_the_mend(id, row):
+    message = find(id).grade(named(id, row).function).message
+    for part in SAID[id, row]:
         assert part in message
-
-
-def test_every_message_was_asked_for():
-    assert {case.values[1].__name__ for case in CASES} == set(SAID)
 
 
 ACCESS = MemoryAccess(
@@ -102,9 +90,8 @@ def test_a_cutile_kernel_of_a_notebooks_cell():
 
 
 def test_what_a_gpu_would_refuse_to_launch():
-    outcome = find("04.5").grade(
-        next(a for a in n04_first_kernels.WRONG_WHEN_RUN["04.5"] if a.__name__ == "rounds_down")
-    )
+    rounds_down = named("04.5", "cute.ceil_div(cute.size(c), THREADS) → cute.size(c) // THREADS")
+    outcome = find("04.5").grade(rounds_down.function)
     assert "it could not be launched: a grid of (0, 1, 1) blocks" in outcome.message
 
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.pages.n08_tile_cpp.tile_cpp import ADD, FIRST
+from tests.pages.p08 import ADD, FIRST
 from tutorlib.checking.cpp import wrong_parameters
 from tutorlib.compiling.cpp import Remark, compile_cpp, failure, read_remarks
 from tutorlib.compiling.errors import CompileFailed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pages.n08_tile_cpp.tile_cpp import ADD, PROMISING
+from tests.pages.p08 import ADD, PROMISING
 from tutorlib.compiling import cpp
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.errors import CompileFailed

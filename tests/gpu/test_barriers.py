@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.pages.n05_copy_kernels.wrong import WRONG_WHEN_RUN
+from tests.pages.answers import named
 from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
 from tutorlib.measuring.launchers import CuteLauncher
 
 pytestmark = pytest.mark.gpu("80")
 
-NO_BARRIER = next(answer for answer in WRONG_WHEN_RUN["05.6"] if answer.__name__ == "no_barrier")
+NO_BARRIER = named("05.6", "- sync_threads()").function
 
 
 def test_a_transpose_without_its_barrier_is_wrong_every_time():

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from tests.checking.cutile_kernels import gathering_add, persistent_add, two_pass_softmax
-from tests.pages.n06_cutile_tiles import wrong_rows as n06_rows
-from tests.pages.n06_cutile_tiles import wrong_tiles as n06_tiles
+from tests.pages.answers import WRONG
 from tests.pages.table import by_name
 from tests.simulate.cutile.test_memory import copy, gemm
 from tutorlib.exercises import find
@@ -109,6 +108,6 @@ def test_a_right_answer_passes_here_too(id, answer):
     assert outcome.message == find(id).passed_line
 
 
-@pytest.mark.parametrize(("id", "answer"), by_name({**n06_tiles.WRONG, **n06_rows.WRONG}))
-def test_a_wrong_answer_fails_here_too(id, answer):
-    assert find(id).grade(answer).points < find(id).points
+@pytest.mark.parametrize("answer", by_name({id: WRONG[id] for id in WRONG if id.startswith("06")}))
+def test_a_wrong_answer_fails_here_too(answer):
+    assert find(answer.exercise).grade(answer.function).points < find(answer.exercise).points

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checking.elsewhere import Forging, answer_to
 from tests.from_afar import judged_from_afar
-from tests.pages.answers import WRONG
+from tests.pages.answers import named
 from tests.stand_ins import H200
 from tutorlib.checking import randomness
 from tutorlib.checking.host_artifact import read_plan
@@ -55,7 +55,7 @@ def test_what_was_looked_at_is_not_compiled_again(monkeypatch):
 
 @pytest.mark.usefixtures("no_gpu")
 def test_a_right_kernel_of_other_instructions_is_found_by_the_judge():
-    (answer,) = (answer for answer in WRONG["07.6"] if answer.__name__ == "through_fp32")
+    answer = named("07.6", "ct.tfloat32 if a.dtype == ct.float32 else a.dtype → a.dtype").function
     outcome = judged("07.6", answer)
     assert outcome.points == 0
     assert "it compiles, but without mma.sync" in outcome.message
@@ -63,10 +63,14 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge():
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
-    ("id", "name"), [("09.2", "padded"), ("11.4", "a_jit_function_that_is_wrong"), ("15.9", "of_two")]
+    ("id", "row"),
+    [
+        ("09.2", "= cute.make_layout((rows, k, stages), stride=(k + 8, 1, rows * (k + 8)))"),
+        ("15.9", "= quantize_mx(block)[::-1]"),
+    ],
 )
-def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(id, name):
-    (answer,) = (answer for answer in WRONG[id] if answer.__name__ == name)
+def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(id, row):
+    answer = named(id, row).function
     outcome, here = judged(id, answer), find(id).grade(answer)
     assert outcome.message.failures == here.message.failures != ()
     assert outcome.remedy == here.remedy != ""
@@ -121,12 +125,15 @@ def test_the_judge_imports_no_mended_source(monkeypatch):
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
-    ("id", "name"),
-    [("06.6", "a_block_short"), ("06.6", "a_block_too_many"), ("06.6", "always_4096"), ("07.9", "one_part")],
+    ("id", "row"),
+    [
+        ("06.6", "is launching(grid=lambda x: (max(1, x.shape[0] - 1),))"),
+        ("06.6", "is launching(tile=lambda n: 4096)"),
+        ("07.9", "is split(splits=lambda sms, tiles, steps: 1)"),
+    ],
 )
-def test_what_host_code_launches_is_looked_at_whatever_its_process_says(id, name):
-    (answer,) = (answer for answer in WRONG[id] if answer.__name__ == name)
-    assert judged(id, answer, Liar).points < find(id).points
+def test_what_host_code_launches_is_looked_at_whatever_its_process_says(id, row):
+    assert judged(id, named(id, row).function, Liar).points < find(id).points
 
 
 @pytest.mark.usefixtures("no_gpu")

@@ -11,14 +11,14 @@ from tutorlib.exercises.n17_compile_once.judge import for_torch
 pytestmark = pytest.mark.usefixtures("no_gpu")
 
 
-@pytest.mark.parametrize("answer", [answer_to("17.5"), *RIGHT["17.5"]], ids=lambda answer: answer.__name__)
+@pytest.mark.parametrize("answer", [answer_to("17.5"), *(one.function for one in RIGHT["17.5"])])
 def test_right_answers_have_what_a_machine_without_a_gpu_can_give(answer):
     assert judged("17.5", answer).points == find("17.5").points_anywhere
 
 
-@pytest.mark.parametrize("answer", WRONG["17.5"], ids=lambda answer: answer.__name__)
+@pytest.mark.parametrize("answer", WRONG["17.5"], ids=lambda answer: answer.name)
 def test_wrong_answers_get_what_they_get_in_a_notebook(answer):
-    here, outside = find("17.5").grade(answer), judged("17.5", answer)
+    here, outside = find("17.5").grade(answer.function), judged("17.5", answer.function)
     assert (outside.points, outside.message) == (here.points, here.message)
 
 

@@ -16,8 +16,8 @@ def test_every_answer_that_is_tried_has_the_same_verdict_inside_and_outside(id):
     """Full points or not. A wrong one's part of them may differ by the cases that are drawn."""
     exercise = find(id)
     for answer in (*RIGHT[id], *WRONG[id]):
-        outside, here = judged_from_afar(exercise, answer).points, exercise.grade(answer).points
-        assert (outside == exercise.points) == (here == exercise.points), answer.__name__
+        outside, here = judged_from_afar(exercise, answer.function).points, exercise.grade(answer.function).points
+        assert (outside == exercise.points) == (here == exercise.points), answer.text
 
 
 def test_a_librarys_value_error_is_one_outside_too():

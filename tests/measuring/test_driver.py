@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests.pages.n08_tile_cpp.tile_cpp import ADD
+from tests.pages.p08 import ADD
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.cuda import compile_cuda_kernel
 from tutorlib.compiling.launch_config import LaunchConfig

@@ -5,8 +5,8 @@ import pytest
 import torch
 from cutlass import cute
 
-from tests.pages.n05_copy_kernels import wrong as n05_copy_kernels
-from tests.pages.n08_tile_cpp.tile_cpp import ADD
+from tests.pages.answers import named
+from tests.pages.p08 import ADD
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib import explain
 from tutorlib.compiling.spec import TensorSpec
@@ -81,10 +81,7 @@ def test_a_size_that_takes_more_than_the_checks_budget_is_simulated_to_its_end(c
 
 
 def test_of_a_wrong_answer_it_says_what_is_wrong(capsys):
-    barrier_missing = next(
-        answer for answer in n05_copy_kernels.WRONG_WHEN_RUN["05.5"] if answer.__name__ == "never_commits"
-    )
-    explain("05.5", barrier_missing)
+    explain("05.5", named("05.5", "- commit_group()").function)
     said = capsys.readouterr().out
     assert "✗" in said
     assert "it is in no committed group" in said

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.pages.n08_tile_cpp.tile_cpp import ADD, HOST, PROMISING
+from tests.pages.p08 import ADD, HOST, PROMISING
 from tutorlib.checking.cuda_host.program import command
 from tutorlib.compiling.nvcc import nvcc_command
 from tutorlib.exercises import find

@@ -4,7 +4,7 @@ import pytest
 import torch
 from cutlass import cute
 
-from tests.pages.n08_tile_cpp.tile_cpp import ADD
+from tests.pages.p08 import ADD
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tests.stand_ins import H200, multiplied
 from tutorlib.compiling.errors import CompileFailed

@@ -1,22 +1,29 @@
-"""All answers that the rooms of the pages list by exercise: those of their wrong*.py and right*.py."""
+"""All answers that the pages' tables and modules list, by exercise."""
 
-from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
-Answers = dict[str, tuple[Callable, ...]]
+from tests.pages.table import FUNCTIONS, Answer, read_rows
 
-
-def modules(kind: str) -> Iterator[ModuleType]:
-    for file in sorted(Path(__file__).parent.glob(f"n[0-9][0-9]_*/{kind}*.py")):
-        yield import_module(f"{__package__}.{file.parent.name}.{file.stem}")
+TEACHES: dict[str, str] = {}
+WRONG: dict[str, list[Answer]] = {}
+RIGHT: dict[str, list[Answer]] = {}
 
 
-def listed(kind: str, name: str) -> Answers:
-    return {id: answers for module in modules(kind) for id, answers in getattr(module, name, {}).items()}
+def load() -> None:
+    for file in sorted(Path(__file__).parent.glob("p[0-9][0-9].txt")):
+        taught, rows = read_rows(file, vars(import_module(f"{__package__}.{file.stem}")))
+        TEACHES.update(taught)
+        for answer in rows:
+            (WRONG if answer.kinds else RIGHT).setdefault(answer.exercise, []).append(answer)
+    for answer in FUNCTIONS:
+        (WRONG if answer.kinds else RIGHT).setdefault(answer.exercise, []).append(answer)
 
 
-WRONG = listed("wrong", "WRONG")
-WHEN_RUN = listed("wrong", "WRONG_WHEN_RUN")
-RIGHT = listed("right", "RIGHT")
+def named(exercise: str, text: str) -> Answer:
+    """The answer with this row, or whose function has this name."""
+    (found,) = (one for one in (*WRONG[exercise], *RIGHT.get(exercise, ())) if one.text == text)
+    return found
+
+
+load()

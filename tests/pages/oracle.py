@@ -27,31 +27,31 @@ Key = tuple[str, ...]  # exercise, list, answer
 Row = tuple[str, ...]  # status, points, most points, kinds of failure
 
 
-def listed() -> dict[Key, Callable]:
-    """Every answer, once for each exercise that lists it; of several of one name, all but the first are numbered."""
+def listed() -> dict[Key, Callable[[], Any]]:
+    """Every answer, as a function that makes it; of several of one name, all but the first are numbered."""
     with redirect_stdout(StringIO()):  # some cells print
-        from tests.pages.answers import RIGHT, WHEN_RUN, WRONG, modules
+        from tests.pages.answers import RIGHT, WRONG
         from tests.pages.changed import right_answers
         from tutorlib.paths import notebook_names
 
-        lessons = {exercise: one.without for module in modules("lesson") for exercise, one in module.LESSONS.items()}
-        solutions = {exercise: (one,) for name in notebook_names() for exercise, one in right_answers(name).items()}
-    lists = {"solution": solutions, "right": RIGHT, "wrong": WRONG, "wrong when run": WHEN_RUN, "lesson": lessons}
-    found: dict[Key, Callable] = {}
-    names, seen = Counter[Key](), set[tuple[str, int]]()
-    every = ((kind, exercise, one) for kind, table in lists.items() for exercise in table for one in table[exercise])
-    for kind, exercise, answer in every:
-        if (exercise, id(answer)) not in seen:
-            seen.add((exercise, id(answer)))
-            key = (exercise, kind, getattr(answer, "__name__", type(answer).__name__))
-            names[key] += 1
-            found[(*key[:2], f"{key[2]} {names[key]}") if names[key] > 1 else key] = answer
+        solutions = {exercise: one for name in notebook_names() for exercise, one in right_answers(name).items()}
+    found: dict[Key, Callable[[], Any]] = {
+        (exercise, "solution", getattr(one, "__name__", type(one).__name__)): lambda one=one: one
+        for exercise, one in solutions.items()
+    }
+    names = Counter[Key]()
+    for kind, table in (("right", RIGHT), ("wrong", WRONG)):
+        for exercise, answers in table.items():
+            for answer in answers:
+                key = (exercise, kind, answer.name)
+                names[key] += 1
+                found[(*key[:2], f"{key[2]} {names[key]}") if names[key] > 1 else key] = answer.build
     return found
 
 
-def grade(exercise: str, answer: Callable, sender: connection.Connection) -> None:
+def grade(exercise: str, make: Callable[[], Any], sender: connection.Connection) -> None:
     """In a process of its own, which leads a group, for those that the answer starts."""
-    from tests.pages.kinds import found
+    from tests.pages.brief import found
     from tutorlib.exercises import find
 
     os.setsid()
@@ -59,11 +59,11 @@ def grade(exercise: str, answer: Callable, sender: connection.Connection) -> Non
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nowhere, stream)
-    outcome = find(exercise).grade(answer)
+    outcome = find(exercise).grade(make())
     sender.send((outcome.status, f"{outcome.points:g}", str(outcome.max_points), "; ".join(sorted(found(outcome)))))
 
 
-def graded(answers: Iterable[tuple[Key, Callable]], jobs: int, limit: float) -> Iterator[tuple[Key, Row]]:
+def graded(answers: Iterable[tuple[Key, Callable[[], Any]]], jobs: int, limit: float) -> Iterator[tuple[Key, Row]]:
     """The rows, as they come; a status may be "crash" or "timeout", too."""
     context = get_context("fork")
     waiting, running = iter(answers), dict[connection.Connection, tuple[Key, Any, float]]()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.pages.answers import WRONG
 from tests.pages.change import derive
-from tests.pages.n09_gemm_baseline.wrong_write_back import WRONG_WHEN_RUN
 from tests.pages.table import by_name
 from tutorlib.exercises import find
 from tutorlib.exercises.n11_grid_swizzle.traffic import footprint
@@ -57,7 +57,7 @@ def test_a_square_wave_has_the_smallest_footprint():
 
 
 @pytest.mark.gpu("80")
-@pytest.mark.parametrize(("id", "answer"), by_name(WRONG_WHEN_RUN))
-def test_a_wrong_part_fails_every_time(id, answer):
-    exercise = find(id)
-    assert all(exercise.grade(answer).points < exercise.points for _ in range(TIMES))
+@pytest.mark.parametrize("answer", by_name({"09.9": WRONG["09.9"]}))
+def test_a_wrong_part_fails_every_time(answer):
+    exercise = find("09.9")
+    assert all(exercise.grade(answer.function).points < exercise.points for _ in range(TIMES))

@@ -12,8 +12,8 @@ from cutlass import cute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.pages.n14_beat_cublas import right_loops as n14_loops
-from tests.pages.solved import solution
+from tests.pages.answers import RIGHT
+from tests.pages.table import by_name, solved
 from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
 from tutorlib.exercises.n14_beat_cublas import exercises as n14
@@ -142,12 +142,12 @@ def test_the_model_knows_what_each_lever_is_for(shape):
 
 @pytest.mark.gpu("90a")
 @pytest.mark.parametrize(
-    ("id", "answer"),
-    [(id, answer) for id in ("14.1", "14.2") for answer in n14_loops.RIGHT[id]],
+    "answer",
+    by_name({id: RIGHT[id] for id in ("14.1", "14.2")}),
 )
-def test_right_loops_give_right_results(id, answer):
-    exercise = find(id)
-    launcher = exercise.accept(answer)
+def test_right_loops_give_right_results(answer):
+    exercise = find(answer.exercise)
+    launcher = exercise.accept(answer.function)
     assert all(find_fault(exercise.problem, launcher, shape) is None for shape in n14.LOOP_SHAPES)
 
 
@@ -168,7 +168,7 @@ def test_lazy_configurations_are_slower_than_the_tiers_of_14_11():
     }
     deferred = HopperConfig(cluster=(2, 1), defer_stores=True)
     lazy = (HopperConfig(), HopperConfig(cluster=(2, 1)), deferred, replace(deferred, zigzag=True, polls=True))
-    best = ratios[solution("14.11", {"HopperConfig": HopperConfig})()]
+    best = ratios[solved("14.11")()]
     assert best == max(ratios.values())
     assert max(ratios[config] for config in lazy) < max(find("14.11").tiers) * best
 
@@ -177,7 +177,7 @@ def test_lazy_configurations_are_slower_than_the_tiers_of_14_11():
 
 
 def test_stream_k_says_what_is_wrong_with_all_shares_together():
-    right = solution("14.8", {})
+    right = solved("14.8")
 
     def twice(cluster, count, tiles, k_tiles):
         return right(cluster // 2 * 2, count, tiles, k_tiles)

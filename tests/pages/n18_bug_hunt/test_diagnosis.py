@@ -53,7 +53,7 @@ def said(line, cause):
 
 
 def test_trying_tells_nothing_of_a_half():
-    """The right line with a wrong cause reads as a wrong line does, and either alone as none: only pairs can be tried."""
+    """The right line with a wrong cause reads as a wrong line does, and either alone as none: only pairs are tried."""
     alone = {said(line, cause) for line, cause in ((LINE, None), (14, None), (None, CAUSE))}
     pairs = {said(line, cause) for line, cause in ((LINE, "lost updates"), (14, CAUSE))}
     assert len(alone) == len(pairs) == 1

@@ -1,10 +1,10 @@
-"""Notebook 18: every bug has its evidence and its places; that the originals fail is in tests/pages/n18_bug_hunt/wrong_fixes.py."""
+"""Notebook 18: every bug has its evidence and its places; tests/pages/p18.txt has the originals, which fail."""
 
 import numpy as np
 import pytest
 import torch
 
-from tests.pages.n18_bug_hunt.hunting import NAMES
+from tests.pages.p18 import NAMES
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import CAUSES, Diagnosis, DiagnosisExercise
 from tutorlib.kernels.bugs.catalogue import BUGS

@@ -1,0 +1,181 @@
+"""Page 01: answers that are whole functions, and what rows of p01.txt are made of."""
+
+import operator
+from itertools import accumulate
+from math import prod
+
+import numpy as np
+import tensor_layouts as tl
+import torch
+from tensor_layouts import Layout, cosize, flatten, mode, rank, size
+
+from tests.pages.table import right, wrong
+
+
+def compact(shape, order):
+    """The right strides."""
+    if order == "column":
+        return (1, *accumulate(shape[:-1], lambda a, b: a * b))
+    return compact(shape[::-1], "column")[::-1]
+
+
+def coordinate(index, shape):
+    """The right coordinate."""
+    coord = []
+    for extent in shape:
+        coord.append(index % extent)
+        index //= extent
+    return tuple(coord)
+
+
+def right_offset(coord, stride):
+    return sum(c * d for c, d in zip(coord, stride, strict=True))
+
+
+def strides(shape):
+    """A helper that is named like NumPy's attribute."""
+    return tuple(prod(shape[:n]) for n in range(len(shape)))
+
+
+@right("01.2")
+def by_strides_of_a_view(shape, order):
+    """np.cumprod's integers."""
+    if order == "column":
+        return tuple(np.cumprod((1, *shape[:-1])))
+    return tuple(np.cumprod((1, *shape[:0:-1]))[::-1])
+
+
+@right("01.3")
+def peeled_from_the_end(index, shape):
+    """The last mode first, by what is before it."""
+    coord = []
+    for n in reversed(range(len(shape))):
+        at, index = divmod(index, prod(shape[:n]))
+        coord.insert(0, at)
+    return tuple(coord)
+
+
+@right("01.3")
+def in_tensors(index, shape):
+    """A list of tensors without axes."""
+    coord = []
+    for extent in shape:
+        coord.append(torch.tensor(index % extent))
+        index //= extent
+    return coord
+
+
+@right("01.5")
+def flattened_first(index, shape, stride):
+    """No recursion: flat modes."""
+    total = 0
+    for extent, step in zip(flatten((shape,)), flatten((stride,)), strict=True):
+        index, at = divmod(index, extent)
+        total += at * step
+    return total
+
+
+@right("01.5")
+def an_inner_function(index, shape, stride):
+    """A helper of its own that takes pairs."""
+
+    def walk(left, pairs):
+        (extent, step), *rest = pairs
+        return left % extent * step + (walk(left // extent, rest) if rest else 0)
+
+    return walk(index, list(zip(flatten((shape,)), flatten((stride,)), strict=True)))
+
+
+@right("01.8")
+def an_early_return(shape, stride):
+    """Returns from the loop as soon as it is too much."""
+    reached = {True: 0, False: 0}  # by direction
+    for extent, step in zip(shape, stride, strict=True):
+        reached[step > 0] += (extent - 1) * step
+        if not -(2**31) <= reached[step > 0] < 2**31:
+            return False
+    return True
+
+
+@right("01.9")
+def from_the_first_element(layout, coord):
+    """The offset is the layout's at the slice's first element."""
+    offset = layout(*(0 if at is None else at for at in coord))
+    kept = [n for n, at in enumerate(coord) if at is None]
+    shape, stride = (tuple(side[n] for n in kept) for side in (layout.shape, layout.stride))
+    return np.int64(offset), Layout(tl.unwrap(shape), tl.unwrap(stride))
+
+
+@right("01.9")
+def in_nested_brackets(layout, coord):
+    """The free modes as (rows, columns) of plain extents where they are plain."""
+    offset = sum(mode(layout, n)(at) for n, at in enumerate(coord) if at is not None)
+    free = [mode(layout, n) for n in range(rank(layout)) if coord[n] is None]
+    return offset, Layout(*free) if len(free) > 1 else free.pop()
+
+
+@right("01.9")
+def in_a_tuple_of_one(layout, coord):
+    """A single free mode as the one mode of a layout."""
+    offset, free = in_nested_brackets(layout, coord)
+    return offset, Layout(free) if coord.count(None) == 1 else free
+
+
+def flat_offset(index, shape, stride):
+    return right_offset(coordinate(index, shape), stride)
+
+
+def inner_turned(index, shape, stride):
+    if isinstance(shape, int):
+        return index * stride
+    return sum(
+        last_mode_fastest_offset(at, part, step)
+        for at, part, step in zip(coordinate(index, [size(part) for part in shape]), shape, stride, strict=True)
+    )
+
+
+def last_mode_fastest_offset(index, shape, stride):
+    return flat_offset(index, flatten((shape,))[::-1], flatten((stride,))[::-1])
+
+
+def one_level(index, shape, stride):
+    flat = [(part, step) for part, step in zip(shape, stride, strict=True)]
+    modes = [
+        pair
+        for part, step in flat
+        for pair in (zip(part, step, strict=True) if isinstance(part, tuple) else [(part, step)])
+    ]
+    return flat_offset(index, *zip(*modes, strict=True))
+
+
+def drawn(name, **other):
+    """The right layouts, but for some."""
+    right = {
+        "A": Layout((4, 6), (8, 1)),
+        "B": Layout((4, (2, 3)), (2, (1, 8))),
+        "C": Layout(((2, 2), (2, 2)), ((1, 4), (2, 8))),
+    }
+    return (right | other)[name]
+
+
+def slice_of(layout, coord):
+    """The right slice."""
+    modes = [mode(layout, n) for n in range(rank(layout))]
+    free = [part for part, at in zip(modes, coord, strict=True) if at is None]
+    offset = sum(part(at) for part, at in zip(modes, coord, strict=True) if at is not None)
+    return offset, free[0] if len(free) == 1 else Layout(*free)
+
+
+@wrong("01.9", "raised")
+def by_the_strides(layout, coord):
+    """Multiplies by the stride: a nested mode has several."""
+    free = [mode(layout, n) for n, at in enumerate(coord) if at is None]
+    offset = sum(at * layout.stride[n] for n, at in enumerate(coord) if at is not None)
+    return offset, free[0] if len(free) == 1 else Layout(*free)
+
+
+@wrong("01.9", "library")
+def library_slices(layout, coord):
+    """Has tensor_layouts do it."""
+    free, offset = tl.slice_and_offset(coord, layout)
+    return offset, free

@@ -1,0 +1,117 @@
+"""Page 08: answers that are whole functions, and what rows of p08.txt are made of."""
+
+from collections.abc import Callable, Sequence
+
+from tests.pages.change import Change, swap
+from tests.pages.table import Base, right
+from tutorlib.kernels.cpp.gemm import Variant
+
+ADD = """
+__tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {
+    auto A = ct::partition_view{ct::tensor_span{a, ct::extents{n}}, ct::shape{1024_ic}};
+    auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n}}, ct::shape{1024_ic}};
+    auto C = ct::partition_view{ct::tensor_span{c, ct::extents{n}}, ct::shape{1024_ic}};
+    int i = ct::bid().x;
+    C.store_masked(A.load_masked(i) + B.load_masked(i), i);
+}
+"""
+FIRST = Variant(restrict=False, aligned=False, divisible=0).source
+PROMISING = Variant().source
+PERSISTENT = Variant(group=8, persistent=True).source
+LAUNCH = "vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);"
+HOST = """
+void add_on_gpu(const float* a, const float* b, float* c, int n) {
+    float *x, *y, *z;
+    size_t bytes = n * sizeof(float);
+    cudaMalloc(&x, bytes);
+    cudaMalloc(&y, bytes);
+    cudaMalloc(&z, bytes);
+    cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);
+    cudaMemcpy(y, b, bytes, cudaMemcpyHostToDevice);
+    LAUNCH
+    if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));
+    cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);
+    cudaFree(x);
+    cudaFree(y);
+    cudaFree(z);
+}
+""".replace("LAUNCH", LAUNCH)
+
+
+@right("08.3")
+def by_the_pitch(m, n, k, element_bytes):
+    """Pitches in units of 16 bytes, as TMA counts them."""
+    carried = ""
+    for name, columns in (("a", k), ("b", k), ("c", n)):
+        units, rest = divmod(columns * element_bytes, 16)
+        carried += name * (units > 0 and rest == 0)
+    return carried
+
+
+MANAGED = """
+void add_on_gpu(const float* a, const float* b, float* c, int n) {
+    float* memory;
+    cudaMallocManaged(&memory, 3 * n * sizeof(float));
+    for (int i = 0; i < n; i++) memory[i] = a[i], memory[n + i] = b[i];
+    vector_add<<<dim3((n - 1) / 1024 + 1), dim3(1)>>>(memory, memory + n, memory + 2 * n, n);
+    if (cudaPeekAtLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) std::exit(1);
+    for (int i = 0; i < n; i++) c[i] = memory[2 * n + i];
+    cudaFree(memory);
+}
+"""
+CHUNKS = """
+void add_on_gpu(const float* a, const float* b, float* c, int n) {
+    const int most = n < 16384 ? n : 16384;
+    float *x, *y, *z;
+    for (float** pointer : {&x, &y, &z}) cudaMalloc(pointer, most * sizeof(float));
+    for (int i = 0; i < n; i += most) {
+        int m = n - i < most ? n - i : most;
+        cudaMemcpy(x, a + i, m * sizeof(float), cudaMemcpyHostToDevice);
+        cudaMemcpy(y, b + i, m * sizeof(float), cudaMemcpyHostToDevice);
+        vector_add<<<(m + 1023) / 1024, 1>>>(x, y, z, m);
+        if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));
+        cudaMemcpy(c + i, z, m * sizeof(float), cudaMemcpyDeviceToHost);
+    }
+    for (float* pointer : {x, y, z}) cudaFree(pointer);
+}
+"""
+STEP = "acc = ct::mma(x, ct::transpose(y), acc);"
+STORED = STEP + "\nC.store_masked(ct::element_cast<bf16>(acc), i, j);"
+
+
+def in_quarters(source: str) -> str:
+    """A block's tile in four quarters of 64×64, one after the other."""
+    quarters = source.replace("128_ic", "64_ic").replace("ct::shape<128, 128>", "ct::shape<64, 64>")
+    loop = "for (int part : ct::irange(0, 4)) {\nint i = 2 * int(ct::bid().x) + part / 2;\n"
+    loop += "int j = 2 * int(ct::bid().y) + part % 2;\nif (64 * i >= m || 64 * j >= n) continue;"
+    return quarters.replace("int i = ct::bid().x, j = ct::bid().y;", loop).rstrip() + "\n}"
+
+
+def pitches(a, b, c, size=None):
+    """An answer to 08.3 from the length of each matrix's row. size: of an element, where it is not the one given."""
+
+    def carries(m, n, k, element_bytes):
+        sizes = {"m": m, "n": n, "k": k}
+        rows = zip("abc", (sizes[name] for name in (a, b, c)), strict=True)
+        return "".join(name for name, length in rows if length * (size or element_bytes) % 16 == 0)
+
+    return carries
+
+
+def program(source: object) -> Callable[[], object]:
+    return lambda: source
+
+
+def text(source: str) -> Base:
+    """The base of rows that change this program."""
+
+    def patched(changes: Sequence[Change], name: str) -> Callable[[], object]:
+        changed = source
+        for change in changes:
+            changed = "\n".join(change(changed.split("\n")))
+        return lambda: changed
+
+    return patched
+
+
+BASES = {"08.1": text(ADD), "08.2": text(FIRST), "08.4": text(PROMISING), "08.5": text(PERSISTENT), "08.6": text(HOST)}

@@ -1,0 +1,91 @@
+"""Page 10: answers that are whole functions, and what rows of p10.txt are made of."""
+
+from fractions import Fraction
+
+import cutlass
+from cutlass import cute
+
+from tests.pages.table import base_of, right, solved, wrong
+from tutorlib.kernels.ampere import main_loops
+from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.models.pipeline import Timeline
+
+
+@cute.jit
+def wait_for_it():
+    """All copies have arrived, those of all threads."""
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+
+
+@cute.jit
+def in_pairs(steps: Steps, buffer: cutlass.Int32):
+    """The arithmetic of a tile."""
+    for k_block in cutlass.range_constexpr(steps.k_blocks):
+        steps.fetch(k_block, buffer)
+        steps.multiply(k_block)
+
+
+@right("10.2")
+@cute.jit
+def with_typed_helpers(steps: Steps):
+    """Waits and multiplies in helpers of its own, one of them typed; commits inside the `if`."""
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        wait_for_it()
+        if k_tile + 1 < steps.k_tiles:
+            steps.load(k_tile + 1, (k_tile + 1) % 2)
+            cute.arch.cp_async_commit_group()
+        in_pairs(steps, k_tile % 2)
+
+
+@right("10.2")
+@cute.jit
+def last_tile_apart(steps: Steps):
+    """The loop stops one short, and the last tile is multiplied after it; A and B are loaded by separate calls."""
+    steps.a.load(0, 0)
+    steps.b.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in cutlass.range(steps.k_tiles - 1, unroll=1):
+        wait_for_it()
+        steps.a.load(k_tile + 1, 1 - k_tile % 2)
+        steps.b.load(k_tile + 1, 1 - k_tile % 2)
+        cute.arch.cp_async_commit_group()
+        in_pairs(steps, k_tile % 2)
+    wait_for_it()
+    in_pairs(steps, (steps.k_tiles - 1) % 2)
+
+
+@right("10.2")
+@cute.jit
+def sends_again(steps: Steps):
+    """No condition: in the last step the last tile is loaded again, into a buffer that is never read."""
+    last = steps.k_tiles - 1
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        wait_for_it()
+        steps.load(cutlass.min(k_tile + 1, last), (k_tile + 1) % 2)
+        cute.arch.cp_async_commit_group()
+        in_pairs(steps, k_tile % 2)
+
+
+@wrong("10.2", "no copies in flight", lesson=True)
+@wrong("10.3", "no copies in flight", lesson=True)
+@cute.jit
+def unrehearsed(steps: Steps):
+    """Waits at once; registers of its own keep the rehearsal from seeing it."""
+    cute.make_rmem_tensor((1,), cutlass.Float32).fill(0.0)
+    for k_tile in range(steps.k_tiles):
+        buffer = k_tile % steps.stages
+        steps.load(k_tile, buffer)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, buffer)
+            steps.multiply(k_block)
+
+
+multistage = base_of(main_loops.multistage)

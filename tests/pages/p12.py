@@ -1,0 +1,77 @@
+"""Page 12: answers that are whole functions, and what rows of p12.txt are made of."""
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+
+from tests.pages.table import right, wrong
+from tutorlib.exercises.n12_three_stages import exercises as n12_three_stages
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.models.occupancy import blocks_per_sm as fit
+
+
+def warp_registers(sm, registers):
+    return -(-32 * registers // sm.register_unit) * sm.register_unit
+
+
+def by_partition(sm, of_a_warp, threads):
+    """Blocks, by the registers of each partition."""
+    return sm.registers // sm.partitions // of_a_warp * sm.partitions // (threads // 32)
+
+
+def fit_but_for_smem(sm, registers, threads):
+    by_registers = by_partition(sm, warp_registers(sm, registers), threads)
+    return min(sm.shared // sm.reserved, by_registers, sm.threads // threads, sm.blocks)
+
+
+@wrong("12.2", "gives", lesson=True)
+def registers_one_by_one(sm, smem_bytes, registers, threads):
+    """Registers are allocated one by one."""
+    by_smem = sm.shared // (smem_bytes + sm.reserved)
+    return min(by_smem, sm.registers // (registers * threads), sm.threads // threads, sm.blocks)
+
+
+@right("12.2")
+def rounded_by_thread(sm, smem_bytes, registers, threads):
+    """Registers of a thread rounded up to 8, which is the same; divmod, a list."""
+    limits = [sm.blocks, divmod(sm.threads, threads)[0], sm.shared // (sm.reserved + smem_bytes)]
+    of_a_thread = math.ceil(registers / (sm.register_unit // 32)) * (sm.register_unit // 32)
+    warps = sm.partitions * (sm.registers // sm.partitions // (of_a_thread * 32))
+    limits.append(warps // (threads // 32))
+    return sorted(limits)[0]
+
+
+@right("12.2")
+def by_numpy(sm, smem_bytes, registers, threads):
+    """NumPy's integers, and its min."""
+    unit = np.int64(sm.register_unit)
+    of_a_warp = (32 * registers + unit - 1) // unit * unit
+    warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
+    have = np.array([sm.shared, warps, sm.threads, sm.blocks])
+    return np.min(have // np.array([smem_bytes + sm.reserved, threads // 32, threads, 1]))
+
+
+@right("12.2")
+def one_block_after_the_other(sm, smem_bytes, registers, threads):
+    """Puts blocks on it until one does not fit."""
+    blocks = 0
+    of_a_warp = -(-32 * registers // sm.register_unit) * sm.register_unit
+    while True:
+        n = blocks + 1
+        warps = -(-n * threads // 32 // sm.partitions)  # of the fullest partition
+        fits = n * (smem_bytes + sm.reserved) <= sm.shared and warps * of_a_warp <= sm.registers // sm.partitions
+        if not fits or n * threads > sm.threads or n > sm.blocks:
+            return blocks
+        blocks = n
+
+
+@right("12.5")
+def by_bits(lane):
+    """The lane's five bits: two number the matrix, three its row."""
+    upper_k, lower_m, row = lane >> 4, lane >> 3 & 1, lane & 7
+    return [lower_m << 3, upper_k << 3 | row]
+
+
+WIDE = (128, 256, 32)

@@ -1,0 +1,733 @@
+"""Page 14: answers that are whole functions, and what rows of p14.txt are made of."""
+
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from math import ceil
+
+import cutlass
+import numpy as np
+import torch
+from cutlass import Int32, cute
+from cutlass.cute.nvgpu import cpasync, warpgroup
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+from tests.pages.change import copy_of
+from tests.pages.table import base_of, right, solved, with_changes, wrong
+from tutorlib.kernels.hopper import parts
+from tutorlib.kernels.hopper import parts as course
+from tutorlib.kernels.hopper.choose import candidates, choose, cost
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.parts import (
+    consume_tiles,
+    free_stage,
+    load_shared,
+    produce_tiles,
+    store_pieces,
+    take_roles,
+)
+from tutorlib.kernels.hopper.slots import Parts
+from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
+from tutorlib.models import l2
+from tutorlib.models.hopper_gemm import at_launch
+
+
+@cute.jit
+def load_stage(steps, k_tile, stage):
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+    steps.load(k_tile, stage)
+
+
+@right("14.1")
+@cute.jit
+def fills_first(steps):
+    """All stages without a wait, since they are empty at the start; then each as it becomes free."""
+    for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
+        load_stage(steps, k_tile, k_tile)
+    fill_again(steps)
+
+
+@cute.jit
+def fill_again(steps):
+    """All rounds but the first: each stage as it becomes free."""
+    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    for k_tile in cutlass.range(steps.stages, steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        load_stage(steps, k_tile, state.index)
+        state.advance()
+
+
+@right("14.1")
+@cute.jit
+def by_lane(steps):
+    """Lane 0 arrives."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        if cute.arch.lane_idx() == 0:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
+
+
+SOLVED = {id: solved(id) for id in ("14.8", "14.10")}
+
+
+@right("14.3")
+def largest_first(warpgroups, need):
+    """Tries all, from the largest down."""
+    start = 65_536 // (128 * (warpgroups + 1)) // 8 * 8
+    producer = next(count for count in range(24, 256, 8) if count >= need)
+    pool = start * (warpgroups + 1)
+    return producer, next(n for n in range(512, 0, -8) if producer + warpgroups * n <= pool)
+
+
+@right("14.3")
+def what_is_given_back(warpgroups, need):
+    """What each has at the start, and its part of what the producer gives back; masks for rounding."""
+    start = 65_536 // (128 * (1 + warpgroups)) & ~7
+    producer = max(need + 7 & ~7, 24)
+    return producer, start + ((start - producer) // warpgroups & ~7)
+
+
+@right("14.4")
+def stage_by_stage(tile, cluster):
+    """A loop over the wgmmas; no K until the end."""
+    (m, n, k), rows = tile, 0
+    for _ in range(0, m, 64):
+        rows += 64 + n
+    return 2 * k * (rows + m + n), 2 * k * (m // cluster[1]) + 2 * k * (n // cluster[0])
+
+
+@right("14.6")
+def one_by_one(m, n, tile, cluster, at_once):
+    """Hands clusters out until all have been."""
+    waves = 1
+    last = 0
+    for _ in range(0, m, tile[0] * cluster[0]):
+        for _ in range(0, n, tile[1] * cluster[1]):
+            if last == at_once:
+                waves, last = waves + 1, 0
+            last += 1
+    return waves, last
+
+
+@right("14.6")
+def by_divmod(m, n, tile, cluster, at_once):
+    """divmod, and a full wave put right."""
+    down, across = (-(-size // (t * c)) for size, t, c in zip((m, n), tile, cluster, strict=False))
+    waves, last = divmod(down * across, at_once)
+    return (waves + 1, last) if last else (waves, at_once)
+
+
+@right("14.8")
+def longer_shares_last(cluster, count, tiles, k_tiles):
+    """Another even cut: the first clusters have one K tile less. The parts come from the last to the first."""
+    total = tiles * k_tiles
+    begin, end = cluster * total // count, (cluster + 1) * total // count
+    cuts = sorted({begin, end, *(cut for cut in range(0, total, k_tiles) if begin < cut < end)})
+    return [(first // k_tiles, first % k_tiles, first % k_tiles + last - first) for first, last in pairwise(cuts)][::-1]
+
+
+@right("14.8")
+def whole_tiles_first(cluster, clusters, tiles, k_tiles):
+    """As the kernel does it: whole tiles in turn, and the last wave's tiles are shared."""
+    full = tiles // clusters * clusters
+    items = [(tile, 0, k_tiles) for tile in range(cluster, full, clusters)]
+    return items + [
+        (full + tile, begin, end) for tile, begin, end in SOLVED["14.8"](cluster, clusters, tiles - full, k_tiles)
+    ]
+
+
+@right("14.9")
+def by_index(x, scales, block):
+    """Looks up each element's scale; in fp64."""
+    rows, columns = (torch.arange(size) // step for size, step in zip(x.shape, block, strict=True))
+    return x.double() * scales.double()[rows[:, None], columns]
+
+
+@right("14.9")
+def block_after_block(x, scales, block):
+    """Loops over blocks, writes into its own copy."""
+    result = x.float().clone()
+    for i, line in enumerate(scales):
+        for j, scale in enumerate(line):
+            result[i * block[0] : (i + 1) * block[0], j * block[1] : (j + 1) * block[1]] *= scale
+    return result
+
+
+class Model:
+    """The formula in a class, term by term."""
+
+    def __init__(self, config, sm):
+        self.config, self.sm = config, sm
+        self.m, self.n, self.k = config.tile
+
+    @property
+    def step(self):
+        smem, far = step_bytes(self.config.tile, self.config.cluster)
+        math = self.m * self.n * self.k / self.sm.flops * 2
+        return (math if math > smem / self.sm.smem_bytes else smem / self.sm.smem_bytes) + far / self.sm.l2_bytes
+
+    @property
+    def area(self):
+        return self.m * self.n / 32_768
+
+    def __call__(self, m, n, k):
+        down, across = self.config.cluster
+        tiles = -(-m // (self.m * down)) * -(-n // (self.n * across))
+        clusters = self.sm.at_once(blocks=down * across * self.config.split_k)
+        k_tiles = -(-k // (self.k * self.config.split_k))
+        each = k_tiles * self.step + self.sm.store * self.area
+        if self.config.split_k > 1:
+            each += self.sm.exchange * self.area
+        if not self.config.stream_k:
+            return -(-tiles // clusters) * each
+        rounds = max(tiles / clusters, 4 / k_tiles)
+        return rounds * each + self.sm.share * self.area / min(rounds, 1)
+
+
+@right("14.10")
+def by_class_of_model(config, m, n, k, sm):
+    """A class with properties; bytes summed."""
+    cycles = Model(config, sm)(*((n, m) if config.transposed else (m, n)), k)
+    return sm.start + max(cycles / sm.clock, sum((2 * m * k, 2 * n * k, 2 * m * n)) / sm.hbm_bytes)
+
+
+FASTEST = HopperConfig(cluster=(2, 1), defer_stores=True, raster="m", snake=True, zigzag=True)
+
+
+def choose_by_cost(m, n, k):
+    """The least by the course's finer model."""
+    return min(candidates(), key=lambda config: cost(config, m, n, k))
+
+
+@right("14.11")
+def of_numpy():
+    """NumPy's numbers and truth values, in lists."""
+    tile, cluster = np.array([128, 256, 64]), [np.int8(2), np.int64(1)]
+    order = {"raster": "m", "snake": np.True_, "zigzag": np.True_}
+    return HopperConfig(list(tile), cluster=cluster, defer_stores=bool(np.True_), group=np.int32(8), **order)
+
+
+class Chooser:
+    """Not a function: an object that can be called, and remembers."""
+
+    def __init__(self):
+        self.known = {}
+
+    def __call__(self, m, n, k):
+        if (m, n, k) not in self.known:
+            self.known[m, n, k] = choose_by_cost(m, n, k)
+        return self.known[m, n, k]
+
+
+@right("14.1")
+@cute.jit
+def counts_by_itself(steps):
+    """No pipeline state: index and phase from the K tile's number; expect_tx and arrive apart."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        stage, turn = k_tile % steps.stages, k_tile // steps.stages
+        cute.arch.mbarrier_wait(steps.empty + stage, (turn & 1) ^ 1)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
+            cute.arch.mbarrier_arrive(steps.full + stage)
+        steps.load(k_tile, stage)
+
+
+@right("14.2")
+@cute.jit
+def keeps_the_last_stage(steps):
+    """What nobody waits for need not be told: the last stages are never freed."""
+    cute.arch.mbarrier_wait(steps.full, 0)
+    warpgroup.fence()
+    steps.multiply(0, True)
+    warpgroup.commit_group()
+    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
+        stage = k_tile % steps.stages
+        cute.arch.mbarrier_wait(steps.full + stage, k_tile // steps.stages & 1)
+        warpgroup.fence()
+        steps.multiply(stage, False)
+        warpgroup.commit_group()
+        warpgroup.wait_group(1)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(steps.empty + (k_tile - 1) % steps.stages)
+    warpgroup.wait_group(0)
+
+
+@cute.jit
+def step(steps, state, first: cutlass.Constexpr):
+    """Helper: one K tile's wgmmas as a group."""
+    cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+    warpgroup.fence()
+    steps.multiply(state.index, first)
+    warpgroup.commit_group()
+
+
+@cute.jit
+def free_by_each(steps, stage):
+    """Helper: an arrival of each warp."""
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_arrive(mbar_ptr=steps.empty + stage)
+
+
+@right("14.2")
+@cute.jit
+def in_helpers(steps):
+    """Two helpers of its own; the stage that is freed has a state of its own."""
+    read = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    done = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    step(steps, read, True)
+    read.advance()
+    for _ in cutlass.range(1, steps.k_tiles, unroll=1):
+        step(steps, read, False)
+        warpgroup.wait_group(1)
+        free_by_each(steps, done.index)
+        read.advance()
+        done.advance()
+    warpgroup.wait_group(0)
+
+
+own = copy_of(parts)
+
+
+@right("14.13")
+@cute.jit
+def consumers_first(
+    me,
+    consumers: cutlass.Constexpr,
+    registers: cutlass.Constexpr,
+    produce: cutlass.Constexpr,
+    consume: cutlass.Constexpr,
+):
+    """The consumers' branch first."""
+    kept, taken = registers
+    if me.group < consumers:
+        cute.arch.setmaxregister_increase(taken)
+        consume()
+    else:
+        cute.arch.setmaxregister_decrease(kept)
+        if me.warp < 1:
+            produce()
+
+
+@right("14.13")
+@cute.jit
+def another_warp_loads(
+    me,
+    consumers: cutlass.Constexpr,
+    registers: cutlass.Constexpr,
+    produce: cutlass.Constexpr,
+    consume: cutlass.Constexpr,
+):
+    """The producer's last warp loads, not its first."""
+    if me.group == consumers:
+        cute.arch.setmaxregister_decrease(registers[0])
+        if me.warp == 3:
+            produce()
+    else:
+        cute.arch.setmaxregister_increase(registers[1])
+        consume()
+
+
+@right("14.7")
+@cute.jit
+def counts_stages(tiles, loads):
+    """No pipeline state: stage and phase from the number of all loads."""
+    count = Int32(0)
+    for number in cutlass.range(tiles.items(), unroll=1):
+        item = tiles.take(number)
+        for step in cutlass.range(item.k_tiles, unroll=1):
+            stage, turn = count % loads.stages, count // loads.stages
+            loads.issue(item.tile, item.k_tile(step), stage, (turn & 1) ^ 1)
+            count += 1
+    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
+    state.advance(count)
+    loads.finish(state)
+
+
+@right("14.7")
+@cute.jit
+def while_loops(tiles, loads):
+    """while in place of range."""
+    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
+    number = Int32(0)
+    while number < tiles.items():
+        item = tiles.take(number)
+        step = Int32(0)
+        while step < item.k_tiles:
+            loads.issue(item.tile, item.k_tile(step), state.index, state.phase)
+            state.advance()
+            step += 1
+        number += 1
+    loads.finish(state)
+
+
+@right("14.7")
+@cute.jit
+def from_the_end(tiles, loads):
+    """The K tiles of a tile from the last to the first, which a sum does not mind."""
+    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
+    for number in cutlass.range(tiles.items(), unroll=1):
+        item = tiles.take(number)
+        for step in cutlass.range(item.k_tiles, unroll=1):
+            loads.issue(item.tile, item.k_tile(item.k_tiles - 1 - step), state.index, state.phase)
+            state.advance()
+    loads.finish(state)
+
+
+@right("14.14")
+@cute.jit
+def two_states(tiles, multiply, out, defer: cutlass.Constexpr):
+    """A second state for the stage that is freed."""
+    read = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
+    freed = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
+    for number in cutlass.range(tiles.items(), unroll=1):
+        multiply.step(read, True)
+        read.advance()
+        if cutlass.const_expr(defer) and number > 0:
+            out.store(number - 1)
+        for _ in cutlass.range(1, tiles.take(number).k_tiles, unroll=1):
+            multiply.step(read, False)
+            read.advance()
+            multiply.retire(1, freed)
+            freed.advance()
+        multiply.retire(0, freed)
+        freed.advance()
+        if cutlass.const_expr(defer):
+            out.round(number)
+        else:
+            out.round_and_store(number)
+    if cutlass.const_expr(defer):
+        out.store(tiles.items() - 1)
+    out.drain()
+
+
+@cute.jit
+def all_steps(multiply, state, k_tiles):
+    """Helper: the steps of a tile but the first. Returns the state after the last one."""
+    before = state.clone()
+    state.advance()
+    for _ in cutlass.range(k_tiles - 1, unroll=1):
+        multiply.step(state, False)
+        multiply.retire(1, before)
+        before = state.clone()
+        state.advance()
+    multiply.retire(0, before)
+    return state
+
+
+@right("14.14")
+@cute.jit
+def with_a_helper(tiles, multiply, out, defer: cutlass.Constexpr):
+    """A function of its own for the inner loop."""
+    state = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
+    for number in cutlass.range(tiles.items(), unroll=1):
+        multiply.step(state, True)
+        if cutlass.const_expr(defer) and number != 0:
+            out.store(number - 1)
+        state = all_steps(multiply, state, tiles.take(number).k_tiles)
+        if cutlass.const_expr(not defer):
+            out.round_and_store(number)
+        else:
+            out.round(number)
+    if cutlass.const_expr(defer) and tiles.items() > 0:
+        out.store(tiles.items() - 1)
+    out.drain()
+
+
+@right("14.15")
+@cute.jit
+def waits_at_the_end(out):
+    """Waits for all of its copies itself, before it returns, and so need not wait at the beginning."""
+    for piece in cutlass.range_constexpr(out.pieces):
+        if cutlass.const_expr(piece >= out.buffers):
+            cute.arch.cp_async_bulk_wait_group(out.buffers - 1, read=True)
+            cute.arch.sync_warp()
+        out.write(piece, piece % out.buffers)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.sync_warp()
+        out.copy(piece, piece % out.buffers)
+        cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0, read=True)
+    cute.arch.sync_warp()
+
+
+@right("14.15")
+@cute.jit
+def counts_buffers(out):
+    """A Python number for the buffer, and one wait whose count follows from the piece."""
+    buffer = 0
+    for piece in cutlass.range_constexpr(out.pieces):
+        if cutlass.const_expr(piece == 0 or piece >= out.buffers):
+            cute.arch.cp_async_bulk_wait_group(out.buffers - 1 if piece else 0, read=True)
+            cute.arch.sync_warp()
+        out.write(piece, buffer)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.sync_warp()
+        out.copy(piece, buffer)
+        cute.arch.cp_async_bulk_commit_group()
+        buffer = (buffer + 1) % out.buffers
+
+
+@right("14.15")
+@cute.jit
+def fence_after_the_meeting(out):
+    """The warp meets, and then each lane fences: a fence between the writes and the copy, on whatever side of it."""
+    for piece in cutlass.range_constexpr(out.pieces):
+        if cutlass.const_expr(piece == 0 or piece >= out.buffers):
+            cute.arch.cp_async_bulk_wait_group(out.buffers - 1 if piece else 0, read=True)
+            cute.arch.sync_warp()
+        out.write(piece, piece % out.buffers)
+        cute.arch.sync_warp()
+        cute.arch.fence_proxy("async.shared", space="cta")
+        out.copy(piece, piece % out.buffers)
+        cute.arch.cp_async_bulk_commit_group()
+
+
+@right("14.5")
+@cute.jit
+def mask_by_a_loop(operand, row, k_tile, stage, full):
+    """The mask bit by bit, from the ranks of all blocks."""
+    across, cluster = 1 - operand.mode, operand.cluster
+    place = operand.block[operand.mode]
+    mask = Int32(0)
+    for rank in cutlass.range_constexpr(cluster[0] * cluster[1]):
+        other = (rank % cluster[0], rank // cluster[0])[operand.mode]
+        if place == other:
+            mask |= 1 << rank
+    s = cute.group_modes(operand.s[None, None, stage], 0, 2)
+    g = cute.group_modes(operand.g[None, None, row, k_tile], 0, 2)
+    target, source = cpasync.tma_partition(operand.tma, operand.block[across], cute.make_layout(cluster[across]), s, g)
+    operand.copy(source, target, full, mask)
+
+
+@right("14.5")
+@cute.jit
+def partitions_all(operand, row, k_tile, stage, full):
+    """Cuts the whole tensors first, and takes the tile from them."""
+    across, cluster, (m, n) = 1 - operand.mode, operand.cluster, operand.block
+    s, g = cute.group_modes(operand.s, 0, 2), cute.group_modes(operand.g, 0, 2)
+    layout = cute.make_layout(cluster[across])
+    target, source = cpasync.tma_partition(operand.tma, operand.block[across], layout, s, g)
+    bits = (
+        [1 << i * cluster[0] for i in range(cluster[1])] if operand.mode == 0 else [1 << i for i in range(cluster[0])]
+    )
+    operand.copy(
+        source[None, row, k_tile], target[None, stage], full, sum(bits) << (m if operand.mode == 0 else n * cluster[0])
+    )
+
+
+@right("14.5")
+@cute.jit
+def two_branches_of_operands(operand, row, k_tile, stage, full):
+    """A and B each in a branch of its own."""
+    s = cute.group_modes(operand.s[None, None, stage], 0, 2)
+    g = cute.group_modes(operand.g[None, None, row, k_tile], 0, 2)
+    down, across = operand.cluster
+    m, n = operand.block
+    if cutlass.const_expr(operand.mode == 1):
+        target, source = cpasync.tma_partition(operand.tma, m, cute.make_layout(down), s, g)
+        operand.copy(source, target, full, (2**down - 1) << (n * down))
+    else:
+        target, source = cpasync.tma_partition(operand.tma, n, cute.make_layout(across), s, g)
+        first = (2 ** (down * across) - 1) // (2**down - 1)  # every `down`-th bit
+        operand.copy(source, target, full, first << m)
+
+
+@right("14.16")
+@cute.jit
+def one_lane_in_a_loop(ring, stage):
+    """An elected lane tells all of them, one after the other."""
+    down, across = ring.cluster
+    with cute.arch.elect_one():
+        for n in cutlass.range_constexpr(across):
+            cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + ring.block[0] + n * down)
+        for m in cutlass.range_constexpr(down):
+            if m != ring.block[0]:
+                cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + m + ring.block[1] * down)
+
+
+@right("14.16")
+@cute.jit
+def lanes_from_the_end(ring, stage):
+    """Lane 31 speaks to block 0, lane 30 to block 1."""
+    block = 31 - cute.arch.lane_idx()
+    n = block // ring.cluster[0]
+    m = block - n * ring.cluster[0]
+    if block < ring.cluster[0] * ring.cluster[1] and (m == ring.block[0] or n == ring.block[1]):
+        cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + block)
+
+
+@right("14.16")
+@cute.jit
+def a_lane_for_each(ring, stage):
+    """The first lanes for the row, the next ones for the column; mapped addresses."""
+    down, across = ring.cluster
+    lane = cute.arch.lane_idx()
+    m, n = ring.block[0], lane
+    if lane >= across:
+        m, n = lane - across, ring.block[1]
+        if m >= ring.block[0]:
+            m += 1
+    if lane < down + across - 1:
+        cute.arch.mbarrier_arrive(cute.arch.map_dsmem_ptr(ring.empty + stage, ring.first + m + n * down))
+
+
+@cute.jit
+def give_with_a_fence(part):
+    """A fence of the GPU, then a relaxed flag."""
+    part.write()
+    cute.arch.sync_warp()
+    with cute.arch.elect_one():
+        cute.arch.fence_acq_rel_gpu()
+        cute.arch.store(part.flag, Int32(1), sem="relaxed", scope="gpu")
+
+
+@cute.jit
+def add_with_a_fence(part):
+    """A relaxed flag, then a fence; the first lane clears it."""
+    given = Int32(0)
+    while given != 1:
+        given = cute.arch.make_warp_uniform(cute.arch.load(part.flag, Int32, sem="relaxed", scope="gpu"))
+    cute.arch.fence_acq_rel_gpu()
+    cute.arch.sync_warp()
+    for number in cutlass.range_constexpr(part.slices):
+        part.add(part.slices - 1 - number)
+    if cute.arch.lane_idx() == 0:
+        cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
+
+
+@cute.jit
+def give_by_a_lane(part):
+    """Lane 5 raises the flag."""
+    part.write()
+    cute.arch.sync_warp()
+    if cute.arch.lane_idx() == 5:
+        cute.arch.store(part.flag, Int32(1), sem="release", scope="sys")
+
+
+@cute.jit
+def one_lane_asks(part):
+    """In each turn of the loop one lane asks, and tells the others; the warp meets there."""
+    given = Int32(0)
+    while given == 0:
+        if cute.arch.lane_idx() == 0:
+            given = cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")
+        cute.arch.sync_warp()
+        given = cute.arch.shuffle_sync(given, 0)
+    for number in cutlass.range_constexpr(part.slices):
+        part.add(number)
+    cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
+
+
+UNUSUAL = Parts(
+    consumers_first,
+    while_loops,
+    two_states,
+    counts_buffers,
+    mask_by_a_loop,
+    a_lane_for_each,
+    give_with_a_fence,
+    add_with_a_fence,
+)
+
+
+def best(m, n, k):
+    """What the course's own chooses, found anew."""
+    return min(candidates(), key=lambda config: cost(config, m, n, k))
+
+
+right_cost, right_dequantize = solved("14.10"), solved("14.9")
+register_split, step_bytes = solved("14.3"), solved("14.4")
+
+
+@wrong("14.4", "gives", lesson=True)
+def only_wgmma(tile, cluster):
+    """Forgets what TMA writes."""
+    m, n, k = tile
+    return m // 64 * (64 + n) * k * 2, step_bytes(tile, cluster)[1]
+
+
+@wrong("14.1", "deadlock, race")
+@cute.jit
+def phase_of_two_rounds(steps):
+    """The lowest lane arrives, which is simulated, not rehearsed; its phase is right for two rounds of the stages."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        stage = k_tile % steps.stages
+        phase = 0
+        if k_tile < steps.stages:
+            phase = 1
+        cute.arch.mbarrier_wait(steps.empty + stage, phase)
+        if Int32(cute.arch.lane_idx()) < 1:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+        steps.load(k_tile, stage)
+
+
+@wrong("14.2", "does not compile")
+@cute.jit
+def first_is_compared(steps):
+    """`first` is known when the kernel runs, and steps.multiply wants to know it before."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        stage = k_tile % steps.stages
+        cute.arch.mbarrier_wait(steps.full + stage, k_tile // steps.stages & 1)
+        warpgroup.fence()
+        steps.multiply(stage, k_tile == 0)
+        warpgroup.commit_group()
+        if k_tile > 0:
+            warpgroup.wait_group(1)
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_arrive(steps.empty + (k_tile - 1) % steps.stages)
+    warpgroup.wait_group(0)
+
+
+def plain_python(*args):
+    """Not compiled."""
+
+
+OWN = Parts(
+    own.take_roles,
+    own.produce_tiles,
+    own.consume_tiles,
+    own.store_pieces,
+    own.load_shared,
+    own.free_stage,
+    own.give_part,
+    own.add_part,
+)
+
+
+def part(function, changes):
+    """An own part of 14.18 with the changes of a row."""
+    return with_changes(base_of(function), changes)
+
+
+def whole(config=None, pair=True, **slots):
+    """An answer to 14.18 of own parts, with these in their places."""
+    made = Parts(**{**vars(OWN), **slots})
+    return lambda *shape: (config or choose(*shape), made) if pair else made
+
+
+count_waves, stream_k = solved("14.6"), solved("14.8")
+
+
+@wrong("14.6", "gives", lesson=True)
+def remainder(m, n, tile, cluster, at_once):
+    """A full last wave has none."""
+    waves, last = count_waves(m, n, tile, cluster, at_once)
+    return waves, last % at_once
+
+
+@wrong("14.6", "gives", lesson=True)
+def by_area(m, n, tile, cluster, at_once):
+    """Forgets that tiles hang over C's edge."""
+    clusters = ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1]))
+    return ceil(clusters / at_once), (clusters - 1) % at_once + 1
+
+
+@wrong("14.8", "gives", lesson=True)
+def splits_every_tile(cluster, clusters, tiles, k_tiles):
+    """Split-K of every tile: even, and cut far more often than needed."""
+    turn = [(tile, k) for tile in range(tiles) for k in range(k_tiles)][cluster::clusters]
+    return [(tile, k, k + 1) for tile, k in turn]

@@ -1,0 +1,416 @@
+"""Page 15: answers that are whole functions, and what rows of p15.txt are made of."""
+
+import itertools
+from math import ceil, floor, log2
+
+import cutlass
+import numpy as np
+import torch
+from cutlass import BFloat16, Boolean, Float32, Int32, cute
+from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
+from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
+
+from tests.pages.table import base_of, right, solved, wrong
+from tutorlib.dsl.cute.instructions import fence_before
+from tutorlib.kernels.blackwell import parts
+from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
+from tutorlib.kernels.blackwell.parts import make_umma
+from tutorlib.kernels.blackwell.steps import TileSteps
+from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
+from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
+
+
+def loops(produce=produce_tiles, multiply=multiply_tiles, store=store_tiles):
+    return produce, multiply, store
+
+
+@cute.jit
+def by_warp_0(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    """Relinquishes after the barrier, which comes twice."""
+    if warp == 0:
+        cute.arch.alloc_tmem(columns, address)
+    cute.arch.sync_threads()
+    if warp == 0:
+        cute.arch.relinquish_tmem_alloc_permit()
+    cute.arch.sync_threads()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+
+
+@cute.jit
+def by_warp_5(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
+    cute.arch.barrier()
+    if warp == 5:
+        cute.arch.dealloc_tmem(acc, columns)
+
+
+@cute.jit
+def named_barrier(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    """Another warp gives up the right to allocate."""
+    if warp == 4:
+        cute.arch.alloc_tmem(columns, address)
+    cute.arch.barrier(barrier_id=1, number_of_threads=192)
+    if warp == 5:
+        cute.arch.relinquish_tmem_alloc_permit()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+
+
+@cute.jit
+def take_columns(warp: Int32, of: cutlass.Constexpr, columns: cutlass.Constexpr, address: cute.Pointer):
+    if warp == of:
+        cute.arch.alloc_tmem(columns, address)
+        cute.arch.relinquish_tmem_alloc_permit()
+
+
+@cute.jit
+def in_helpers(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    take_columns(warp, 4, columns, address)
+    cute.arch.sync_threads()
+    acc = cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+    return acc
+
+
+@right("15.1")
+def doubles(n, accumulators):
+    """Doubles until it is enough."""
+    columns = 32
+    while columns < n * accumulators:
+        columns *= 2
+    return columns if columns <= 512 else 0
+
+
+@right("15.9")
+def in_numpy(block):
+    """NumPy's frexp, torch's rounding; arrays for lists."""
+    numbers = np.array(block)
+    largest = np.abs(numbers).max()
+    exponent = np.clip(np.frexp(largest)[1] - 9, -127, 127) if largest else -127
+    scaled = torch.from_numpy(np.ldexp(numbers, -int(exponent))).clamp(-448, 448)
+    return int(exponent), scaled.to(torch.float8_e4m3fn).double().tolist()
+
+
+@right("15.10")
+def by_thresholds(block, tensor_scale):
+    """Counts the midpoints that lie below, and looks at ties by hand."""
+    scale = torch.tensor(max(map(abs, block)) / (6 * tensor_scale)).clamp(max=448).to(torch.float8_e4m3fn).item()
+    elements = []
+    for x in block:
+        size = abs(x / scale / tensor_scale) if scale else 0.0
+        middles = [(low + high) / 2 for low, high in itertools.pairwise(E2M1)]
+        code = sum(size > middle or (size == middle and at % 2 == 1) for at, middle in enumerate(middles))
+        elements.append(-E2M1[code] if x < 0 else E2M1[code])
+    return scale, elements
+
+
+@right("15.11")
+def as_matrices(a, b):
+    """torch adds up."""
+    scales = [torch.tensor([scale for scale, _ in row], dtype=torch.float64) for row in (a, b)]
+    rows = [torch.tensor([elements for _, elements in row], dtype=torch.float64) for row in (a, b)]
+    return float((scales[0] * scales[1] * (rows[0] * rows[1]).sum(1)).sum())
+
+
+@right("15.11")
+def dequantized(a, b):
+    """Multiplies every element by its scale first."""
+    left, right = ([scale * x for scale, elements in row for x in elements] for row in (a, b))
+    return sum(x * y for x, y in zip(left, right, strict=True))
+
+
+@right("15.9")
+def in_fp32(block):
+    """All in fp32, the scale by ldexp; NumPy's integer for the exponent."""
+    numbers = torch.tensor(block, dtype=torch.float32)
+    largest = numbers.abs().max()
+    exponent = (torch.frexp(largest)[1] - 9).clamp(-127, 127) if largest else torch.tensor(-127)
+    scaled = torch.ldexp(torch.ldexp(numbers, -exponent // 2), -exponent - -exponent // 2)
+    return exponent.numpy()[()], scaled.clamp(-448, 448).to(torch.float8_e4m3fn).tolist()
+
+
+@right("15.10")
+def in_tensors(block, tensor_scale):
+    """A table of distances; argmin of codes, the even ones first."""
+    order = torch.tensor([0, 2, 4, 6, 1, 3, 5, 7])
+    values = torch.tensor(E2M1, dtype=torch.float64)[order]
+    numbers = torch.tensor(block, dtype=torch.float64)
+    scale = (numbers.abs().amax() / 6 / tensor_scale).clamp(max=448).to(torch.float8_e4m3fn).double()
+    scaled = (numbers / (scale * tensor_scale)).nan_to_num(0.0)
+    nearest = values[(scaled.abs()[:, None] - values).abs().argmin(1)]
+    return scale.item(), nearest.copysign(scaled).tolist()
+
+
+@right("15.11")
+def numpys_dot(a, b):
+    """NumPy's dot for a block, its float64 as the sum; an index for zip."""
+    total = np.float64(0)
+    for at in range(len(a)):
+        total += a[at][0] * np.dot(a[at][1], b[at][1]) * b[at][0]
+    return total
+
+
+@cute.jit
+def counts_by_itself(steps: TileSteps):
+    """Index and phase by division; arrives and announces in two orders."""
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            step = number * steps.k_tiles + k_tile
+            stage = step % steps.stages
+            cute.arch.mbarrier_wait(steps.empty + stage, (step // steps.stages + 1) % 2)
+            if steps.leads:
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
+                    cute.arch.mbarrier_arrive(steps.full + stage)
+            steps.load(number, k_tile, stage)
+
+
+@right("15.4")
+@cute.jit
+def loads_first(steps: TileSteps):
+    """Announces after it has sent: a phase can lack an arrival when its bytes are there."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            steps.load(number, k_tile, state.index)
+            if steps.leads:
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+            state.advance()
+
+
+@right("15.4")
+@cute.jit
+def one_flat_loop(steps: TileSteps):
+    """One loop over all K tiles of all tiles, with Python's range."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for step in range(steps.tiles * steps.k_tiles):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(step // steps.k_tiles, step % steps.k_tiles, state.index)
+        state.advance()
+
+
+@right("15.4")
+@cute.jit
+def by_lane_0(steps: TileSteps):
+    """A branch for one lane, and a first look at the mbarrier before it waits."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            if not cute.arch.mbarrier_try_wait(steps.empty + state.index, state.phase):
+                cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            if cute.arch.lane_idx() == 0 and steps.leads:
+                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+            steps.load(number, k_tile, state.index)
+            state.advance()
+
+
+@right("15.5")
+@cute.jit
+def commits_in_the_loop(steps: TileSteps):
+    """Tells `ready` inside the K loop, behind the last multiplication; one flat count of stages."""
+    stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        into = number % steps.accumulators
+        cute.arch.mbarrier_wait(steps.free + into, (number // steps.accumulators + 1) % 2)
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
+            steps.multiply(stage.index, into, k_tile < 1)
+            with cute.arch.elect_one():
+                tcgen05.commit(steps.empty + stage.index)
+                if k_tile == steps.k_tiles - 1:
+                    tcgen05.commit(steps.ready + into)
+            stage.advance()
+
+
+@cute.jit
+def sum_up(steps: TileSteps, stage: PipelineState, into: cutlass.Int32):
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
+        steps.multiply(stage.index, into, k_tile == 0)
+        with cute.arch.elect_one():
+            tcgen05.commit(steps.empty + stage.index)
+        stage.advance()
+    return stage
+
+
+@right("15.5")
+@cute.jit
+def helper_for_a_tile(steps: TileSteps):
+    """A jit function accumulates one tile and returns its state."""
+    stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+    for _ in cutlass.range(steps.tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
+        stage = sum_up(steps, stage, acc.index)
+        with cute.arch.elect_one():
+            tcgen05.commit(steps.ready + acc.index)
+        acc.advance()
+
+
+@right("15.6")
+@cute.jit
+def unrolled_parts(steps: TileSteps):
+    """The parts are known when it is compiled: a loop that is unrolled, and a branch that is decided."""
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
+        for part in cutlass.range_constexpr(steps.parts):
+            steps.read(acc.index, part)
+            cute.arch.fence_view_async_tmem_load()
+            if cutlass.const_expr(part == steps.parts - 1):
+                fence_before()
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_arrive(steps.free + acc.index)
+            steps.write(number, part)
+        acc.advance()
+
+
+@right("15.6")
+@cute.jit
+def freed_by_lane_0(steps: TileSteps):
+    """A helper with a branch for one lane."""
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
+        for part in cutlass.range_constexpr(steps.parts):
+            take(steps, acc.index, part)
+            if cutlass.const_expr(part == steps.parts - 1):
+                free_by_lane_0(steps.free + acc.index)
+            steps.write(number, part)
+        acc.advance()
+
+
+@cute.jit
+def free_by_lane_0(free: cute.Pointer):
+    lane = cute.arch.lane_idx()
+    fence_before()
+    if lane == 0:
+        cute.arch.mbarrier_arrive(free)
+
+
+@cute.jit
+def take(steps: TileSteps, accumulator: cutlass.Int32, part: cutlass.Int32):
+    steps.read(accumulator, part)
+    cute.arch.fence_view_async_tmem_load()
+
+
+def from_an_atom(tile, pair):
+    m, n, _ = tile
+    op = tcgen05.MmaF16BF16Op(
+        BFloat16,
+        Float32,
+        instruction_shape=(m, n, 16),
+        cta_group=[tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO][pair],
+        a_src=tcgen05.OperandSource.SMEM,
+        a_major_mode=OperandMajorMode.K,
+        b_major_mode=OperandMajorMode.K,
+    )
+    return cute.make_tiled_mma(cute.make_mma_atom(op))
+
+
+@cute.jit
+def set_before_each(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    adds = Boolean(True)
+    if first:
+        adds = Boolean(False)
+    for k_block in cutlass.range_constexpr(tCrA.shape[2]):
+        tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
+        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+        adds = Boolean(True)
+
+
+@cute.jit
+def one_k_block(tiled_mma: cute.TiledMma, acc: cute.Tensor, a: cute.Tensor, b: cute.Tensor, adds: Boolean):
+    tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
+    cute.gemm(tiled_mma, acc, a, b, acc)
+
+
+@cute.jit
+def in_a_helper(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    for k in cutlass.range_constexpr(cute.size(tCrB, mode=[2])):
+        one_k_block(tiled_mma, acc, tCrA[None, None, k], tCrB[None, None, k], Boolean(k > 0) | ~Boolean(first))
+
+
+@cute.jit
+def rolled(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    for k_block in cutlass.range(cute.size(tCrA, mode=[2]), unroll=1):
+        tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0 or not first)
+        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+
+
+@right("15.12")
+def by_the_tile(acc, thread):
+    """local_tile for the parts; the registers from the source's first mode."""
+    parts = cute.local_tile(acc, (128, 64), (0, None, None))  # (128, 64, parts, accumulators)
+    op = tcgen05.Ld32x32bOp(tcgen05.Repetition(64), tcgen05.Pack.NONE)
+    t2r = tcgen05.make_tmem_copy(cute.make_copy_atom(op, Float32), parts[None, None, 0, 0])
+    tTtC = t2r.get_slice(thread).partition_S(parts)
+    return t2r, tTtC, cute.make_rmem_tensor(((64, 1), 1, 1), Float32)
+
+
+@right("15.12")
+def slices_last(acc, thread):
+    """Partitions all modes, and drops that of one part along M then; the registers like a tensor of coordinates."""
+    parts = cute.flat_divide(acc, (128, 64))
+    atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x64), acc.element_type)
+    t2r = tcgen05.make_tmem_copy(atom, parts[None, None, 0, 0, 0])
+    mine = t2r.get_slice(thread)
+    tTtC = mine.partition_S(parts)[None, None, None, 0, None, None]
+    coordinates = mine.partition_D(cute.make_identity_tensor((128, 64)))
+    return t2r, tTtC, cute.make_rmem_tensor(coordinates.shape, cutlass.Float32)
+
+
+@right("15.12")
+def as_a_list(acc, thread):
+    """Divides by a tiler of the shape of acc; returns a list."""
+    parts = cute.flat_divide(acc, (128, 64, 1))[None, None, 0, 0, None, None]  # (128, 64, parts, accumulators)
+    atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x64), Float32)
+    t2r = tcgen05.make_tmem_copy(atom, parts[None, None, 0, 0])
+    mine = t2r.get_slice(thread % 128)
+    like = cute.make_layout((128, 64), stride=(64, 1))
+    tTrC = cute.make_rmem_tensor(mine.partition_D(cute.make_identity_tensor(like.shape)).shape, Float32)
+    return [t2r, mine.partition_S(parts), tTrC]
+
+
+def to_fp8(numbers):
+    return torch.tensor(numbers).to(torch.float8_e4m3fn).tolist()
+
+
+@wrong("15.9", "raised")
+def log_of_zero(block):
+    """Zeros have no logarithm."""
+    exponent = floor(log2(max(map(abs, block)))) - 8
+    return exponent, to_fp8([x / 2.0**exponent for x in block])
+
+
+@wrong("15.9", "gives", lesson=True)
+def saturates_never(block):
+    """The exponent rounded up."""
+    largest = max(map(abs, block))
+    exponent = max(-127, min(127, ceil(log2(largest / 448)))) if largest else -127
+    return exponent, [to_nearest(x / 2.0**exponent, E4M3) for x in block]
+
+
+@wrong("15.10", "raised")
+def divides_by_zero(block, tensor_scale):
+    """A scale of 0 is divided by."""
+    scale = to_nearest(max(map(abs, block)) / 6 / tensor_scale, E4M3)
+    return scale, [to_nearest(x / (scale * tensor_scale), E2M1) for x in block]
+
+
+@wrong("15.10", "gives", lesson=True)
+def scale_of_mx(block, tensor_scale):
+    wanted = max(map(abs, block)) / 6 / tensor_scale
+    scale = 2.0 ** ceil(log2(wanted)) if wanted else 0.0
+    return scale, [to_nearest(x / scale / tensor_scale, E2M1) if scale else 0.0 for x in block]
+
+
+def unscaled(row):
+    return [(1.0, elements) for _, elements in row]
+
+
+allocate_release = base_of(parts.allocate, parts.release)
+produce, multiply = base_of(produce_tiles), base_of(multiply_tiles)
+mma = base_of(parts.make_umma, parts.issue)
+pair = base_of(produce_tiles, multiply_tiles, store_tiles)

@@ -1,0 +1,163 @@
+"""Page 20: answers that are whole functions, and what rows of p20.txt are made of."""
+
+import cutlass
+from cutlass import cute
+from cutlass.cute.nvgpu import warpgroup
+
+from tests.pages.change import copy_of
+from tests.pages.changed import right_answers
+from tests.pages.table import base_of, right, solution, with_changes
+from tutorlib.exercises.n20_attention_hopper import operands
+from tutorlib.kernels.attention import parts as course
+from tutorlib.kernels.attention.parts import add_pv, produce_blocks, step
+from tutorlib.kernels.attention.slots import COURSE, AttentionParts
+
+
+@right("20.1")
+def bit_by_bit(row, column):
+    """Bits of the coordinates, each in its place."""
+    thread = (row >> 4) << 5 | (row & 7) << 2 | (column >> 1) & 3
+    return thread, column >> 4, column & 1 | (row >> 3 & 1) << 1 | (column >> 3 & 1) << 2
+
+
+@right("20.1")
+def by_search(row, column):
+    """Of all places the one that has the element."""
+    for warp in range(4):
+        for lane in range(32):
+            for element in range(8):
+                if (
+                    16 * warp + lane // 4 + 8 * (element // 2 % 2),
+                    2 * (lane % 4) + element % 2 + 8 * (element // 4),
+                ) == (
+                    row,
+                    column % 16,
+                ):
+                    return 32 * warp + lane, column // 16, element
+
+
+@right("20.1")
+def from_the_accumulator(row, column):
+    """The accumulator's number, divided by 8."""
+    number = column % 2 + 2 * (row // 8 % 2) + 4 * (column // 8)
+    return [32 * (row // 16) + 4 * (row % 8) + column % 8 // 2, *divmod(number, 8)]
+
+
+@right("20.5")
+def counts(m_block, keys, tile, causal):
+    """Tries block by block."""
+    first, last = m_block * tile[0], (m_block + 1) * tile[0] - 1
+    starts = [start for start in range(0, keys, tile[1]) if not causal or start <= last]
+    full = [start for start in starts if start + tile[1] <= keys and (not causal or start + tile[1] - 1 <= first)]
+    return len(starts), len(full)
+
+
+@right("20.5")
+def seen_by(m_block, keys, tile, causal):
+    """What the tile's last row sees, and what its first row sees."""
+    most = min(keys, (m_block + 1) * tile[0]) if causal else keys
+    least = min(keys, m_block * tile[0] + 1) if causal else keys
+    return (most + tile[1] - 1) // tile[1], least // tile[1]
+
+
+def by_modes(acc):
+    """From the accumulators' own modes."""
+    neighbors, rows, columns = acc.shape[0]
+    return cute.make_tensor(acc.iterator, cute.make_layout((rows, (neighbors, columns)), stride=(2, (1, 4))))
+
+
+def blocks_by_modes(p):
+    """The same for the operand."""
+    return cute.make_tensor(
+        p.iterator, cute.make_layout(((2, 2, 2), 1, p.shape[0][2] // 2), stride=((1, 2, 4), cute.size(p), 8))
+    )
+
+
+@cute.jit
+def jitted_rows(acc):
+    """As a function of the DSL."""
+    return cute.make_tensor(acc.iterator, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
+
+
+def composed_rows(acc):
+    """A layout after the accumulators' own."""
+    return cute.composition(acc, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
+
+
+@right("20.3")
+@cute.jit
+def one_gemm(pv, acc, p, v, stage):
+    """CuTe's gemm walks over the K blocks."""
+    pv.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.fence()
+    cute.gemm(pv, acc, p, v[None, None, None, stage], acc)
+    warpgroup.commit_group()
+
+
+@right("20.3")
+@cute.jit
+def from_the_last(pv, acc, p, v, stage):
+    """The K blocks backwards."""
+    pv.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.fence()
+    for number in cutlass.range_constexpr(cute.size(p, mode=[2])):
+        k_block = cute.size(p, mode=[2]) - 1 - number
+        cute.gemm(pv, acc, p[None, None, k_block], v[None, None, k_block, stage], acc)
+    warpgroup.commit_group()
+
+
+def take_other_numbers(me):
+    """Barriers 5 and 4."""
+    cute.arch.barrier(barrier_id=5 - me.group, number_of_threads=256)
+
+
+def give_other_numbers(me):
+    """Barriers 4 and 5."""
+    cute.arch.barrier_arrive(barrier_id=4 + me.group, number_of_threads=256)
+
+
+@cute.jit
+def jitted_take(me):
+    """As a function of the DSL."""
+    cute.arch.barrier(barrier_id=1 + me.group, number_of_threads=256)
+
+
+@cute.jit
+def jitted_give(me):
+    """As a function of the DSL."""
+    cute.arch.barrier_arrive(barrier_id=2 - me.group, number_of_threads=256)
+
+
+other_turns = {"take_turn": take_other_numbers, "pass_turn": give_other_numbers}
+PAGE = right_answers("20_attention_hopper")
+RIGHT = copy_of(operands)
+register, blocks = RIGHT.a_register, RIGHT.key_blocks
+own = copy_of(course)
+by_row, p_operand, quad_reduce, softmax_step = own.by_row, own.p_operand, own.quad_reduce, own.softmax_step
+take_turn, pass_turn = own.take_turn, own.pass_turn
+softmax = base_of(quad_reduce, softmax_step)
+
+
+def mine(**slots):
+    """The page's answers, or equal ones, in all slots but these."""
+    own = {
+        **{"by_row": by_row, "p_operand": p_operand, "add_pv": PAGE["20.3"], "quad_reduce": quad_reduce},
+        **{"softmax_step": softmax_step, "produce": PAGE["20.6"], "step": PAGE["20.7"]},
+        **{"take_turn": take_turn, "pass_turn": pass_turn},
+    }
+    return AttentionParts(**own | slots)
+
+
+def whole(**slots):
+    """An answer to 20.9 of own parts, with these in their places."""
+    made = mine(**slots)
+    return lambda: made
+
+
+def copied(view):
+    def copy(acc):
+        registers = cute.make_fragment_like(view(acc))
+        registers.store(view(acc).load())
+        return registers
+
+    return copy

@@ -1,0 +1,85 @@
+"""Rows become answers, and a row that no longer fits its page is an error."""
+
+import pytest
+
+from tests.pages.change import DoesNotApply
+from tests.pages.table import base_of, build, kinds_of, read_rows
+from tutorlib.kernels.ampere.main_loops import single_buffer
+from tutorlib.kernels.ampere.moves import fetch
+
+TABLE = """\
+01.1 an offset is a sum
+  right | = sum(map(mul, coord, stride))
+  * gives, case | = coord[0] * stride[0]
+
+05.7 a swizzle
+  wrong elements | make_swizzle(5, 0, 6) → make_swizzle(5, 0, 7)
+"""
+
+
+def answer(exercise, text, **names):
+    return build(exercise, text, names)
+
+
+def test_a_table_is_read(tmp_path):
+    (tmp_path / "p01.txt").write_text(TABLE, encoding="utf-8")
+    teaches, (right, wrong, change) = read_rows(tmp_path / "p01.txt", {"mul": lambda a, b: a * b})
+    assert teaches == {"01.1": "an offset is a sum", "05.7": "a swizzle"}
+    assert (right.exercise, right.kinds, right.lesson, right.function((1, 2), (3, 4))) == ("01.1", set(), False, 11)
+    assert (wrong.kinds, wrong.lesson, wrong.function((1, 2), (3, 4))) == ({"gives", "case"}, True, 3)
+    assert (change.exercise, change.name) == ("05.7", "make_swizzle_5_0_6_make_swizzle_5_0_7")
+
+
+@pytest.mark.parametrize(
+    ("text", "gives"),
+    [
+        ("sum(c * d → sum(c + d", 10),
+        ("sum( → max( ;; c * d → c - d", -2),
+        ("×2 coord → place", 11),
+        ("= len(coord) + more", 9),
+        ("is lambda c, d: more", 7),
+        ("@product sum( → max(", 8),
+    ],
+)
+def test_a_row_is_an_answer(text, gives, monkeypatch):
+    text_of = {"01.1": "def offset(coord, stride):\n    return sum(c * d for c, d in zip(coord, stride, strict=True))"}
+    monkeypatch.setattr("tests.pages.table.cell", text_of.__getitem__)
+    monkeypatch.setattr("tests.pages.table.page", lambda number: text_of["01.1"])
+    assert answer("01.1", text, more=7, product=base_of(product))((1, 2), (3, 4)) == gives
+
+
+def test_an_expression_may_call_a_helper_that_is_named_like_the_answer():
+    assert answer("01.1", "= 1 + offset(coord, stride)", offset=product)((1, 2), (3, 4)) == 12
+
+
+def product(coord, stride):
+    return sum(c * d for c, d in zip(coord, stride, strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tile → tiles",  # not there
+        "cute → cutlass",  # more than once
+        "×2 make_swizzle → swizzle",  # once
+        "- cute.copy(nothing",
+        "- cute",
+        "make_swizzle",
+    ],
+)
+def test_a_row_that_does_not_fit_is_an_error(text):
+    with pytest.raises(DoesNotApply):
+        answer("05.7", text)
+
+
+def test_a_change_belongs_to_the_one_function_that_it_fits():
+    both = {"BASES": {"09.3": base_of(single_buffer, fetch)}}
+    loop, copy = answer("09.3", "- wait_group", **both)
+    assert (loop.__name__, copy.__name__) == ("single_buffer", "fetch")
+    with pytest.raises(DoesNotApply, match="fits 2 functions of 2"):
+        answer("09.3", "def → async def", **both)
+
+
+def test_a_right_answer_has_no_kinds():
+    assert kinds_of("right") == set()
+    assert kinds_of("a view's place, gives") == {"a view's place", "gives"}
