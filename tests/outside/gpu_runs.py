@@ -23,7 +23,7 @@ from tests.outside.beside_gpu import HUNG, NAME
 from tests.outside.coverage import FAULTS_DATA
 from tests.outside.faults import EACH, mutants_of
 from tutorlib.compiling.outside import packaged_program
-from tutorlib.instruments import accesses
+from tutorlib.instruments.accesses import HARDWARE
 from tutorlib.instruments.sanitizing import OPTIONS, find_program, read_verdict, run_within
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring import counters
@@ -138,12 +138,19 @@ def hangs(result: dict[str, Any]) -> bool:
     return result.get("error") == HUNG
 
 
+def countable(metrics: Sequence[str]) -> list[str]:
+    """Those of them that ncu can count on this GPU. Raises FileNotFoundError where there is no ncu."""
+    listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=False).stdout
+    names = {line.split()[0] for line in listed.splitlines() if line.split()}
+    return [metric for metric in metrics if metric.partition(".")[0] in names]
+
+
 def count_all(programs: Sequence[Program]) -> dict[str, Any]:
     """ncu's counters of each launch beside the simulator's counts, or why there are none."""
     command = [sys.executable, "-m", "tests.outside.packed", "1"]
     command += [str(path) for program in programs for path in (program.file, program.cubin)]
     try:
-        found = counters.count(command, accesses.countable((*accesses.HARDWARE, *ISSUED)))
+        found = counters.count(command, countable((*HARDWARE, *ISSUED)))
     except (counters.NoCounters, FileNotFoundError, subprocess.TimeoutExpired) as error:
         return {"counted": [], "uncounted": str(error)[:240]}
     if len(found) != len(programs):

@@ -3,7 +3,7 @@
 from typing import Any
 from unittest import mock
 
-from tutorlib.simulate.ptx import simulation
+from tutorlib.simulate.ptx import schedule
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.memory.arena import Arena
@@ -27,7 +27,7 @@ def opcodes_of(module: Module) -> dict[str, bool]:
 
 def unknown_of(module: Module, kernel: Kernel) -> set[str]:
     unknown: set[str] = set()
-    decode = simulation.decode
+    decode = schedule.decode
 
     def noting(instruction: Instruction, site: int, state: State) -> Any:
         try:
@@ -42,7 +42,7 @@ def unknown_of(module: Module, kernel: Kernel) -> set[str]:
     launch = Launch(
         module, kernel, (1, 1, 1), kernel.threads or BLOCK, 0, bytes(kernel.parameter_bytes), lambda i: None
     )
-    with mock.patch.object(simulation, "decode", noting), mock.patch.object(simulation, "Scheduler", decoded):
+    with mock.patch.object(schedule, "decode", noting), mock.patch.object(schedule.Scheduler, "run", decoded):
         try:
             simulate(launch, Arena(module_sizes(module)))
         except Decoded:

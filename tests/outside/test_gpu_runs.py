@@ -75,7 +75,7 @@ def test_all_that_a_gpu_is_asked(packed, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_runs, "find_program", lambda: "echo")
     monkeypatch.setattr(gpu_runs, "this_machine", lambda: {"gpu": "NVIDIA H100"})
     monkeypatch.setattr(gpu_runs, "sweep_file", lambda gpu, name: tmp_path / f"{name}.json")
-    monkeypatch.setattr(gpu_runs.accesses, "countable", lambda metrics: [COUNTERS["wavefronts of ld.shared"][1]])
+    monkeypatch.setattr(gpu_runs, "countable", lambda metrics: [COUNTERS["wavefronts of ld.shared"][1]])
     monkeypatch.setattr(gpu_runs.counters, "count", lambda command, metrics: [dict.fromkeys(metrics, 2.0)])
     gpu_runs.main(str(folder))
     data = json.loads((tmp_path / "outside.json").read_text())

@@ -45,10 +45,3 @@ def instead_of(modules: list[tuple[Any, dict[str, Any]]], *functions: Any) -> It
             scope.update({name: new[id(value)] for name, value in found.items()})
             stack.callback(scope.update, found)
         yield
-
-
-def calls_of_helpers(call: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
-    """For `instead_of`: routes a jitted function's calls of another one through call(helper, *args, **kwargs)."""
-    from cutlass.base_dsl.dsl import BaseDSL
-
-    return BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call(helper, *args, **kwargs)}

@@ -10,10 +10,11 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
-from tutorlib.checking.plain_python import calls_of_helpers, instead_of, plain_loops
+from tutorlib.checking.plain_python import instead_of, plain_loops
 from tutorlib.checking.rehearsing.pipeline_state import call_helper
 from tutorlib.checking.rehearsing.plain_state import PLAIN_STATE
 from tutorlib.checking.rehearsing.unsafe import Unsafe
+from tutorlib.dsl.cute.functions import calls_of_helpers
 
 InstructionSet = dict[str, dict[str, Any]]
 

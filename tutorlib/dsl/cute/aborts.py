@@ -104,7 +104,7 @@ def places_shared(name: str, block: Any, *others: Any, **options: Any) -> None:
 
 def no_threads(name: str, *args: Any, **options: Any) -> None:
     """A function of cute.arch is called outside of a kernel."""
-    if not operation_around("cuda.kernel"):
+    if not operation_around("gpu.module"):
         raise ValueError(
             f"cute.arch.{name} is for kernels: this function has @cute.jit and runs on the CPU, where there are no "
             "threads of a GPU. Code for threads belongs under @cute.kernel"

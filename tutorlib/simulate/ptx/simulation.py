@@ -196,6 +196,8 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], dict[str, i
             contents[:] = 0
             contents[: len(variable.data)] = np.frombuffer(variable.data, np.uint8)
             symbols[variable.name] = arena.address_of(allocation)
+        else:  # a parameter of a function that is called, which has a space of its own
+            symbols[variable.name] = 0
     return symbols, ends
 
 
