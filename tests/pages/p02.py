@@ -1,7 +1,6 @@
 """Page 02: answers that are whole functions, and what rows of p02.txt are made of."""
 
 import itertools
-from functools import partial
 from math import prod
 
 import numpy as np

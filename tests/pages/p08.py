@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tests.pages.change import Change, swap
+from tests.pages.change import Change
 from tests.pages.table import Base, right
 from tutorlib.kernels.cpp.gemm import Variant
 

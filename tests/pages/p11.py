@@ -216,9 +216,6 @@ def all_read(rows, columns, in_flight):
     return lambda group: sum(tiles_read(rows, columns, in_flight, group))
 
 
-AT_RUN_TIME = "In the kernel the block's number is known at run time only"
-
-
 @wrong("11.4", "a tile outside", lesson=True)
 def last_group_too_high(block, rows, columns):
     """Every group has 8 rows."""

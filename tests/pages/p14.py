@@ -28,7 +28,6 @@ from tutorlib.kernels.hopper.parts import (
 )
 from tutorlib.kernels.hopper.slots import Parts
 from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
-from tutorlib.models import l2
 from tutorlib.models.hopper_gemm import at_launch
 
 

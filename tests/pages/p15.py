@@ -10,7 +10,7 @@ from cutlass import BFloat16, Boolean, Float32, Int32, cute
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
-from tests.pages.table import base_of, right, solved, wrong
+from tests.pages.table import base_of, right, wrong
 from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.kernels.blackwell import parts
 from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles

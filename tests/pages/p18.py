@@ -5,12 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tests.pages.change import Change, swap
-from tests.pages.changed import right_answers
 from tests.pages.table import solved
 from tutorlib.exercises import of_notebook
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import Diagnosis
 from tutorlib.kernels.bugs.catalogue import BUGS
-from tutorlib.notebook.hunt import as_it_is, patch
 
 SHOWS = {"softmax": (np.full((4, 300), -1000.0),)}  # of bugs that random numbers do not show, what does
 NAMES = tuple(exercise.bug.name for exercise in of_notebook("18_bug_hunt"))[::2]  # in the page's order
