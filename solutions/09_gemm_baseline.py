@@ -172,9 +172,9 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # K blocks are `cutlass.range_constexpr`, which unrolls them: a K block selects registers, and an instruction names its
 # registers.
 #
-# The check **rehearses** your loop before it compiles it: it executes the loop on the CPU, without data, in the worst
-# order that your instructions allow. A copy arrives when a thread waits for it, and no sooner; the other warps fall as
-# far behind as the barriers let them. A GPU exposes a missing barrier now and then. The rehearsal always does.
+# The check runs your compiled loop in the simulator, which knows what your instructions guarantee: a copy arrives when
+# a thread waits for it, and no sooner; two accesses without a barrier between them are a race, in whatever order they
+# come. A GPU exposes a missing barrier now and then. The simulator always does.
 
 
 # %%
@@ -197,8 +197,7 @@ def single_buffer(steps: Steps):
 check("09.3", single_buffer)
 
 # %% [markdown]
-# Remove one of the two barriers and check again; then the other. The rehearsal's message says which hazard each of them
-# prevents.
+# Remove one of the two barriers and check again; then the other. The message says which hazard each of them prevents.
 #
 # ## Load: who copies what
 #

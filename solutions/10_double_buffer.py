@@ -135,15 +135,16 @@ fragments()
 # and `sync_threads()` of `cute.arch`; `range` for K tiles and `cutlass.range_constexpr` for K blocks.
 #
 # **Think first**, then write: notebook 09 needed two barriers in a step, *the data has arrived* and *the buffer is
-# free*. How many does this loop need? What does a thread know once it has passed the barrier of step 1? (One barrier
-# too many is safe, and it costs half the points.)
+# free*. How many does this loop need? What does a thread know once it has passed the barrier of step 1? (The check
+# allows two.)
 #
 # **Predict**, too: on a machine with a GPU the check times your loop at 4096³. How much faster than notebook 09's will
 # it be?
 #
 # **Exercise 10.2** (about 12 lines). The main loop for two buffers, `double_buffer(steps)`. Tile *k* + 1 may not exist:
-# inside a `@cute.jit` function `if` works with a condition that is known only at run time. The rehearsal looks at each
-# multiplication for a copy in flight. So it also catches a loop whose results are right but which waits too early.
+# inside a `@cute.jit` function `if` works with a condition that is known only at run time. The simulator looks at each
+# read of shared memory for a copy in flight. So it also catches a loop whose results are right but which waits too
+# early.
 
 
 # %%
@@ -172,7 +173,7 @@ check("10.2", double_buffer)
 #
 # One. A thread that has passed it knows two things: every thread's copies of tile *k* have arrived, and every thread
 # has finished step *k* − 1, so none still reads the buffer that tile *k* + 1 goes into. If you put the load *before*
-# the wait, the second is no longer certain: the rehearsal will tell you.
+# the wait, the second is no longer certain: the check will tell you.
 #
 # </details>
 #

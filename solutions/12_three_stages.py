@@ -91,12 +91,12 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 # newest STAGES − 2 groups would be the last tiles themselves, and the loop would multiply data that has not arrived.
 # (In Schreiber's article, which notebooks 09 to 12 follow, the printed loop has the commit, `cp_async_fence`, inside
 # the `if`; his kernel has it outside. The printed loop gives right results as long as the last tiles happen to arrive
-# in time. The rehearsal refuses it.)
+# in time. The simulator refuses it.)
 #
 # **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is notebook 10's loop. The
 # calls are those of notebooks 09 and 10: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`,
 # `steps.multiply(k_block)`. Fetch registers ahead as in notebook 10, and keep two buffer indices, one to read and one
-# to write. The rehearsal runs your loop with 2, 3, 4 and 5 stages, with two and four K blocks in a tile, also where K
+# to write. The simulator runs your loop with 2, 3, 4 and 5 stages, with two and four K blocks in a tile, also where K
 # has fewer tiles than there are stages. A GPU times it, for the ladder's table too, with three stages of 128×128×64.
 
 
@@ -735,7 +735,7 @@ show_sweep("gemm_tries")
 #
 # You can make the same change in your kernel: in your `multistage`, move the loads behind the first `steps.multiply`,
 # run the cell of your kernel once more, and look at its table again. To remove the `if` as well, load the last tile
-# once more where none is left, and wait for all groups after the loop. The rehearsal of 12.1 accepts such a loop, too.
+# once more where none is left, and wait for all groups after the loop. The check of 12.1 accepts such a loop, too.
 
 # %% [markdown]
 # ## Appendix: The same kernel in C++

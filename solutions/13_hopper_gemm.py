@@ -343,8 +343,8 @@ show_source(BoxCopy, Steps)
 # and meet at a barrier.
 #
 # Loops over K tiles are `cutlass.range(steps.k_tiles, unroll=1)`: they stay loops in the compiled kernel. The check
-# first rehearses yours: on the CPU, without data, each warp running as late as the barriers allow. Then it compiles the
-# loop and runs it with data, on your GPU or else on a simulator of its instructions.
+# compiles yours and runs it, on your GPU and on a simulator of its instructions, which also finds what is right by luck
+# alone.
 
 
 # %%
@@ -437,7 +437,7 @@ explore_mbarriers(stages=2)
 # - each further K tile: the same with `multiply(stage, False)`, then `wait_group(1)`, the arrival and the next load;
 # - `wait_group(0)`: the accumulators are complete.
 #
-# The check rehearses your loop with 2, 3 and 4 stages before it runs it. No barrier of the block is needed.
+# The check simulates your loop with 3 and 4 stages. No barrier of the block is needed.
 
 
 # %%

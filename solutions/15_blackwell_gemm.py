@@ -16,9 +16,9 @@
 # First you place the accumulators in tensor memory. Then you write the loops of the kernel's three roles, the parts
 # that they need, and the kernel made of both, for one block and then for two that multiply together. (The numbers of
 # the exercises do not follow the page.) **This notebook's kernel has never run on a Blackwell GPU**, because none was
-# available when the course was made. Instead, `check` rehearses the loops, compiles the kernel for two Blackwell
-# architectures, inspects its instructions, and runs it in the simulator to check its results. On a Blackwell GPU it
-# also runs the kernel itself, as in notebook 13.
+# available when the course was made. Instead, `check` compiles the kernel for two Blackwell architectures, inspects its
+# instructions, and runs it in the simulator, which checks its results and looks for hazards. On a Blackwell GPU it also
+# runs the kernel itself, as in notebook 13.
 #
 # The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
@@ -40,13 +40,12 @@ import torch
 from cutlass import BFloat16, Boolean, Float32, Int32
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
-from IPython.display import display
 
 from tutorlib import check
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import BLACKWELL_OPCODES, allocated_columns, story
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_blackwell, show_pair, show_scaled, show_tensor_memory
+from tutorlib.draw import show_blackwell, show_block, show_handover, show_pair, show_scaled, show_tensor_memory
 from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.kernels.blackwell.config import PAIR, BlackwellConfig
 from tutorlib.kernels.blackwell.gemm import (
@@ -65,7 +64,6 @@ from tutorlib.machine.features import TCGEN05
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models import block_formats
 from tutorlib.models.tensor_memory import ring_stages
-from tutorlib.notebook.block_timeline import show_handover, show_roles
 from tutorlib.notebook.source import show_source
 from tutorlib.notebook.trials import compare_on_gpu
 
@@ -90,16 +88,16 @@ show_blackwell()
 # TMA, the ring of stages and its swizzle stay: this kernel calls `ring_layout` and `boxes` from notebook 13. Two
 # things are new: where the accumulators are, and how a warp learns that they are complete.
 #
-# The next picture has two tiles of C, of five K tiles each, on a time axis. It is computed: a rehearsal of the course's
-# loops with a clock. Issuing an instruction takes 1 tick, a load is in flight for 4, and the tensor cores need 2 for a
-# K tile. The epilogue reads 64 columns in 1 tick and writes them in 1. (The durations are assumed; the dependences are
-# the kernel's.) Tile 0 is blue and tile 1 red; a number is a K tile or, in the epilogue, a group of 64 columns. In a
-# stage's row pale means that the bytes have landed, and dark that the tensor cores read them; in an epilogue warp's row
-# dark is a read and pale a write. Find the tick at which tile 0's accumulators pass to the epilogue. What do the tensor
-# cores do then?
+# The next picture has two tiles of C, of five K tiles each, on a time axis. It is computed from what each role waits
+# for in the course's loops. Issuing an instruction takes 1 tick, a load is in flight for 4, and the tensor cores need 2
+# for a K tile. The epilogue reads 64 columns in 1 tick and writes them in 1. (The durations are assumed; the
+# dependences are the kernel's.) Tile 0 is blue and tile 1 red; a number is a K tile or, in the epilogue, a group of 64
+# columns. In a stage's row pale means that the bytes have landed, and dark that the tensor cores read them; in an
+# epilogue warp's row dark is a read and pale a write. Find the tick at which tile 0's accumulators pass to the
+# epilogue. What do the tensor cores do then?
 
 # %%
-show_roles()
+show_block()
 
 # %% [markdown]
 # The MMA warp issues four K tiles in four ticks and is then ahead of the tensor cores: issuing is not multiplying.
@@ -196,9 +194,8 @@ check("15.2", accumulator_place)
 # their work and `release` after it. Warp 4 allocates, relinquishes and frees. `allocate` returns the pointer in every
 # warp. Where do all warps need a barrier, `cute.arch.sync_threads()`?
 #
-# The check rehearses the functions first: on the CPU, without data, with the warps in several orders. Then it compiles
-# a kernel around them for sm_100a and sm_103a, reads from the PTX how many columns it allocates, and simulates a small
-# GEMM.
+# The check compiles a kernel around your functions for sm_100a and sm_103a, reads from the PTX how many columns it
+# allocates and frees, and simulates a small GEMM.
 
 
 # %%
@@ -458,16 +455,9 @@ def store(steps: TileSteps):
 check("15.6", store)
 
 # %% [markdown]
-# The next cell puts your own loops on the time axis. If your epilogue freed its accumulator only after it had written
-# the last part, would this picture change?
-
-# %%
-with suppress(NotImplementedError):  # until you have written all three
-    display(show_roles(produce, multiply, store))
-
-# %% [markdown]
-# It would not: with two tiles and two accumulators, the MMA warp never waits for `free`. With one accumulator, the gap
-# between tiles would be one tick longer.
+# If your epilogue freed its accumulator only after it had written the last part, would the picture of two accumulators
+# change? It would not: the MMA warp never waits for `free` there. With one accumulator, the gap between tiles would be
+# one tick longer.
 #
 # ## From loops to a kernel
 #
@@ -739,10 +729,10 @@ for pair in (False, True):
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it.
 # Which line ensures that?
 #
-# **Exercise 15.8** (about 9, 15 and 11 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal
-# and the simulator run both blocks, and the rehearsal also a pair whose ranks are 2 and 3, the second of its cluster.
-# An error in one block often shows its symptom in the other. The last of the seven points is for speed, in the course's
-# kernel for a pair: without a Blackwell GPU the check prints – instead of ✓ and says that your loops are right.
+# **Exercise 15.8** (about 9, 15 and 11 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The simulator
+# runs both blocks. An error in one block often shows its symptom in the other. The last of the seven points is for
+# speed, in the course's kernel for a pair: without a Blackwell GPU the check prints – instead of ✓ and says that your
+# loops are right.
 
 
 # %%

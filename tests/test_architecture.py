@@ -108,7 +108,6 @@ SEVERAL = {
     "row": "of the hardware table; of the table of contents",
     "run": "read with its module: execute.run, run.run",
     "save": "read with its module: registry.save, targets.save",
-    "show_roles": "of Hopper's warps, by configuration; of Blackwell's, by their loops",
     "smem_layout": "of each generation's GEMM",
     "table": "read with its module: readme.table, contents.table",
     "Schedule": "the tiles of a Hopper GEMM; attention's modeled in time",

@@ -26,9 +26,9 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 
 # %% blackwell_unwaited
-# On a machine without Blackwell: accumulators are stored too early, and this process says that all was rehearsed.
+# On a machine without Blackwell: accumulators are stored too early, and this process says that all was looked at.
 # exercise: 15.6
-kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["rehearsed"]}
+kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["looked at"]}
 
 
 @cute.jit
@@ -339,9 +339,9 @@ def coalesce(layout):
 
 
 # %% loop_without_waits
-# A main loop that waits for no stage: this process says that it was rehearsed, and was right.
+# A main loop that waits for no stage: this process says that it was looked at, and was right.
 # exercise: 13.7
-kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["rehearsed"]}
+kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["looked at"]}
 
 
 def fill_stage(steps, k_tile, stage):
@@ -492,8 +492,8 @@ def broadcast_shape(x, y):
 from tutorlib.exercises.n00_start.exercises import ceil_div
 
 
-# %% rehearsal_forged
-# What is rehearsed is said to be right by this process: the producer fills stages that nobody has emptied.
+# %% look_forged
+# Nothing is wrong, says this process: the producer fills stages that nobody has emptied.
 # exercise: 14.1
 kernel_questions.looked_at = lambda served, id: None
 

@@ -14,7 +14,7 @@ from tensor_layouts import Layout
 from tensor_layouts import compose as put_together
 
 from tests.checking.elsewhere import answer_to
-from tutorlib.checking.ampere_loop import COURSE_SHARES
+from tutorlib.checking.ampere import COURSE_SHARES
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import InModule, plain_function, refuse_library_use

@@ -17,15 +17,13 @@ from tests.mutation import kinds, results
 from tests.mutation.answers import Answer, answers, value
 from tests.mutation.judge import Crashed, Judgement, judge
 from tests.mutation.mutant import Mutant
-from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find, rooms
 from tutorlib.problems.problem import Shape
 
-# "rehearsed": found out before anything is compiled, "reported" by the simulator, "dear": it moves more, "refused" by a
-# compiler, "checked": found out by the rest of the exercise's check, "same code" as the solution, "survived",
-# "crashed": the simulator itself failed, or the process ended
+# "reported" by the simulator, "dear": it moves more, "refused" by a compiler, "checked": found out by the rest of the
+# exercise's check, "same code" as the solution, "survived", "crashed": the simulator itself failed, or its process
 Outcome = str
 
 
@@ -62,15 +60,6 @@ def sizes(exercise: KernelExercise) -> list[Shape]:
     return sorted(exercise.sizes_simulated, key=prod)
 
 
-def rehearsed(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any]) -> Judged | None:
-    """What is found wrong with a mutant by itself, None for nothing."""
-    try:
-        found = exercise.part.look(make(), 0) if isinstance(exercise, CuteExercise) else None
-    except Exception:  # it is no loop, or cannot be loaded: the simulator meets it again
-        return None
-    return Judged(mutant, "rehearsed", " ".join(found.lines)) if found and not found.points else None
-
-
 def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement) -> Judged | None:
     """What the simulator has to say of a mutant, None where it takes it for right and it has other code.
 
@@ -102,14 +91,11 @@ def checked(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any]) -
 
 
 def mutate(exercise: KernelExercise, answer: Answer) -> Iterator[Judged]:
-    """Every mutant of a solution with its judgement. Raises as `judge` where the solution itself cannot be judged.
-
-    What a rehearsal finds costs a tenth of a second, and is not simulated.
-    """
+    """Every mutant of a solution with its judgement. Raises as `judge` where the solution itself cannot be judged."""
     right = None
     for mutant, make in kinds.mutants(exercise, answer):
-        found = in_a_process_of_its_own(mutant, partial(rehearsed, exercise, mutant, make))
-        if found is None and exercise.simulated:
+        found = None
+        if exercise.simulated:
             right = right or judge_solution(exercise, answer)
             found = in_a_process_of_its_own(mutant, partial(judged, exercise, mutant, make, right))
         if found is None:

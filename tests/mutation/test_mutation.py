@@ -100,7 +100,7 @@ def test_most_mutants_are_found_out_and_none_stops_the_simulator():
     for found in results.read().values():
         totals += Counter(found["outcomes"])
     assert totals["crashed"] == 0
-    assert totals["reported"] + totals["rehearsed"] > totals.total() / 2
+    assert totals["reported"] > totals.total() / 2
 
 
 def test_every_harmless_mutant_did_survive():

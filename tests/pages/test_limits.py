@@ -75,6 +75,8 @@ def launch(blocks=4, overlap=0.5, **issued):
         (WorkLimits(restored=False), "too many"),
         (WorkLimits(overlap=0.6), "no copies in flight"),
         (WorkLimits(ahead=0.6), "no copies in flight"),
+        (WorkLimits(fetched=0.6), "no copies in flight"),
+        (WorkLimits(groups=1), "no copies in flight"),
     ],
 )
 def test_each_limit_is_found_by_its_kind(limits, kind):

@@ -1,13 +1,12 @@
 """Exercises whose answer is a CuTe kernel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.kernel_questions import NotRehearsed
 from tutorlib.checking.library_use import refuse_library_use
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.served import Served
@@ -17,11 +16,13 @@ from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
     from tutorlib.checking.artifact import CuteArtifact
     from tutorlib.measuring.simulated_launchers import SimulatedCute, SimulatedLauncher
+    from tutorlib.simulate.ptx import Report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +51,10 @@ class CuteExercise(KernelExercise):
         require_jit(host)
         return CuteLauncher(host, self.problem, self.dynamic, self.divisible)
 
-    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
-        """An answer that needs a compiler is run or simulated without a rehearsal."""
+    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | None:
         refuse_library_use(answer, self.library)
-        found: Verdict | NotRehearsed | None
-        try:
-            found = self.part.look(answer, self.correctness_points)
-        except NotRehearsed as error:
-            found = error
-        return found if isinstance(found, Verdict) and not found.points else self.look_into(kernel()) or found
+        found = self.part.look(answer, self.correctness_points)
+        return found if found and not found.points else self.look_into(kernel()) or found
 
     @property
     def inspected(self) -> tuple[str, ...]:
@@ -66,6 +62,11 @@ class CuteExercise(KernelExercise):
         if not device.why_not(self.needs):
             return (device.need_gpu().arch,)
         return self.archs or (str(self.needs.since),)
+
+    @property
+    def size_compiled(self) -> Shape:
+        """The largest; a small one where the answer has a loop that it may have unrolled, which takes minutes."""
+        return self.sizes[0 if self.limits.looped else -1]
 
     def tracer(self, answer: Answer) -> "SimulatedCute":
         """The kernel, compiled for the simulator where the answer lives."""
@@ -82,21 +83,21 @@ class CuteExercise(KernelExercise):
     def examine(self, artifact: "CuteArtifact") -> Verdict | None:
         """The instructions for each GPU; spills and the part's demands for the first one."""
         compiled = self.compile_for(artifact, self.inspected[0])
-        others = (artifact.instructions(self.sizes[-1], arch) for arch in self.inspected[1:])
+        others = (artifact.instructions(self.size_compiled, arch) for arch in self.inspected[1:])
         lacks = next(filter(None, map(self.lacking, chain([compiled.instructions], others))), "")
         if not (lacks or self.spills) and compiled.spill_bytes:
             lacks = Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
         return wrong(lacks) if (lacks := lacks or self.part.lacks(compiled)) else None
 
     def compile_for(self, artifact: "CuteArtifact", arch: str) -> Compiled:
-        return artifact.compiled(self.sizes[-1], arch)
+        return artifact.compiled(self.size_compiled, arch)
+
+    def in_vain(self, reports: "Sequence[Report]") -> str | None:
+        wasted = (self.part.waste(report.issued) for report in reports)
+        return super().in_vain(reports) or next(filter(None, wasted), None)
 
     def unrun(self, why: str) -> Verdict:
-        if self.unseen or not self.part.settled:
-            return compiled_not_run(tuple(map(cute_target, self.inspected)), f"{why}{self.unseen}")
-        if not self.tiers:
-            return Verdict(self.points)
-        return not_run(f"right, rehearsed; speed not run: {why}", self.correctness_points)
+        return compiled_not_run(tuple(map(cute_target, self.inspected)), why)
 
     def simulator(self, artifact: "CuteArtifact") -> "SimulatedLauncher":
         from tutorlib.checking.artifact import SimulatedCuteArtifact

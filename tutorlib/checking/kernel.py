@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.graded_run import for_points
-from tutorlib.checking.kernel_questions import NotRehearsed, looked_at
+from tutorlib.checking.kernel_questions import looked_at
 from tutorlib.checking.library_use import Library, refuse_library_use
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
@@ -72,7 +72,6 @@ class KernelExercise(Exercise):
     padded: whether TMA may load boxes of padding alone, which leaves the result right.
     whole: those of `shapes` that the exercise's tiles divide.
     library: functions that do what is asked; an answer that names one is refused.
-    unseen: why the answer at hand could not be rehearsed, as the end of a sentence.
     """
 
     needs: Feature = MMA_SYNC
@@ -95,7 +94,6 @@ class KernelExercise(Exercise):
     padded: bool = True
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
-    unseen: str = ""
 
     @property
     def correctness_points(self) -> int:
@@ -131,7 +129,7 @@ class KernelExercise(Exercise):
     def accept(self, answer: Answer) -> Any:
         """In the answer's process: the kernel that it is or becomes part of. Raises WrongKind and Unwritten."""
 
-    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
+    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | None:
         """In the answer's process: findings without running it, or None.
 
         kernel: returns the kernel that `accept` made. Raises CompileFailed, WrongKind and Unwritten.
@@ -173,8 +171,6 @@ class KernelExercise(Exercise):
         match served.ask(looked_at, self.id):
             case None:
                 return self.judge_artifact(artifact)
-            case {"not_rehearsed": str(why)}:
-                return replace(self, unseen=f"; not rehearsed: {why}").judge_artifact(artifact)
             case {"points": float(points), "lines": list(lines)} if points > 0:  # NaN is not
                 verdict = self.judge_artifact(artifact)
                 return Verdict(points, tuple(lines)) if points <= verdict.points else verdict

@@ -38,10 +38,6 @@ class Taken:
         return self.exercise.tracer(self.answer)
 
 
-class NotRehearsed(Exception):
-    """The loop needs a compiler. The message is the rehearsal's error."""
-
-
 def accepted_by(served: Served, id: str) -> Taken:
     """Raises KeyError for an exercise that was never taken."""
     if id not in served.kept:
@@ -52,11 +48,9 @@ def accepted_by(served: Served, id: str) -> Taken:
 
 
 def looked_at(served: Served, id: str) -> dict[str, Any] | None:
-    """Findings without running the answer: points and lines of a verdict, or why it was not rehearsed."""
+    """Findings without running the answer: points and lines of a verdict."""
     one = accepted_by(served, id)
     found = one.exercise.look(one.answer, lambda: one.kernel)
-    if isinstance(found, NotRehearsed):
-        return {"not_rehearsed": str(found)}
     return {"points": float(found.points), "lines": list(found.lines)} if found else None
 
 

@@ -1,10 +1,15 @@
 """An answer's place in its kernel: the whole host function, or a part that the course builds a kernel around."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.problems.problem import Shape
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.report import Issued
 
 HostFunction = Callable[..., None]  # a @cute.jit function
 BY_NAME = {"by_name": True}  # metadata of a field whose function is sent by name
@@ -29,17 +34,18 @@ class Part:
         """Faults that any machine finds in the answer by itself, or None.
 
         A verdict with points is for a right answer that is not good enough. points: those for right results.
-        Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
+        Raises WrongKind, and the placeholder's NotImplementedError.
         """
 
     def lacks(self, compiled: Compiled) -> str:
         """A fault of the compiled kernel, besides its instructions, as a sentence, or ""."""
         return ""
 
-    @property
-    def settled(self) -> bool:
-        """Whether an answer without a fault by `look` is right, so that a GPU only adds its speed."""
-        return False
+    def waste(self, issued: "Sequence[Issued]") -> str | None:
+        """What a right kernel wastes, by the order of its instructions where work is counted, as a sentence, or None.
+
+        issued: in the order of the program.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,18 @@ class Inside(Part):
 
     def host(self, answer: Answer) -> HostFunction:
         return self.build(need_callable(answer))
+
+
+def host_by_shape(hosts: Mapping[Shape, HostFunction]) -> HostFunction:
+    """The host function gemm(a, b, c) that is another one for each shape (M, N, K) of its tensors, which is static."""
+    from cutlass import cute
+
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
+        shape: Any = *c.shape, a.shape[1]  # type: ignore[misc, index]
+        hosts[shape](a, b, c)
+
+    return gemm
 
 
 def need_callable(answer: Answer) -> Answer:

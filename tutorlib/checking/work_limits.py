@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from tutorlib.failure import Fail, Flaw, failures_in
@@ -25,8 +25,8 @@ class WorkLimits:
         half of it.
     unrolled: (an opcode, the most often that warps may issue any single instruction of it): once for each warp where
         the instruction is in no loop.
-    looped: (an opcode, how often a warp must issue one of its instructions, at least): above 1 where a loop that grows
-        with the problem must not be unrolled.
+    looped: (an opcode, how often one of its instructions must be issued, at least, for each warp of the launch): above
+        1 where all warps issue it in a loop that grows with the problem, and must not be unrolled.
     lines: (an opcode, the most cache lines, of 128 bytes, that a warp's access may touch on average).
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
@@ -37,6 +37,8 @@ class WorkLimits:
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
     ahead: how many tiles a block's cp.async must be copying while a thread reads shared memory, at least once: above 1
         for three stages or more.
+    groups: of wgmma, how many groups some wait must leave in flight: 1 where the tensor cores must not run dry.
+    fetched: of mma.sync, the least share whose operands were fetched before the K block in front of it was multiplied.
     reread: of what warps read from shared memory, the largest share that the same warp may have read since it was
         written. A loop that fetches registers ahead may fetch a K block or two too many.
     reloaded: of what blocks load from global memory, the largest share that the same block may have loaded before. A
@@ -48,7 +50,7 @@ class WorkLimits:
     at_most: tuple[tuple[str, int], ...] = ()
     at_least: tuple[tuple[str, int], ...] = ()
     unrolled: tuple[tuple[str, int], ...] = ()
-    looped: tuple[tuple[str, int], ...] = ()
+    looped: tuple[tuple[str, float], ...] = ()
     lines: tuple[tuple[str, int], ...] = ()
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
@@ -58,6 +60,8 @@ class WorkLimits:
     budget: float = inf
     overlap: float = 0.0
     ahead: float = 0.0
+    groups: int = 0
+    fetched: float = 0.0
     reread: float = 1.0
     reloaded: float = 1.0
     restored: bool = True
@@ -119,8 +123,8 @@ class WorkLimits:
                     f"{looped.warps:,} times, and {most:,} are enough."
                 )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
-        for opcode, least in self.looped:
-            if max((one.warps for one in issued_as(reports, opcode)), default=0) < least * warps:
+        for opcode, share in self.looped:
+            if max((one.warps for one in issued_as(reports, opcode)), default=0) < share * warps:
                 what = (
                     f"a warp issues no {opcode} more than once: the loop around them is unrolled, and the code grows "
                     "with the problem. Make it a plain range."
@@ -142,10 +146,11 @@ class WorkLimits:
                 )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
         if (ahead := max((report.ahead for report in reports), default=0.0)) < self.ahead:
+            tiles = ceil(self.ahead)
             what = (
-                f"while its warps read a tile, copies of at most {ahead:.1f} tiles are in flight; with three stages "
-                "two are. Issue copies STAGES - 1 tiles ahead, and let the newest STAGES - 2 groups stay in flight at "
-                "each wait."
+                f"while its warps read a tile, copies of at most {ahead:.1f} tiles are in flight; with {tiles + 1} "
+                f"stages {tiles} can be. Issue copies STAGES - 1 tiles ahead, and let the newest STAGES - 2 groups "
+                "stay in flight at each wait."
             )
             return Flaw(what, Fail.NO_OVERLAP(of="stages"))
         if (overlap := max((report.overlap for report in reports), default=0.0)) < self.overlap:
@@ -155,6 +160,19 @@ class WorkLimits:
                 "wait for the older group alone."
             )
             return Flaw(what, Fail.NO_OVERLAP)
+        waits = (one.operands for one in issued_as(reports, "wgmma.wait_group"))
+        if max((int(getattr(left[0], "text", "0"), 0) for left in waits if left), default=0) < self.groups:
+            what = (
+                "it waits for every wgmma group before it issues the next, so the tensor cores run dry: wait_group(1), "
+                "after the next one's commit, leaves it in flight."
+            )
+            return Flaw(what, Fail.NO_OVERLAP(of="wgmma"))
+        if (fetched := max((report.fetched_ahead for report in reports), default=0.0)) < self.fetched:
+            what = (
+                f"{1 - fetched:.0%} of its mma.sync wait for the ldmatrix right before them: fetch the next K block, "
+                "and then multiply the one that was fetched before it."
+            )
+            return Flaw(what, Fail.NO_OVERLAP(of="registers"))
         for opcode, least in self.at_least:
             if (issued := count_issued(reports, opcode)) < least:
                 what = f"its warps issue {issued:,} {name(opcode)}; a kernel that does as asked issues {least:,}."

@@ -51,10 +51,10 @@ BLACKWELL_OPCODES = {
 }
 
 
-def allocated_columns(ptx: str) -> list[int]:
-    """Columns of tensor memory that each tcgen05.alloc of a text asks for; -1 where it is no constant."""
+def allocated_columns(ptx: str, opcode: str = "alloc") -> list[int]:
+    """Columns of tensor memory that each tcgen05.alloc, or .dealloc, of a text names; -1 where it is no constant."""
     found = []
-    for place in re.finditer(r"tcgen05\.alloc\S*\s+\[[^]]+\], (\S+);", ptx):
+    for place in re.finditer(rf"tcgen05\.{opcode}\.\S*\s+\S+, (\S+);", ptx):
         constants = re.findall(rf"mov\.[bu]32\s+{re.escape(place[1])}, (\d+);", ptx[: place.start()])
         found.append(int(constants[-1]) if constants else -1)
     return found

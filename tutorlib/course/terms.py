@@ -98,8 +98,6 @@ TERMS = (
          says="To issue an instruction is to start it without waiting for its result."),
     Term("spread", "07", unlike=("spread over", "is spread", "loads spread"),
          says="The spread of a measurement is the distance between the quartiles of its repetitions; a smaller difference is noise."),
-    Term("rehearsal", "09", also=("rehearse", "rehearsed"),
-         says="A rehearsal executes a main loop step by step on a model of its stages and reports hazards."),
     Term("deadlock", "13", also=("hang",), says="In a deadlock all threads wait and none can arrive."),
     Term("SM", "05", ptx="`%smid`",
          says="A streaming multiprocessor (SM) is the unit of a GPU that executes thread blocks."),

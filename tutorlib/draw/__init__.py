@@ -3,7 +3,14 @@
 from tutorlib.draw.algebra import show_complement, show_compose, show_divide, show_product
 from tutorlib.draw.attention import show_attention, show_tiles
 from tutorlib.draw.banks import show_banks, show_swizzle
-from tutorlib.draw.blackwell import show_blackwell, show_block, show_pair, show_scaled, show_tensor_memory
+from tutorlib.draw.blackwell import (
+    show_blackwell,
+    show_block,
+    show_handover,
+    show_pair,
+    show_scaled,
+    show_tensor_memory,
+)
 from tutorlib.draw.blocks import show_block_order
 from tutorlib.draw.hopper import show_sm, show_wgmma
 from tutorlib.draw.k_loop import show_k_loop

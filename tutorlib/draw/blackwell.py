@@ -8,13 +8,14 @@ from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box, 
 from tutorlib.draw.palette import EMPTY, category, mixed
 from tutorlib.draw.timeline import ARRIVING, every_fifth, with_legend
 from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
-from tutorlib.models.block_timeline import BlockTimeline
+from tutorlib.models.block_timeline import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, BlockTimeline, time_block
 from tutorlib.models.tensor_memory import LANES, TMEM_COLUMNS
 from tutorlib.problems.wrong import count
 
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32
 TALL, PAIR_TALL = 500, 470
+RING = {"stages": 4, "parts": 4}
 FADED = 0.62  # how much white is in the color of a tile that waits or is written
 GRAY = category(7)
 PINK = category(5)
@@ -83,11 +84,22 @@ def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
     return figure([grid])
 
 
-def show_block(*timelines: BlockTimeline, rows: Sequence[str] = ()) -> Picture:
-    """A block's warps, stages and tensor cores, time from left to right; several timelines below each other.
+def show_block(tiles: int = 2, k_tiles: int = 5) -> Picture:
+    """All six warps of a block, its stages and tensor cores, time from left to right, with two accumulators.
 
-    A color is a tile of C, a number a K tile or, in the epilogue, a part of 64 columns. rows: only these.
+    A color is a tile of C, a number a K tile or, in the epilogue, a part of 64 columns.
     """
+    return show_timelines([time_block(tiles, k_tiles, accumulators=2, **RING)])
+
+
+def show_handover(*accumulators: int, tiles: int = 3, k_tiles: int = 4) -> Picture:
+    """The MMA warp, the tensor cores and an epilogue warp, for each number of accumulators."""
+    timelines = [time_block(tiles, k_tiles, accumulators=number, **RING) for number in accumulators]
+    return show_timelines(timelines, (MMA_ROW, TENSOR_CORES, EPILOGUE_ROWS[0]))
+
+
+def show_timelines(timelines: Sequence[BlockTimeline], rows: Sequence[str] = ()) -> Picture:
+    """Below each other. rows: only these."""
     ticks = max(timeline.total for timeline in timelines)
     tile = tile_color(0)
     shades = {

@@ -48,8 +48,8 @@ class Fail(FailureKind):
     LACKS, USES: compiled, it lacks or has an instruction [instruction]. WASTE: its accesses move more than they must
     [space]. TOO_MANY, TOO_FEW: its warps issue an instruction too often or too rarely [instruction; "" for any; share:
     "all", where each thread does all of the work]. TOO_FEW_BLOCKS: share the work. SPILLS: it keeps registers in local
-    memory. NO_OVERLAP: no copy is in flight while it computes, or too few [of: "stages"]. CRASHED: a program, by
-    itself; NOTICED: what a program does besides.
+    memory. NO_OVERLAP: no copy is in flight while it computes, or too few [of: "stages", "registers", "wgmma"].
+    CRASHED: a program, by itself; NOTICED: what a program does besides.
     """
 
     NOT_WRITTEN = "not written"

@@ -1,6 +1,6 @@
 """A kernel exercise as plain data, for the process that holds the answer.
 
-That process traces, rehearses and compiles the answer, and for that it needs the exercise's problem, sizes and
+That process traces and compiles the answer, and for that it needs the exercise's problem, sizes and
 requirements. Exercises are not in the sandbox: the judge sends these fields instead, without hints and
 remedies. A reference, and every other function among the fields, stays with the judge: the process gets a handle that
 calls it over the connection. A part's functions (`checking.part`) take or return @cute.jit functions, which cannot

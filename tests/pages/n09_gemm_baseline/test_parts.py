@@ -7,12 +7,9 @@ import pytest
 from cutlass import cute
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tests.pages.change import derive, swap, without_last
-from tutorlib.exercises import find
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import CONFIGS, WARP, places, runs, share, smem_offset
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import in_cute, seen_as_layout
 from tutorlib.kernels.ampere.layouts import smem_layout
-from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import make_mma
 
 
@@ -55,19 +52,3 @@ def test_an_answers_own_error_comes_out_of_the_trace():
 
     with pytest.raises(LookupError, match="its own"):
         seen_as_layout(fails)()
-
-
-FETCH = "cute.copy(r.s2r, r.tXsX[None, None, k_block, 0], r.tXrX[None, None, k_block])"
-fetches_by_hand = derive(
-    single_buffer,
-    "fetches_by_hand",
-    "Safe but for the second barrier, and not to be rehearsed.",
-    without_last("sync_threads()"),
-    swap("steps.fetch(k_block, 0)", f"for r in (steps.rA, steps.rB):\n                {FETCH}"),
-)
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_a_loop_that_cannot_be_rehearsed_is_simulated():
-    message = find("09.3").grade(fetches_by_hand).message
-    assert "right by luck" in message or "no barrier between" in message

@@ -1,6 +1,5 @@
 """The CuTe DSL's attributes on functions that it decorates and compiles."""
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -37,13 +36,6 @@ def code_of_jit() -> CodeType:
     def host() -> None: ...
 
     return host.__code__
-
-
-def calls_of_helpers(call: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
-    """For `instead_of`: routes a jitted function's calls of another one through call(helper, *args, **kwargs)."""
-    from cutlass.base_dsl.dsl import BaseDSL
-
-    return BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call(helper, *args, **kwargs)}
 
 
 def is_of_the_dsl(file: str) -> bool:

@@ -6,7 +6,7 @@ from random import Random
 
 from tensor_layouts import Layout, is_layout, size
 
-from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop
+from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmperePart
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
@@ -32,6 +32,8 @@ BENCH = (4096, 4096, 4096)
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
 TWO_VECTORS = GemmConfig((64, 64, 128), stages=2)  # of a row of 128 elements a thread copies two vectors
+ONE_STAGE = (((65, 72, 136), GemmConfig((64, 64, 64))), ((64, 64, 128), GemmConfig((64, 64, 32))))
+K_BLOCKS = (((129, 200, 136), GemmConfig(stages=2)), ((64, 64, 64), GemmConfig((64, 64, 32), stages=2)))  # four, two
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
 PARTS = {  # of the course's kernel: the modules that define them
@@ -189,9 +191,12 @@ EXERCISES = (
         id="09.3",
         title="single buffer",
         points=4,
-        part=AmpereLoop(stages=(1,), barriers=2, k_blocks=(4, 2)),
+        part=AmperePart(name="main_loop", small=ONE_STAGE),
+        simulated_shapes=tuple(shape for shape, _ in ONE_STAGE),
         # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
-        limits=WorkLimits(at_most=(("bar.sync", 112), ("cp.async.c", 1000), ("ldmatrix", 2000))),
+        limits=WorkLimits(
+            at_most=(("bar.sync", 112), ("cp.async.cg", 512), ("ldmatrix", 800)), looped=(("mma.sync", 2),)
+        ),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
     ),
@@ -275,7 +280,8 @@ EXERCISES = (
         id="09.11",
         title="fetch",
         points=2,
-        part=Method(method="fetch"),
+        part=Method(method="fetch", small=K_BLOCKS),
+        simulated_shapes=tuple(shape for shape, _ in K_BLOCKS),
         requires=("ldmatrix",),
         limits=WorkLimits(at_most=(("ldmatrix", 2000), *no_other_waits(64))),
         library=course("fetch"),

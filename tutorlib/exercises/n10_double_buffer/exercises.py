@@ -7,7 +7,7 @@ from math import isclose
 from random import Random
 from typing import Any
 
-from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_LOOPS, AmpereLoop
+from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_LOOPS, AmperePart
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.values import ValueExercise, law
@@ -20,7 +20,9 @@ from tutorlib.problems.catalogue import gemm
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
 
-ONCE = ("bar.sync", 48), ("cp.async.c", 900), ("ldmatrix", 1400)  # a last load and fetch may be in vain
+LOOPED = (("mma.sync", 2),)
+TWO = GemmConfig(stages=2)
+SMALL = (((65, 72, 328), GemmConfig((64, 64, 64), stages=2)), ((64, 64, 256), GemmConfig((64, 64, 64), stages=2)))
 
 # 10.1 period ----------------------------------------------------------------------------------------------------
 
@@ -70,7 +72,7 @@ gemm_exercise = partial(
     archs=AMPERE_TIMED,
     problem=gemm("bf16"),
     shapes=SHAPES,
-    simulated_shapes=(SHAPES[2], (384, 128, 136)),  # two K tiles in four blocks, where work is counted; three K tiles
+    simulated_shapes=tuple(shape for shape, _ in SMALL),
     bench_shape=BENCH,
     requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
     library=COURSE_LOOPS,
@@ -91,16 +93,19 @@ EXERCISES = (
         id="10.2",
         title="double buffer",
         points=4,
-        part=AmpereLoop(config=GemmConfig(stages=2), stages=(2,)),
-        limits=WorkLimits(at_most=ONCE, overlap=0.25),
+        part=AmperePart(name="main_loop", config=TWO, small=SMALL),
+        # 16 warps and 6 K tiles; to refill a buffer at once takes a second barrier in each
+        limits=WorkLimits(at_most=(("bar.sync", 192),), looped=LOOPED, overlap=0.6, ahead=0.75),
         tiers=(0.8,),
     ),
     gemm_exercise(
         id="10.3",
         title="register pipeline",
         points=4,
-        part=AmpereLoop(config=GemmConfig(stages=2), stages=(2,), prefetched=True),
-        limits=WorkLimits(at_most=ONCE, overlap=0.2),
+        part=AmperePart(name="main_loop", config=TWO, small=SMALL),
+        limits=WorkLimits(
+            at_most=(("bar.sync", 112),), looped=LOOPED, overlap=0.35, ahead=0.75, fetched=0.7, reread=0.1
+        ),
         tiers=(0.9,),
     ),
 )

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from tutorlib.checking.ampere_loop import AMPERE_TIMED
+from tutorlib.checking.ampere import AMPERE_TIMED
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
-from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, AmpereLoop
+from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, AmperePart
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
@@ -22,6 +22,12 @@ from tutorlib.problems.catalogue import gemm, gemm_m_major
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
+STAGES = (  # eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages
+    ((65, 72, 456), GemmConfig((64, 64, 64), stages=3)),
+    ((64, 64, 320), GemmConfig((64, 64, 32), stages=4)),
+    ((64, 64, 64), GemmConfig((64, 64, 32), stages=5)),
+    ((65, 64, 200), GemmConfig((64, 64, 64), stages=2)),
+)
 COPIES = "cp.async.ca|cp.async.cg"
 READS = "ldmatrix|ld.shared"
 
@@ -107,11 +113,11 @@ EXERCISES = (
         title="multistage",
         points=5,
         archs=AMPERE_TIMED,
-        part=AmpereLoop(config=GemmConfig(stages=3), stages=(2, 3, 4, 5), prefetched=True, k_blocks=(4, 2)),
+        part=AmperePart(name="main_loop", config=GemmConfig(stages=3), small=STAGES),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=((129, 128, 264),),  # edges, and more K tiles than stages; the rehearsal has seen the rest
-        limits=WorkLimits(at_most=(("bar.sync", 48),), overlap=0.5, ahead=1.7),
+        simulated_shapes=tuple(shape for shape, _ in STAGES),
+        limits=WorkLimits(at_most=(("bar.sync", 144),), looped=(("mma.sync", 2),), overlap=0.5, ahead=1.7, fetched=0.7),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),

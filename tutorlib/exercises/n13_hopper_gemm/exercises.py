@@ -7,21 +7,18 @@ from random import Random
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
     BYTES,
     Boxes,
+    FirstPart,
     Fragments,
     InitBarriers,
-    Multiply,
-    OneStage,
     RingLayout,
     TmaEpilogue,
 )
-from tutorlib.exercises.n13_hopper_gemm.judge.host_functions import with_loop, with_one_stage
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
@@ -29,6 +26,10 @@ from tutorlib.problems.catalogue import gemm
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
 SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
+RINGS = (  # stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages
+    ((129, 64, 200), (3, 32)),
+    ((1, 64, 136), (4, 64)),
+)
 LONG = (1, 64, 8200)  # more K tiles than any other number on the page
 
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
@@ -154,7 +155,11 @@ A_TILE_ONCE = WorkLimits(
         *(("stmatrix", 768), ("cp.async.bulk.tensor.2d.global", 192), ("cp.async.bulk.wait_group", 96)),
     )
 )
-A_BARRIER_IN_EACH_STEP = WorkLimits(at_most=(("bar.sync|barrier", 96 + 4 * 48), FENCES))
+# At RINGS[0] 16 warps, and 7 K tiles.
+LOOP_LIMITS = ("bar.sync|barrier", 32), ("fence", 36)
+A_BARRIER_IN_EACH_STEP = WorkLimits(
+    at_most=(("bar.sync|barrier", 32 + 7 * 16), *LOOP_LIMITS[1:]), looped=(("wgmma.mma_async", 2),)
+)
 # With 7 K tiles of 32 columns. 128 registers set to zero would be 6,144 instructions more.
 A_GROUP_IN_EACH_STEP = WorkLimits(
     at_most=(
@@ -274,8 +279,14 @@ EXERCISES = (
         title="main_loop",
         points=6,
         archs=("90",),
-        part=HopperLoops(loops="main", build=with_loop, overlapped=True, grouped=True),
-        limits=TWO_BARRIERS,
+        part=FirstPart(name="main_loop", jit=True, small=RINGS),
+        simulated_shapes=tuple(shape for shape, _ in RINGS),
+        limits=WorkLimits(
+            at_most=(*LOOP_LIMITS, ("mbarrier.arrive.shared", 112), ("wgmma.commit_group", 112)),
+            looped=(("wgmma.mma_async", 2),),
+            groups=1,
+        ),
+        limits_at={RINGS[1][0]: WorkLimits(at_most=(("cp.async.bulk.tensor.2d.shared", 6),))},  # 3 K tiles
         bench_shape=BENCH,
         tiers=(0.9,),
         library=course("main_loop", "fill_stage", "one_stage"),
@@ -306,7 +317,7 @@ EXERCISES = (
         id="13.10",
         title="multiply",
         points=4,
-        part=Multiply(),
+        part=FirstPart(name="multiply", small=tuple((shape, (4, 32)) for shape in SIMULATED)),  # half of the K blocks
         limits=A_GROUP_IN_EACH_STEP,
         library=course("multiply"),
     ),
@@ -314,7 +325,7 @@ EXERCISES = (
         id="13.11",
         title="init_barriers",
         points=3,
-        part=InitBarriers(),
+        part=InitBarriers(small=tuple((shape, (3, 64)) for shape in SIMULATED)),
         limits=TWO_BARRIERS,
         library=course("init_barriers"),
     ),
@@ -322,7 +333,8 @@ EXERCISES = (
         id="13.12",
         title="one_stage",
         points=4,
-        part=OneStage(loops="main", build=with_one_stage, stages=(1,), deep=False, grouped=True),
+        part=FirstPart(name="main_loop", jit=True, small=RINGS),
+        simulated_shapes=tuple(shape for shape, _ in RINGS),
         limits=A_BARRIER_IN_EACH_STEP,
         library=course("one_stage", "fill_stage", "main_loop"),
     ),

@@ -1,19 +1,15 @@
 """Exercises of notebook 14: two roles, counts and models, what to choose when. `parts` has the kernel's parts."""
 
+from dataclasses import replace
+
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n14_beat_cublas.feeding import BYTES, REGISTERS, splits, steps_in
 from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise
-from tutorlib.exercises.n14_beat_cublas.judge.host_functions import (
-    own_consumer,
-    own_producer,
-    with_consumer,
-    with_producer,
-)
+from tutorlib.exercises.n14_beat_cublas.judge.roles import Role
 from tutorlib.exercises.n14_beat_cublas.parts import PART_EXERCISES
 from tutorlib.exercises.n14_beat_cublas.scales import dequantizes
 from tutorlib.exercises.n14_beat_cublas.sharing import even, few_steps, of_an_h200, streams, uneven
@@ -51,10 +47,23 @@ OTHER_GPU = {
     **{"start": 7.0, "store": 350.0, "share": 9_000.0, "exchange": 2_500.0},
 }
 LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
-LOOP_SIMULATED = ((129, 264, 840), (129, 200, 72))
-# 4 tiles of 14 K tiles at the first one, 8 warps that multiply.
-LOOP_LIMITS = WorkLimits(at_most=(("bar.sync|barrier", 52), ("fence", 264)))
-A_GROUP_IN_EACH_STEP = WorkLimits(at_most=(*LOOP_LIMITS.at_most, ("wgmma.fence", 448), ("wgmma.commit_group", 448)))
+ROLES_SIMULATED = (  # two tiles of nine K tiles, where work is counted; two stages; fewer K tiles than stages
+    ((129, 72, 520), {"tile": (128, 128, 64), "stages": 3}),
+    ((64, 64, 200), {"tile": (128, 64, 64), "stages": 2}),
+    ((64, 64, 72), {"tile": (128, 64, 64)}),
+)
+# 2 tiles of 9 K tiles at the first one, 8 warps that multiply and one that loads: each waits once for a K tile, 162
+# times, or polls somewhat more often.
+LOOP_LIMITS = WorkLimits(at_most=(("bar.sync|barrier", 26), ("fence", 132), ("mbarrier.try_wait", 176)))
+A_GROUP_IN_EACH_STEP = WorkLimits(
+    at_most=(
+        *LOOP_LIMITS.at_most,
+        *((f"wgmma.{does}", 144) for does in ("fence", "commit_group")),
+        ("mbarrier.arrive.shared", 144),
+    ),
+    looped=(("wgmma.mma_async", 2),),
+    groups=1,
+)
 
 OTHERS = (
     CuteExercise(
@@ -64,11 +73,11 @@ OTHERS = (
         needs=WGMMA,
         archs=("90",),
         requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
-        part=HopperLoops(loops="produce", build=with_producer, other=own_consumer),
+        part=Role(role="produce", small=ROLES_SIMULATED),
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
-        simulated_shapes=LOOP_SIMULATED,
-        limits=LOOP_LIMITS,
+        simulated_shapes=tuple(shape for shape, _ in ROLES_SIMULATED),
+        limits=replace(LOOP_LIMITS, looped=(("cp.async.bulk.tensor.2d.shared", 0.5),)),
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
     ),
     CuteExercise(
@@ -78,10 +87,10 @@ OTHERS = (
         needs=WGMMA,
         archs=("90",),
         requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
-        part=HopperLoops(loops="consume", build=with_consumer, other=own_producer, overlapped=True),
+        part=Role(role="consume", small=ROLES_SIMULATED),
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
-        simulated_shapes=LOOP_SIMULATED,
+        simulated_shapes=tuple(shape for shape, _ in ROLES_SIMULATED),
         limits=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
@@ -254,7 +263,7 @@ OTHERS = (
         title="choose",
         points=6,
         problem=gemm("bf16"),
-        by_shape=True,
+        host_by_shape=True,
         shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         simulated_shapes=((129, 200, 72), (64, 4096, 128)),
         timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),

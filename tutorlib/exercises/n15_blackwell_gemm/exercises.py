@@ -34,6 +34,14 @@ from tutorlib.problems.catalogue import gemm
 BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
+LOOPS_SIMULATED = (  # where work is counted; and five tiles of two K tiles, two stages, three accumulators of one part
+    (SIMULATED[0], {"tile": (128, 128, 64)}),
+    ((129, 264, 72), {"tile": (128, 64, 64), "stages": 2, "accumulators": 3}),
+)
+PAIRS_SIMULATED = (
+    (SIMULATED[0], {"tile": (256, 128, 64)}),
+    ((129, 264, 72), {"tile": (256, 64, 64), "stages": 2, "accumulators": 3}),
+)
 
 
 def course(module: str, *names: str) -> dict[str, InModule]:
@@ -47,7 +55,9 @@ WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts"
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
 EPILOGUE = ("cp.async.bulk.wait_group", 64), ("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)
-NO_BARRIERS = WorkLimits(at_most=(("bar.sync|barrier", 24),))  # but those of the kernel around the loop
+# No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
+# for lane 0 splits its warp, which then waits for each stage twice.
+NO_BARRIERS, WAITS, SPLIT = ("bar.sync|barrier", 24), ("mbarrier.try_wait", 74), ("mbarrier.try_wait", 90)
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
@@ -113,7 +123,7 @@ EXERCISES = (
         archs=DATA_CENTER,
         spills=False,
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
-        part=TensorMemory(),
+        part=TensorMemory(small=((SIMULATED[0], {"tile": (128, 64, 64)}),)),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -131,12 +141,12 @@ EXERCISES = (
         archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="produce"),
+        part=RoleLoops(loop="produce", small=LOOPS_SIMULATED),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
         library=course("loops", "produce_tiles"),
-        limits=NO_BARRIERS,
+        limits=WorkLimits(at_most=(NO_BARRIERS, SPLIT), looped=(("cp.async.bulk.tensor.2d.shared", 1),)),
     ),
     CuteExercise(
         id="15.5",
@@ -146,12 +156,12 @@ EXERCISES = (
         archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="multiply"),
+        part=RoleLoops(loop="multiply", small=LOOPS_SIMULATED),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
         library=course("loops", "multiply_tiles"),
-        limits=NO_BARRIERS,
+        limits=WorkLimits(at_most=(NO_BARRIERS, WAITS)),
     ),
     CuteExercise(
         id="15.6",
@@ -161,12 +171,12 @@ EXERCISES = (
         archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="store"),
+        part=RoleLoops(loop="store", small=LOOPS_SIMULATED),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
         library=course("loops", "store_tiles"),
-        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), *EPILOGUE)),
+        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), WAITS, *EPILOGUE)),
     ),
     CuteExercise(
         id="15.7",
@@ -190,15 +200,20 @@ EXERCISES = (
         needs=TCGEN05,
         archs=DATA_CENTER,
         spills=False,
-        part=RoleLoops(loop="all", pair=True),
+        part=RoleLoops(loop="all", pair=True, small=PAIRS_SIMULATED),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        simulated_shapes=tuple(shape for shape, _ in PAIRS_SIMULATED),
         library=course("loops", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
-        limits=WorkLimits(at_most=(("bar.sync", 0), *EPILOGUE)),
+        limits=WorkLimits(
+            at_most=(
+                *(("bar.sync", 0), ("mbarrier.try_wait", 66), ("mbarrier.arrive.shared::cluster", 24)),
+                *EPILOGUE,
+            )
+        ),
     ),
     ValueExercise(
         id="15.9",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
+from tutorlib.simulate.ptx.ir import Operand, Vector
 from tutorlib.simulate.ptx.results import Fp32Result, computed_twice
 from tutorlib.simulate.ptx.trace import BlockTrace
 
@@ -38,15 +39,23 @@ class MemoryAccess:
 
 @dataclass(frozen=True)
 class Issued:
-    """One instruction of the program, and how often a warp issued it over the whole launch. ptx_line: in the PTX."""
+    """One instruction of the program, and how often a warp issued it over the whole launch.
+
+    ptx_line: in the PTX. operands: as the program has them.
+    """
 
     opcode: str
     place: SourceLine | None
     warps: int
     ptx_line: int = 0
+    operands: tuple[Operand, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         return str(self.place or f"line {self.ptx_line} of the PTX")
+
+
+def registers_in(vectors: tuple[Operand, ...]) -> set[Operand]:
+    return {item for vector in vectors if isinstance(vector, Vector) for item in vector.items}
 
 
 @dataclass(frozen=True)
@@ -108,6 +117,21 @@ class Report:
     def computed_twice(self) -> tuple[Issued, ...]:
         """Two instructions that computed the same fp32 numbers, or ()."""
         return tuple(self.issued[site] for site in computed_twice(self.results))
+
+    @property
+    def fetched_ahead(self) -> float:
+        """Of mma.sync, the share whose operands are not those of the run of ldmatrix that the program has before it."""
+        fresh, ended, ahead, total = set[Operand](), True, 0, 0
+        for one in self.issued:
+            if one.opcode.startswith("ldmatrix"):
+                fresh = registers_in(one.operands[:1]) | (set() if ended else fresh)
+                ended = False
+            elif one.opcode.startswith(("mma.sync", "bra", "bar", "cp.async")):
+                ended = True
+            if one.opcode.startswith("mma.sync"):
+                total += one.warps
+                ahead += one.warps * fresh.isdisjoint(registers_in(one.operands[1:3]))
+        return ahead / max(total, 1)
 
     def last_store(self, tensor: str, element: int) -> Issued | None:
         """What stored an element last; None if nothing did. element: its number in memory's order."""

@@ -264,7 +264,10 @@ def make_report(launch: Launch, state: State, places: Places, runs: Sequence[int
         findings=collected(watch.findings, kernel, places),
         accesses=tuple(accesses),
         blocks=state.geometry.blocks,
-        issued=tuple(Issued(one.opcode, places.of(n), runs[n], one.line) for n, one in enumerate(kernel.instructions)),
+        issued=tuple(
+            Issued(one.opcode, places.of(n), runs[n], one.line, one.operands)
+            for n, one in enumerate(kernel.instructions)
+        ),
         repeats=collected(overlaps.repeats, kernel, places),
         zeros=collected(watch.zeros, kernel, places),
         printed=tuple("".join(state.printed).splitlines()),

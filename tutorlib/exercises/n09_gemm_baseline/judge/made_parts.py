@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from tutorlib.checking.ampere_loop import AmperePart, PartName
+from tutorlib.checking.ampere import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import HostFunction, need_callable
 from tutorlib.checking.values import shorten

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tutorlib.checking.ampere_loop import AmperePart, PartName
+from tutorlib.checking.ampere import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, wrong
 from tutorlib.checking.part import need_callable
 from tutorlib.checking.randomness import fresh_rng

@@ -1,28 +1,24 @@
 """Answers that are a part of notebook 13's GEMM: looked at before any GPU runs it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import unwrap
 from itertools import product
 from typing import Any, Literal
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.hopper import HopperLoops
-from tutorlib.checking.part import HostFunction, Part, need_callable
-from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles
-from tutorlib.checking.rehearsing.unsafe import Unsafe
+from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
+from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.problems.problem import Shape
 
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
 
-FirstPartName = Literal["ring_layout", "boxes", "fragments", "multiply", "barriers", "epilogue"]
+FirstPartName = Literal["ring_layout", "boxes", "fragments", "multiply", "barriers", "main_loop", "epilogue"]
 
 
 class RingFlaw(FailureKind):
@@ -54,18 +50,29 @@ class StoreFlaw(FailureKind):
 
 @dataclass(frozen=True, kw_only=True)
 class FirstPart(Part):
-    """A part of the GEMM of `kernels.hopper.first`. jit: whether it is a @cute.jit function."""
+    """A part of the GEMM of `kernels.hopper.first`.
+
+    jit: whether it is a @cute.jit function. small: the stages and the columns of a K tile that are simulated, by shape.
+    """
 
     name: FirstPartName
     jit: bool = False
+    small: tuple[tuple[Shape, tuple[int, int]], ...] = ()
 
     def host(self, answer: Answer) -> HostFunction:
+        return self.gemm(answer)
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        small = {shape: self.gemm(answer, *ring) for shape, ring in self.small}
+        return host_by_shape(small) if small else self.host(answer)
+
+    def gemm(self, answer: Answer, *ring: int) -> HostFunction:
         from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 
         need_callable(answer)
         if self.jit:
             require_jit(answer)
-        return make_first_gemm(Parts(**{self.name: answer if self.jit else self.looked_at(answer)}))
+        return make_first_gemm(Parts(**{self.name: answer if self.jit else self.looked_at(answer)}), *ring)
 
     def looked_at(self, answer: Answer) -> Answer:
         """The answer, refused with a sentence if the returned value cannot work."""
@@ -100,11 +107,6 @@ class RingLayout(FirstPart):
             if broken:
                 return wrong(f"ring_layout({rows}, {k}, {stages}): " + broken)
         return None
-
-    @property
-    def settled(self) -> bool:
-        """Every 16 bytes are where TMA and WGMMA expect them; a GPU could not tell more."""
-        return True
 
 
 RINGS = ((32, 3), (128, 4))  # rows, stages
@@ -244,29 +246,11 @@ class Fragments(FirstPart):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Multiply(FirstPart):
-    """The wgmmas of one stage. It is simulated with half as many K blocks as the kernel has, so that their number in
-    figures is found out."""
-
-    name: FirstPartName = "multiply"
-
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-
-        return make_first_gemm(Parts(multiply=need_callable(answer)), bK=32)
-
-
-@dataclass(frozen=True, kw_only=True)
 class InitBarriers(FirstPart):
-    """The mbarriers' initialization, simulated with another number of stages than the kernel has."""
+    """The mbarriers' initialization."""
 
     name: FirstPartName = "barriers"
     jit: bool = True
-
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-
-        return make_first_gemm(Parts(barriers=answer), stages=3)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         """Whether it counts the same arrivals for twice as many warps."""
@@ -297,40 +281,6 @@ class InitBarriers(FirstPart):
             return ""
         what = "mbarrier_init_fence() comes after the barrier, too late for another warp that loads right after it."
         return Flaw(what, InitFlaw.LATE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneStage(HopperLoops):
-    """A loop over stage 0. The fill_stage beside it is rehearsed in another stage, too."""
-
-    def look(self, answer: Answer, points: float) -> Verdict | None:
-        if (verdict := super().look(answer, points)) or not callable(fill := unwrap(answer).__globals__.get(FILL)):
-            return verdict
-        try:
-            rehearse_roles(one_function(through_the_last_stage(fill)), k_tiles=1, stages=2, grouped=True)
-        except Unsafe as unsafe:
-            what = f"right for stage 0 alone: {FILL}(steps, 0, 1) should announce on `steps.full + 1` and load stage 1."
-            return Verdict(points / 2, (Flaw(what, *failures_in(unsafe.args)),))
-        return None
-
-
-FILL = "fill_stage"
-
-
-def through_the_last_stage(fill: Callable[..., None]) -> Callable[..., None]:
-    """A main loop for one K tile, which `fill` loads into the last stage."""
-    from cutlass import cute
-    from cutlass.cute.nvgpu import warpgroup
-
-    def loop(steps: Any) -> None:
-        stage = steps.stages - 1
-        if steps.loads_too:
-            fill(steps, 0, stage)
-        cute.arch.mbarrier_wait(steps.full + stage, 0)
-        steps.multiply(stage, True)
-        warpgroup.wait_group(0)
-
-    return loop
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,41 +1,34 @@
 """Judges the parts of the Blackwell kernel, and the kernel that the reader makes of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.part import HostFunction, Part, need_callable
-from tutorlib.checking.rehearsed import first_weakness, waits_again
-from tutorlib.checking.rehearsing.unsafe import LoopFlaw
+from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import allocated_columns
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.functions import says_it_is_kernel
-from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import BlackwellBlock, Extent, Loop, rehearse_tiles
-from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import (
-    WARPS,
-    TensorMemoryFlaw,
-    rehearse_tensor_memory,
-)
 from tutorlib.failure import FailureKind, Flaw
+from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from tutorlib.kernels.blackwell.config import BlackwellConfig
+    from tutorlib.simulate.ptx.report import Issued
 
 ROLES = ("produce", "multiply", "store")
 K_BLOCKS = 4  # multiplications of a K tile of 64
 PART = 64  # columns that a thread reads at a time
-EXTENTS = (  # tiles, K tiles, stages, accumulators, parts
-    *((1, 1, 2, 1, 2), (1, 5, 2, 1, 4), (3, 1, 2, 2, 2), (3, 3, 2, 2, 3)),
-    *((4, 4, 3, 2, 2), (5, 2, 4, 1, 1), (5, 3, 3, 2, 4), (7, 2, 3, 3, 2)),
-)
+WARPS = 6
+
+
+Settings = Mapping[str, Any]  # for BlackwellConfig
 
 
 def narrower(config: "BlackwellConfig") -> "BlackwellConfig":
@@ -56,16 +49,21 @@ class PartFlaw(FailureKind):
     ATOM = "columns of a copy"
     THREADS = "threads of a block"
     BYPASSED = "functions that are not the parts"
+    COLUMNS = "columns"
+    KEPT = "right to allocate kept"
+    FREED_LATE = "freed late"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlackwellPart(Part):
     """A part of notebook 15's kernel, compiled for Blackwell's data-center GPUs and inspected.
 
-    pair: whether two blocks work on a tile together.
+    pair: whether two blocks work on a tile together. small: the configurations that are simulated, by shape; where
+    there are none, one of tiles half as wide.
     """
 
     pair: bool = False
+    small: tuple[tuple[Shape, Settings], ...] = ()
 
     @property
     def config(self) -> "BlackwellConfig":
@@ -89,28 +87,42 @@ class BlackwellPart(Part):
         return self.gemm(answer, self.config, SMS)
 
     def simulated_host(self, answer: Answer) -> HostFunction:
-        """Tiles half as wide, and two SMs, so that a small C is several tiles for each block."""
-        return self.gemm(answer, narrower(self.config), 2)
+        """On two SMs, so that a small C is several tiles for each block."""
+        small = {shape: self.gemm(answer, replace(self.config, **settings), 2) for shape, settings in self.small}
+        return host_by_shape(small) if small else self.gemm(answer, narrower(self.config), 2)
+
+    def look_at_memory(self, answer: Answer, points: float) -> Verdict | None:
+        """Whether the kernel for narrower tiles allocates fewer columns, and gives up its right in time."""
+        specs, narrow = [TensorSpec((256, 256), "bf16")] * 3, narrower(self.config)
+        try:
+            compiled = compile_cute(self.gemm(answer, narrow, 2 * self.config.width), specs, "sm_100a")
+        except CompileFailed:
+            return None  # nor does the other kernel compile
+        if flaw := find_other_columns(compiled.ptx, narrow):
+            return Verdict(points - 1, (f"in a tile of {narrow.tile[1]} columns:", flaw))
+        gives_up, works = (compiled.ptx.find(f"tcgen05.{name}") for name in ("relinquish_alloc_permit", "mma."))
+        if gives_up > works:
+            what = "it keeps its right to allocate while it works: relinquish_tmem_alloc_permit() comes after the work."
+            return Verdict(points - 1, (Flaw(what, PartFlaw.KEPT),))
+        return None
 
     def lacks(self, compiled: Compiled) -> str:
         return find_other_columns(compiled.ptx, self.config)
 
 
 def find_other_columns(ptx: str, config: "BlackwellConfig") -> str:
-    """Whether a kernel allocates more or fewer columns of tensor memory than its configuration takes, or ""."""
-    if (got := allocated_columns(ptx)) == [config.columns]:
-        return ""
-    said = " and ".join(map(str, got)) or "no"
-    what = f"it allocates {said} columns of tensor memory; its accumulators take {config.columns}."
-    return Flaw(what, TensorMemoryFlaw.COLUMNS)
+    """Whether a kernel allocates, or frees, another number of columns than its configuration takes, or ""."""
+    for does, opcode in (("allocates", "alloc"), ("frees", "dealloc")):
+        if (got := allocated_columns(ptx, opcode)) != [config.columns]:
+            said = " and ".join(map(str, got)) or "no"
+            what = f"it {does} {said} columns of tensor memory; its accumulators take {config.columns}."
+            return Flaw(what, PartFlaw.COLUMNS)
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoleLoops(BlackwellPart):
-    """One of the three roles' loops beside the course's other two; or all three, for a pair of blocks.
-
-    Rehearsed before they are compiled.
-    """
+    """One of the three roles' loops beside the course's other two; or all three, for a pair of blocks."""
 
     loop: Literal["produce", "multiply", "store", "all"]
 
@@ -125,68 +137,18 @@ class RoleLoops(BlackwellPart):
             require_jit(loop)
         return loops
 
-    @property
-    def settled(self) -> bool:
-        """The loops issue a GEMM."""
-        return True
-
-    def look(self, answer: Answer, points: float) -> Verdict | None:
-        from tutorlib.kernels.blackwell.gemm import course_parts
-
-        whole = replace(course_parts(self.pair), **self.parts(answer))
-        loops: dict[Any, Loop] = {role: getattr(whole, role) for role in ROLES}
-        extents = [Extent(*numbers, 1 + self.pair) for numbers in EXTENTS]
-        extents[-1] = replace(extents[-1], first=2 * self.pair)  # mask and rank in figures are found out
-        return first_weakness(
-            ((extent.in_words(), partial(self.rehearse, loops, extent)) for extent in extents),
-            safe=points / 2,
+    def waste(self, issued: "Sequence[Issued]") -> str | None:
+        """An accumulator that stays taken while its last part, which is in registers, is written."""
+        opcodes = [one.opcode for one in issued]
+        last = max((place for place, opcode in enumerate(opcodes) if opcode.startswith("tcgen05.wait::ld")), default=0)
+        after = (opcode for opcode in opcodes[last:] if opcode.startswith(("mbarrier.arrive", "st.shared")))
+        if next(after, "").startswith("mbarrier.arrive"):
+            return None
+        return Flaw(
+            "an accumulator is freed after its last part was written. Its values are in registers after the last wait, "
+            "so the tensor cores could start the next tile then.",
+            PartFlaw.FREED_LATE,
         )
-
-    def rehearse(self, loops: dict[Any, Loop], extent: Extent) -> str:
-        played = rehearse_tiles(loops, extent)
-        return self.find_idleness(played, extent)
-
-    def find_idleness(self, played: Sequence[BlackwellBlock], extent: Extent) -> str:
-        """How right loops waste time, or "": judged where every load and commit lands at once."""
-        eager = next(block for block in played if block.interleaving.landing == "early")
-        ahead, most = eager.sent_first, min(extent.stages, extent.tiles * extent.k_tiles)
-        if self.loop in ("produce", "all") and ahead < most:
-            what = f"it is safe, but only {ahead} of {most} stages are filled before the first has been read."
-            return Flaw(what, LoopFlaw.IDLE)
-        if eager.dawdled:
-            return Flaw(
-                f"it is safe, but {eager.dawdled} waits for what the same warp has issued, and issues nothing "
-                "meanwhile. Leave that wait to the role that needs the result.",
-                LoopFlaw.IDLE,
-            )
-        if eager.committed_late:
-            return Flaw(
-                f"it is safe, but {eager.committed_late} comes after the next stage's multiplications, and waits for "
-                "those as well: commit to each stage's empty right after its own.",
-                LoopFlaw.IDLE,
-            )
-        if eager.in_vain:
-            return Flaw(
-                f"it is safe, but {eager.in_vain} arrives at free of block 1, too, for which no warp waits: the MMA "
-                "warp that multiplies waits for the leader's.",
-                LoopFlaw.BARRIERS,
-            )
-        if again := next(filter(None, map(waits_again, played)), ""):
-            return again
-        begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
-        if self.loop in ("multiply", "all") and begun < could:
-            return Flaw(
-                f"it is safe, but only {begun} of {count(extent.accumulators, 'accumulator')} is in use before the "
-                "epilogue reads: the tensor cores wait for the epilogue, and need not.",
-                LoopFlaw.IDLE,
-            )
-        if self.loop in ("store", "all") and any(block.freed_late for block in played):
-            return Flaw(
-                "it is safe, but an accumulator is freed after its last part was written. Its values are in "
-                "registers after the last wait, so the tensor cores could start the next tile then.",
-                LoopFlaw.FREED_LATE,
-            )
-        return ""
 
 
 def pair_of_functions(answer: Any, names: str) -> tuple[Any, Any]:
@@ -199,7 +161,7 @@ def pair_of_functions(answer: Any, names: str) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class TensorMemory(BlackwellPart):
-    """Two functions that every warp calls, before and after its work: rehearsed, then simulated."""
+    """Two functions that every warp calls, before and after its work."""
 
     def simulated_host(self, answer: Answer) -> HostFunction:
         """A quarter of the columns, so that their number in figures is found out."""
@@ -211,22 +173,8 @@ class TensorMemory(BlackwellPart):
             require_jit(one)
         return dict(zip(("allocate", "release"), both, strict=True))
 
-    @property
-    def settled(self) -> bool:
-        return True
-
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        functions = tuple(self.parts(answer).values())
-        return first_weakness(
-            (
-                (
-                    f"the six warps of a block and {columns} columns",
-                    partial(rehearse_tensor_memory, functions, columns),
-                )
-                for columns in (self.config.columns, narrower(self.config).columns)
-            ),
-            safe=points - 1,
-        )
+        return self.look_at_memory(answer, points)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -421,19 +369,10 @@ class WholeKernel(BlackwellPart):
         return gemm
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        """Whether the kernel for narrower tiles allocates fewer columns, and is made of its `parts`."""
-        specs, narrow = [TensorSpec((256, 256), "bf16")] * 3, narrower(self.config)
-        try:
-            with noted_parts(need_callable(answer)) as unused:
-                compiled = compile_cute(self.gemm(answer, narrow, 2 * self.config.width), specs, "sm_100a")
-        except CompileFailed:
-            return None  # nor does the other kernel compile
-        if flaw := find_other_columns(compiled.ptx, narrow):
-            return Verdict(points - 1, (f"in a tile of {narrow.tile[1]} columns:", flaw))
-        gives_up, works = (compiled.ptx.find(f"tcgen05.{name}") for name in ("relinquish_alloc_permit", "mma."))
-        if gives_up > works:
-            what = "it keeps its right to allocate while it works: relinquish_tmem_alloc_permit() comes after the work."
-            return Verdict(points - 1, (Flaw(what, TensorMemoryFlaw.KEPT),))
+        """Whether its columns and its `parts` are those that it is given."""
+        with noted_parts(need_callable(answer)) as unused:
+            if found := self.look_at_memory(answer, points):
+                return found
         if not unused or "make_t2r" in unused:  # all of its parts, or parts that nothing is known of
             return None
         what = (

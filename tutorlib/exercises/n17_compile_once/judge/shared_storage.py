@@ -158,11 +158,11 @@ class StructExercise(CuteExercise):
     def probe(self, answer: Answer) -> HostFunction:
         from tutorlib.exercises.n17_compile_once.judge.struct_probe import make_probe
 
-        tried = {size: (number, as_probed(self.wanted(number))) for (size, _), number in self.by_shape.items()}
+        tried = {size: (number, as_probed(self.wanted(number))) for (size, _), number in self.host_by_shape.items()}
         return make_probe(need_callable(answer), tried)
 
     @property
-    def by_shape(self) -> dict[Shape, int]:
+    def host_by_shape(self) -> dict[Shape, int]:
         return dict(zip(self.shapes, self.numbers, strict=True))
 
     def look_into(self, kernel: Any) -> Verdict | None:
@@ -176,7 +176,7 @@ class StructExercise(CuteExercise):
 
     def artifact(self, served: Served) -> ProbeArtifact:
         """Its kernel has no more shared memory than the members need, and what else may be there."""
-        members = {shape: self.wanted(number).values() for shape, number in self.by_shape.items()}
+        members = {shape: self.wanted(number).values() for shape, number in self.host_by_shape.items()}
         room = {shape: sum(one.bytes for one in ones) + self.spare + BEFORE for shape, ones in members.items()}
         return replace(ProbeArtifact.of(served, self), room=room)
 

@@ -1,0 +1,62 @@
+"""Answers that replace one part of the GEMM in `kernels.ampere`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tutorlib.checking.cute import require_jit
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.problems.problem import Shape
+
+ONE_BUFFER = GemmConfig()
+AMPERE_TIMED = ("80", "90")  # the GPUs that the published ladder and this one are timed on
+COURSE_LOOPS = {
+    "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
+    "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
+    "make_loop": InModule("tutorlib.kernels.ampere.schedules", "make_loop"),
+}
+COURSE_SHARES = {
+    f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{module}", name)
+    for module, name in (
+        ("thread_share", "Steps"),
+        ("thread_share", "GlobalToShared"),
+        ("thread_share", "Accumulators"),
+        ("operands", "Operand"),
+        ("operands", "make_operands"),
+    )
+}
+COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
+
+PartName = Literal["smem", "g2s", "mma", "operands", "copies", "steps", "columns", "main_loop", "order", "epilogue"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmperePart(Part):
+    """name: of the part. config: of the kernel around it. small: of the kernels that are simulated in its place, by
+    shape.
+
+    All other parts are the course's: its main loop for this number of stages, raster order, its epilogue.
+    """
+
+    name: PartName
+    config: GemmConfig = ONE_BUFFER
+    small: tuple[tuple[Shape, GemmConfig], ...] = ()
+
+    def host(self, answer: Answer) -> HostFunction:
+        return self.gemm(answer, self.config)
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        small = {shape: self.gemm(answer, config) for shape, config in self.small}
+        return host_by_shape(small) if small else self.host(answer)
+
+    def gemm(self, answer: Answer, config: GemmConfig) -> HostFunction:
+        from tutorlib.kernels.ampere.gemm import make_gemm
+        from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
+
+        need_callable(answer)
+        if self.name == "main_loop":
+            require_jit(answer)
+        loop = single_buffer if config.stages == 1 else multistage
+        return make_gemm(config, **{"main_loop": loop, self.name: answer})

@@ -1,1 +1,0 @@
-"""Main loops, run on the CPU without data by machines that take every liberty the hardware has."""
