@@ -411,7 +411,8 @@ check("15.5", multiply)
 # [canonical synchronization
 # patterns](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model-canonical-sync-patterns),
 # under *Non-pipelined instructions, different thread*: `tcgen05.ld`, `tcgen05.wait::ld`,
-# `tcgen05.fence::before_thread_sync`, arrive.
+# `tcgen05.fence::before_thread_sync`, arrive. There the arrival is relaxed. `mbarrier_arrive` releases: it orders every
+# read that is complete, and after `tcgen05.wait::ld` yours is. So the check accepts your loop without the fence, too.
 #
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same ticks, for three
 # tiles of four K tiles:
@@ -886,8 +887,8 @@ with suppress(NotImplementedError):  # until you have written both
 #   and `free` are to accumulators what `full` and `empty` are to stages.
 # - A commit turns the completion of issued work into an arrival. The thread that multiplies never waits for its own
 #   multiplications.
-# - An mbarrier alone does not order accesses to tensor memory: they need a `tcgen05.fence` before the arrival and
-#   another after the wait. A commit includes the first.
+# - An mbarrier alone does not order accesses to tensor memory that are still in flight: they need a `tcgen05.fence`
+#   before the arrival and another after the wait. A commit includes the first.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
 # - A block may end only after every operation that uses its memory or its mbarriers: loads, stores, commits, and in a
 #   pair the other block's arrivals.

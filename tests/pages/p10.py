@@ -74,9 +74,7 @@ def sends_again(steps: Steps):
 @wrong("10.2", "no copies in flight", lesson=True)
 @wrong("10.3", "no copies in flight", lesson=True)
 @cute.jit
-def unrehearsed(steps: Steps):
-    """Waits at once; registers of its own keep the rehearsal from seeing it."""
-    cute.make_rmem_tensor((1,), cutlass.Float32).fill(0.0)
+def waits_at_once(steps: Steps):
     for k_tile in range(steps.k_tiles):
         buffer = k_tile % steps.stages
         steps.load(k_tile, buffer)

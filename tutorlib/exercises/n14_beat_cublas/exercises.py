@@ -1,6 +1,5 @@
 """Exercises of notebook 14: two roles, counts and models, what to choose when. `parts` has the kernel's parts."""
 
-from dataclasses import replace
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
@@ -77,7 +76,7 @@ OTHERS = (
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
         simulated_shapes=tuple(shape for shape, _ in ROLES_SIMULATED),
-        limits=replace(LOOP_LIMITS, looped=(("cp.async.bulk.tensor.2d.shared", 0.5),)),
+        limits=LOOP_LIMITS,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
     ),
     CuteExercise(
@@ -263,7 +262,7 @@ OTHERS = (
         title="choose",
         points=6,
         problem=gemm("bf16"),
-        host_by_shape=True,
+        by_shape=True,
         shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         simulated_shapes=((129, 200, 72), (64, 4096, 128)),
         timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),

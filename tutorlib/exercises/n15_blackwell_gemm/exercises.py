@@ -146,7 +146,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
         library=course("loops", "produce_tiles"),
-        limits=WorkLimits(at_most=(NO_BARRIERS, SPLIT), looped=(("cp.async.bulk.tensor.2d.shared", 1),)),
+        limits=WorkLimits(at_most=(NO_BARRIERS, SPLIT)),
     ),
     CuteExercise(
         id="15.5",

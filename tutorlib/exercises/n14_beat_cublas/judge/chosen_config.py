@@ -61,7 +61,7 @@ class AnswerLauncher:
 class ChosenExercise(KernelExercise):
     """An exercise whose answer returns a HopperConfig, of kernels.hopper, for bf16.
 
-    host_by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
+    by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
     timed: the shapes that are timed; the slowest of them, beside cuBLAS, counts.
     drawn: of (M, N, K) the least and the most, for shapes drawn at random, of which no answer can have a list.
     close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape,
@@ -71,7 +71,7 @@ class ChosenExercise(KernelExercise):
     """
 
     needs: Feature = WGMMA
-    host_by_shape: bool = False
+    by_shape: bool = False
     timed: tuple[Shape, ...] = ()
     drawn: tuple[tuple[Shape, Shape], ...] = ()
     told: tuple[Shape, ...] = ()
@@ -87,7 +87,7 @@ class ChosenExercise(KernelExercise):
         return self.judge_returned(served)
 
     def accept(self, answer: Answer) -> AnswerLauncher:
-        if self.host_by_shape:
+        if self.by_shape:
             return AnswerLauncher(answer)
         config, fault = attempt(answer, ())
         if fault:

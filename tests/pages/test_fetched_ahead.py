@@ -1,15 +1,17 @@
 """The simulator counts which mma.sync wait for the ldmatrix in front of them, in the loops of pages 09 to 12."""
 
 import pytest
-from tests.pages.n10_double_buffer.right import DOUBLE, PIPELINE
 
+from tests.pages.table import solved
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import each_launch
 from tutorlib.exercises import find
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 
 
-@pytest.mark.parametrize(("loop", "share"), [(single_buffer, 0), (DOUBLE, 0), (PIPELINE, 1), (multistage, 1)])
+@pytest.mark.parametrize(
+    ("loop", "share"), [(single_buffer, 0), (solved("10.2"), 0), (solved("10.3"), 1), (multistage, 1)]
+)
 def test_the_share_of_mma_that_was_fetched_ahead(loop, share):
     exercise = find("10.3")
     simulator = exercise.simulator(exercise.artifact(Served(loop)))
