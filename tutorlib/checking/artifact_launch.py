@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
-from tutorlib.checking.relocation import BY_ADDRESS, Relocatable, made_up_addresses, relocatable
+from tutorlib.checking.relocation import Relocatable, made_up_addresses, relocatable
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.launch_config import LaunchConfig, LaunchGrid
@@ -62,12 +62,8 @@ class LaunchedCuteArtifact:
         """The host function's launches, for tensors at any address. module: its PTX. Raises CompileFailed."""
         shapes = [(problem.shape_of(operand, shape), operand.dtype) for operand in problem.operands]
         sizes = [math.prod(sides) * DTYPES[dtype].bytes for sides, dtype in shapes]
-        first, second = (
-            self.kernel.launches(module, shape, addresses, here=True) for addresses in made_up_addresses(len(sizes))
-        )
-        if len(first) != len(second):
-            raise CompileFailed(BY_ADDRESS)
-        return [relocatable(*both, module.kernels[both[0].kernel], sizes) for both in zip(first, second, strict=True)]
+        recorded = self.kernel.launches(module, shape, made_up_addresses(len(sizes)), here=True)
+        return [relocatable(one, module.kernels[one.kernel], sizes) for one in recorded]
 
 
 @dataclass

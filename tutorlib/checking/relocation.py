@@ -1,13 +1,12 @@
 """A launch that another process recorded, on tensors at other addresses.
 
-That process never learns the addresses of the judge's tensors. It records the launch twice, on tensors at made-up
-addresses. A word that differs as the addresses do is a pointer: a parameter, a member of a struct, or the first word of
-a TMA descriptor. A byte that differs otherwise was never set: the end of a descriptor, a gap in a struct.
+That process never learns the addresses of the judge's tensors: it records the launch on tensors at made-up ones. A word
+that points into one of them is a pointer: a parameter, a member of a struct, or the first word of a TMA descriptor.
 """
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.simulate.ptx.ir import Kernel
@@ -17,15 +16,11 @@ from tutorlib.simulate.ptx.memory import tensor_maps
 WORD = struct.Struct("<Q")
 FIRST = 2**45  # the made-up address of the first tensor, and the distance to the next
 APART = 2**36
-STEP = 2**20  # in the second recording tensor n is moved by n + 1 of these
-BY_ADDRESS = "its launches depend on the addresses of its tensors"
 ELSEWHERE = "a pointer of its launch leads out of its tensors"
 
 
-def made_up_addresses(tensors: int) -> tuple[list[int], list[int]]:
-    """The addresses for the first and the second recording."""
-    first = [FIRST + n * APART for n in range(tensors)]
-    return first, [address + (n + 1) * STEP for n, address in enumerate(first)]
+def made_up_addresses(tensors: int) -> list[int]:
+    return [FIRST + n * APART for n in range(tensors)]
 
 
 @dataclass(frozen=True)
@@ -53,30 +48,21 @@ class Relocatable:
         return bytes(raw)
 
 
-def relocatable(first: Recorded, second: Recorded, kernel: Kernel, sizes: Sequence[int]) -> Relocatable:
-    """The launch that was recorded twice, at the `made_up_addresses` of tensors of these sizes in bytes.
+def relocatable(launch: Recorded, kernel: Kernel, sizes: Sequence[int]) -> Relocatable:
+    """The launch that was recorded at the `made_up_addresses` of tensors of these sizes in bytes.
 
-    Raises CompileFailed if the two are not one launch, or a pointer leads out of the tensors.
+    Raises CompileFailed where a pointer leads out of the tensors.
     """
-    if first.kernel != second.kernel or first.config != second.config:
-        raise CompileFailed(BY_ADDRESS)
-    raw, pointers = bytearray(first.parameters), []
-    for at in range(0, len(raw) - WORD.size + 1, WORD.size):
-        (one,), (other,) = (WORD.unpack_from(each.parameters, at) for each in (first, second))
-        tensor, offset = divmod(one - FIRST, APART)
-        if one == other:
-            continue
-        if other - one != (tensor + 1) * STEP or not 0 <= tensor < len(sizes):
-            for place in range(at, at + WORD.size):  # half of the word may be a size, and the other half a gap
-                if first.parameters[place] != second.parameters[place]:
-                    raw[place] = 0
-            continue
-        if offset >= sizes[tensor]:
-            raise CompileFailed(ELSEWHERE)
-        pointers.append(Pointer(at, tensor, offset))
+    pointers = []
+    for at in range(0, len(launch.parameters) - WORD.size + 1, WORD.size):
+        tensor, offset = divmod(WORD.unpack_from(launch.parameters, at)[0] - FIRST, APART)
+        if 0 <= tensor < len(sizes):
+            if offset >= sizes[tensor]:
+                raise CompileFailed(ELSEWHERE)
+            pointers.append(Pointer(at, tensor, offset))
     placed = {pointer.at for pointer in pointers}
     for parameter in kernel.parameters:
         if parameter.kind == "b8" and parameter.size == tensor_maps.BYTES and parameter.offset not in placed:
             raise CompileFailed(ELSEWHERE)
     offsets = tuple(parameter.offset for parameter in kernel.parameters)
-    return Relocatable(replace(first, parameters=bytes(raw)), offsets, tuple(pointers))
+    return Relocatable(launch, offsets, tuple(pointers))

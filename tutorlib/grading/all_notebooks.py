@@ -2,18 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.randomness import new_seed
 from tutorlib.course.source import BuildError
-from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises import of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.grading_run import GradingFailed, Limits, grade_round
+from tutorlib.grading.grading_run import GradingFailed, Limits, grade_page
 from tutorlib.grading.merge_submission import merged_page, sort
-from tutorlib.grading.rounds import Round, rounds_of
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.sorted_cells import Sorted
@@ -99,26 +98,14 @@ class Grader:
         )
 
     async def grade_one(self, submitted: Submitted, free: asyncio.Semaphore) -> GradedPage:
-        """One notebook, its rounds side by side as far as workers are free, or why it could not be graded.
-
-        Raises BuildError and OSError: these are about no notebook.
-        """
-        parts = await asyncio.gather(*(self.judge(submitted, one, free) for one in self.rounds(submitted.name)))
-        outcomes = {outcome.id: outcome for part in parts for outcome in part.outcomes}
-        return GradedPage(
-            [outcomes[exercise.id] for exercise in of_notebook(submitted.name)],
-            next((part.broken for part in parts if part.broken), ""),
-            {cell: why for part in parts for cell, why in part.failed_cells.items()},
-        )
-
-    async def judge(self, submitted: Submitted, round: Round, free: asyncio.Semaphore) -> GradedPage:
-        """The exercises of a round."""
+        """One notebook, or why it could not be graded. Raises BuildError and OSError: these are about no notebook."""
+        exercises = of_notebook(submitted.name)
         why = ""
         async with free:
             for _ in range(ATTEMPTS):
                 try:
                     page = merged_page(submitted, self.found[submitted.name], self.demos)
-                    outcomes = await grade_round(page, round, self.limits, self.sandboxed)
+                    outcomes = await grade_page(page, [one.id for one in exercises], self.limits, self.sandboxed)
                     return GradedPage([*outcomes.values()], failed_cells=page.failed_cells)
                 except GradingFailed as error:
                     why = str(error)
@@ -126,13 +113,7 @@ class Grader:
                     raise
                 except Exception as error:  # a page that the grader itself stumbles over
                     why = f"{type(error).__name__}: {error}"
-        return GradedPage([find(id).outcome("error", 0, f"could not be graded: {why}") for id in round.exercises], why)
-
-    def rounds(self, name: str) -> Sequence[Round]:
-        """One that lacks nothing for a page with its demonstrations, the course's own, and without a sandbox."""
-        if self.sandboxed and not self.demos:
-            return rounds_of(name)
-        return [Round(tuple(one.id for one in of_notebook(name)), whole=True)]
+        return GradedPage([one.outcome("error", 0, f"could not be graded: {why}") for one in exercises], why)
 
 
 def work(submitted: Submitted) -> int:

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,6 @@ from tutorlib.grading.cpu_limit import no_end
 from tutorlib.grading.forked_judge import start_judge
 from tutorlib.grading.judge_process import JudgeSettings, PageCell
 from tutorlib.grading.merge_submission import MergedPage
-from tutorlib.grading.rounds import Round
 from tutorlib.grading.sandbox import MEMORY, on_path, sandboxed_command
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
@@ -56,20 +55,22 @@ class Limits:
     turns: Path | None = None
 
 
-async def grade_round(page: MergedPage, round: Round, limits: Limits, sandboxed: bool = True) -> dict[str, Outcome]:
-    """The outcomes of a round's exercises, by their ids.
+async def grade_page(
+    page: MergedPage, exercises: Sequence[str], limits: Limits, sandboxed: bool = True
+) -> dict[str, Outcome]:
+    """The outcomes of a page's exercises, by their ids.
 
     An answer that hangs or ends its process is left out, and the others go on in a fresh one. Raises GradingFailed.
     """
     outcomes: dict[str, Outcome] = {}
-    while wanted := [id for id in round.exercises if id in page.answers and id not in outcomes]:
-        ended = await run(page, wanted, limits, outcomes, round if sandboxed else None)
+    while wanted := [id for id in exercises if id in page.answers and id not in outcomes]:
+        ended = await run(page, wanted, limits, outcomes, sandboxed)
         if ended is not None:
             outcomes.setdefault(ended.id, ended)
             page.leave_out(ended.id, ended.message)
     for id, why in page.left_out.items():
         outcomes.setdefault(id, find(id).outcome("failed", 0, why))
-    return {id: outcomes[id] for id in round.exercises}
+    return {id: outcomes[id] for id in exercises}
 
 
 async def run(
@@ -77,11 +78,9 @@ async def run(
     wanted: Collection[str],
     limits: Limits,
     outcomes: dict[str, Outcome],
-    round: Round | None,
+    sandboxed: bool,
 ) -> Outcome | None:
     """One run; adds to `outcomes` each verdict it comes to on the exercises that are wanted.
-
-    round: what the sandbox lacks; None for no sandbox.
 
     Returns the outcome of the answer that ended the run before its time; None where the notebook came to its end, or a
     cell ended it that the next run is without: one that the student added (all of them, where they take too long), or a
@@ -94,7 +93,7 @@ async def run(
     answer: dict[str, Any] = {}
     with scratch_folder() as folder:
         try:
-            async with judge_child(page.cells(), folder, wanted, limits, round) as pipe:
+            async with judge_child(page.cells(), folder, wanted, limits, sandboxed) as pipe:
                 while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
                     report = json.loads(line)
                     exercise = report["exercise"]
@@ -149,22 +148,19 @@ def ended_itself(reports: Reports, limits: Limits) -> tuple[Status, str]:
 
 @asynccontextmanager
 async def judge_child(
-    cells: Iterable[NotebookNode], folder: Path, wanted: Collection[str], limits: Limits, round: Round | None
+    cells: Iterable[NotebookNode], folder: Path, wanted: Collection[str], limits: Limits, sandboxed: bool
 ) -> AsyncIterator[Reports]:
     """A judge's process at work on a page: yields the pipe of its reports. At exit no process of it is left.
 
-    folder: where everything is written that the run writes. wanted: the exercises that are to be judged. round: as in
-    `run`.
+    folder: where everything is written that the run writes. wanted: the exercises that are to be judged.
     """
     own = page_environment(folder, wanted)
     command = [sys.executable, "-P", "-c", PAGE]
-    if round:
-        command = sandboxed_command(command, folder, own, round.replaced(folder / "redacted"), whole=round.whole)
+    if sandboxed:
+        command = sandboxed_command(command, folder, own)
     read, write = os.pipe()
     page = [page_cell(cell) for cell in cells]
-    settings = JudgeSettings(
-        page, command, [*wanted], limits.seconds, limits.seed, limits.memory, round is not None, write
-    )
+    settings = JudgeSettings(page, command, [*wanted], limits.seconds, limits.seed, limits.memory, sandboxed, write)
     with (folder / "log").open("wb") as log:
         turns = {TURNS: str(limits.turns)} if limits.turns else {}
         pid = start_judge(settings, folder, judge_environment() | own | HOME | turns, log.fileno())

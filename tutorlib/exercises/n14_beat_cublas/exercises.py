@@ -1,6 +1,5 @@
 """Exercises of notebook 14: two roles, counts and models, what to choose when. `parts` has the kernel's parts."""
 
-
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
