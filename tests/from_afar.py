@@ -11,6 +11,7 @@ from tutorlib.checking.served import Served
 from tutorlib.grading.page_process import Answers
 from tutorlib.grading.remote_judge import judge
 from tutorlib.grading.transport import Endpoint
+from tutorlib.grading.wire import EXERCISES
 
 
 def judged_from_afar(
@@ -19,14 +20,13 @@ def judged_from_afar(
     """kind: makes the answer's side of the interface. Raises Late, Lost."""
     ours, theirs = Pipe()
     name = getattr(answer, "__name__", "answer")
-    threading.Thread(target=serve, args=(theirs, {name: answer}, kind, exercise), daemon=True).start()
+    threading.Thread(target=serve, args=(theirs, {name: answer}, kind), daemon=True).start()
     with ours:
-        return judge(exercise, Endpoint(ours), name, seconds)
+        return judge(exercise, Endpoint(ours, sends=EXERCISES), name, seconds)
 
 
-def serve(line: Connection, names: dict[str, Any], kind: Callable[[Any], Served], exercise: Exercise) -> None:
-    parts = {"kind": staticmethod(kind), "find": staticmethod(lambda id: exercise)}
-    answers = type("OfAKind", (Answers,), parts)(line, names)
+def serve(line: Connection, names: dict[str, Any], kind: Callable[[Any], Served]) -> None:
+    answers = type("OfAKind", (Answers,), {"kind": staticmethod(kind)})(line, names)
     with line:
         while call := answers.end.next_call():
             answers.end.answer(*call)

@@ -8,12 +8,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests.checking.elsewhere import answer_to
+from tests.checking.elsewhere import Near, answer_to
 from tests.stand_ins import H200
 from tutorlib.checking.artifact import MOST_PTX, MOST_TILE_IR, CuteArtifact, CutileArtifact, launches_of
 from tutorlib.checking.artifact_launch import LaunchedCutileArtifact, packed
 from tutorlib.checking.host_artifact import LaunchedHostArtifact, LaunchPlan, Placed, Planned
-from tutorlib.checking.served import Served
 from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptxas import machine_code
@@ -46,7 +45,7 @@ def test_the_machine_code_made_here_is_cutiles_own():
     exercise, answer = find("07.1"), answer_to("07.1")
     shape = exercise.shapes[0]
     near: CutileLauncher = exercise.accept(answer)
-    far = CutileArtifact.of(Served(answer), find("07.1")).compiled(exercise.problem, shape, "sm_90")
+    far = CutileArtifact.of(Near(answer), find("07.1")).compiled(exercise.problem, shape, "sm_90")
     assert far.cubin == near.compiled(exercise.problem, shape, "sm_90").cubin
     ((_, kinds),) = entries_of(far.ptx)
     assert kinds == ("ptr", "u32", "u32", "u32", "u32") * 3
@@ -79,7 +78,7 @@ def test_what_tileiras_refuses_is_said_in_one_line():
     ],
 )
 def test_no_other_tile_ir_is_compiled(says, monkeypatch):
-    near = Served(None)
+    near = Near(None)
     monkeypatch.setattr(near, "ask", lambda *asked: says)
     with pytest.raises(CompileFailed, match="cannot be read"):
         CutileArtifact.of(near, find("06.1")).compiled(None, (64,), "sm_90")
@@ -87,7 +86,7 @@ def test_no_other_tile_ir_is_compiled(says, monkeypatch):
 
 @pytest.mark.parametrize("ptx", [f".entry{' ' * MOST_PTX}", b".entry", "no kernel"])
 def test_no_other_ptx_is_compiled(ptx, monkeypatch):
-    near = Served(None)
+    near = Near(None)
     monkeypatch.setattr(near, "ask", lambda *asked: {"ptx": ptx, "smem_bytes": 0})
     with pytest.raises(CompileFailed, match="cannot be read"):
         CuteArtifact.of(near, find("04.4")).compiled((64,), "90")
@@ -97,7 +96,7 @@ def test_a_tile_kernel_with_other_parameters_is_not_launched():
     """That of 06.4 in the place of 06.1's."""
     exercise = find("06.1")
     shape = exercise.shapes[0]
-    other = CutileArtifact.of(Served(answer_to("06.4")), find("06.4"))
+    other = CutileArtifact.of(Near(answer_to("06.4")), find("06.4"))
     launcher = LaunchedCutileArtifact(other, exercise.grid)
     with pytest.raises(CompileFailed, match="parameters other than its tensors"):
         launcher.load(find("06.4").problem, find("06.4").shapes[0], ("ptr", "u32", "u32") * (len(shape) + 1))
@@ -162,7 +161,7 @@ def parameter(places, number, size):
 def test_a_cute_kernel_gets_the_judges_tensors(launches):
     exercise = find("13.9")
     work = Work(exercise.problem, exercise.shapes[0], "cpu")
-    call = exercise.launcher(CuteArtifact.of(Served(answer_to("13.9")), find("13.9"))).on(work)
+    call = exercise.launcher(CuteArtifact.of(Near(answer_to("13.9")), find("13.9"))).on(work)
     call()
     (_, smem), (name, blocks, threads, asked_smem, stream, places) = launches
     assert (blocks, threads, stream) == ((2, 1, 1), (256, 1, 1), 7)
@@ -176,7 +175,7 @@ def test_a_cutile_kernel_gets_the_judges_tensors(launches):
     exercise = find("06.5")
     shape = exercise.shapes[0]
     work = Work(exercise.problem, shape, "cpu")
-    call = exercise.launcher(exercise.artifact(Served(answer_to("06.5")))).on(work)
+    call = exercise.launcher(exercise.artifact(Near(answer_to("06.5")))).on(work)
     call()
     ((name, blocks, threads, smem, stream, places),) = launches
     assert (blocks, threads, smem, stream) == ((*exercise.grid(shape), 1, 1)[:3], (1, 1, 1), 0, 7)

@@ -5,12 +5,11 @@ import struct
 
 import pytest
 
-from tests.checking.elsewhere import answer_to
+from tests.checking.elsewhere import Near, answer_to
 from tests.stand_ins import H200
 from tutorlib.checking.artifact import CuteArtifact
 from tutorlib.checking.artifact_launch import LaunchedCuteArtifact
 from tutorlib.checking.relocation import APART, FIRST, Pointer, made_up_addresses, relocatable
-from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find
 from tutorlib.machine import device
@@ -28,7 +27,7 @@ def h200(monkeypatch):
 @pytest.mark.usefixtures("h200")
 @pytest.mark.parametrize("id", ["04.5", "04.8", "05.8", "13.9"])  # dynamic, a scalar beside, TMA, TMA beside layouts
 def test_a_moved_launch_is_the_one_that_is_recorded_there(id):
-    exercise, far = find(id), CuteArtifact.of(Served(answer_to(id)), find(id))
+    exercise, far = find(id), CuteArtifact.of(Near(answer_to(id)), find(id))
     shape, problem = exercise.shapes[0], exercise.problem
     module = parse_ptx(far.compiled(shape, "90").ptx)
     addresses = [0x7F00_0000_0000 + n * 0x1234_0000 for n in range(len(problem.operands))]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from tensor_layouts import Layout
 
-from tests.checking.elsewhere import answer_to, graded_for_points
-from tutorlib.checking.served import Served
+from tests.checking.elsewhere import Near, answer_to, graded_for_points
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
@@ -37,7 +36,7 @@ def seed(monkeypatch):
     monkeypatch.setattr("tutorlib.checking.randomness._fixed", 4711)
 
 
-class Unwatched(Served):
+class Unwatched(Near):
     """As graded, whatever it leans on."""
 
     def refuse(self, library):

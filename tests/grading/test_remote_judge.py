@@ -187,6 +187,7 @@ def tagged(kind: str, *parts: object) -> list:
         packb(tagged("record", "tutorlib.models.l2", "os")),
         packb(tagged("record", "tutorlib.models.l2", "__builtins__")),
         packb(tagged("record", "tutorlib.models.occupancy", "Sm", 1)),
+        packb(tagged("function", "tutorlib.checking.host_templates", "elementwise")),
     ],
 )
 def test_what_is_no_message_is_refused(sent):

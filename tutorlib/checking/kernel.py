@@ -184,7 +184,7 @@ class KernelExercise(Exercise):
 
     def judge_returned(self, served: Served) -> Verdict:
         """The verdict on an answer of which only the returned value is needed."""
-        served.refuse(self)
+        served.refuse(self.library)
         return self.judge_artifact(self.artifact(served))
 
     def run_or_simulate(self, artifact: Any) -> Verdict:

@@ -53,6 +53,16 @@ INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 
 
+def as_told(library: Library) -> dict[str, tuple[str, ...]]:
+    """The library as plain data, for another process: each spelling with a name, or a module and a name in it."""
+    return {spelled: (part,) if isinstance(part, str) else tool_place(part) for spelled, part in library.items()}
+
+
+def from_words(told: Mapping[str, tuple[str, ...]]) -> Library:
+    """The inverse of `as_told`."""
+    return {spelled: InModule(*where) if where[1:] else where[0] for spelled, where in told.items()}
+
+
 def tool_place(part: Callable | property | InModule) -> tuple[str, str]:
     """The module and the qualified name of a function."""
     if isinstance(part, InModule):

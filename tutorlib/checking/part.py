@@ -1,7 +1,7 @@
 """An answer's place in its kernel: the whole host function, or a part that the course builds a kernel around."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Issued
 
 HostFunction = Callable[..., None]  # a @cute.jit function
+BY_NAME = {"by_name": True}  # metadata of a field whose function is sent by name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """An answer that is the host function."""
+    """An answer that is the host function.
+
+    In grading a part is sent to the answer's process as plain data, its functions by name: see `grading.wire`.
+    """
 
     def host(self, answer: Answer) -> HostFunction:
         """The host function around the answer. Raises WrongKind and Unwritten."""
@@ -51,7 +55,7 @@ class Inside(Part):
     build: takes the answer, returns the host function around it.
     """
 
-    build: Callable[[Answer], HostFunction]
+    build: Callable[[Answer], HostFunction] = field(metadata=BY_NAME)
 
     def host(self, answer: Answer) -> HostFunction:
         return self.build(need_callable(answer))

@@ -11,7 +11,7 @@ from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.answer import Answer, WrongKind
-from tutorlib.checking.library_use import refuse_library_use
+from tutorlib.checking.library_use import Library, refuse_library_use
 from tutorlib.dsl.cute.functions import has_own_mark
 
 AnswerQuestion = Callable[..., Any]  # takes the Served in the answer's process, then plain data
@@ -38,11 +38,11 @@ class Served:
         except SystemExit:
             raise RuntimeError("it ends the notebook: SystemExit") from None
 
-    def refuse(self, exercise: Any) -> None:
-        """Raises WrongKind if the answer is no function, or names one of the exercise's `library`."""
+    def refuse(self, library: Library) -> None:
+        """Raises WrongKind if the answer is no function, or names one of these functions."""
         need_function(self)
         compiled = has_own_mark(self.answer)  # by @cute.jit
-        refuse_library_use(self.answer, exercise.library, plain=not compiled)
+        refuse_library_use(self.answer, library, plain=not compiled)
 
     def take(self, exercise: Any) -> None:
         """From now on questions can be about a KernelExercise, by its id."""

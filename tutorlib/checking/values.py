@@ -76,7 +76,7 @@ class ValueExercise(Exercise):
 
     def judge(self, served: Served) -> Verdict:
         """The message is about the first wrong case."""
-        served.refuse(self)
+        served.refuse(self.library)
         answer = served.through(self.through) if self.through else served
         wrongs = {case: wrong for case in self.cases if (wrong := case.judge(answer)) is not None}
         right = [case for case in self.cases if case not in wrongs]

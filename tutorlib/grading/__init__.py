@@ -25,8 +25,8 @@ calls it refuses, and why):
 - No process in it is root on the host, has capabilities or can get any. When root grades, each sandbox has a user of
   its own.
 - It has no network, sees no process but its own, and of the machine's files only those listed, read-only, wherever the
-  course lies: libraries, a few programs, Python and its packages, `tutorlib`. No solved pages, tests, notebooks, home
-  folders or other submissions. It has none of the grader's variables.
+  course lies: libraries, a few programs, Python and its packages, and the modules of `tutorlib` that answers need. No
+  solved pages, references, tests, notebooks, home folders or other submissions. It has none of the grader's variables.
 - It writes to memory alone: a folder of limited size. No file or socket of the grader's is in its reach; the judge
   speaks to it through its standard input.
 - Its processes together have a memory limit: what they allocate and share, their files, and the most that their
@@ -35,9 +35,9 @@ calls it refuses, and why):
 - It ends when the grader does, however the grader ends.
 A limit of the grader's own that is lower is kept, and said.
 
-The course's own kernels and references are in reach of an answer, and so is what libraries can do of an exercise. An
-answer whose code or cell names one of them is refused (`checking.library_use`); code that is written to hide a name
-gets past that search.
+The course's own kernels and models are in reach of an answer, and so is what libraries can do of an exercise; the
+references of its exercises are not (`sent_exercise`). An answer whose code or cell names one of these is refused
+(`checking.library_use`); code that is written to hide a name gets past that search.
 
 What it does not promise. The sandbox shares the machine's kernel and its GPU. A CUDA kernel that the judge launches
 reaches the judge's memory on the GPU, and may find the expected result there. Some answers rest in part on what the

@@ -93,7 +93,7 @@ async def run(
     answer: dict[str, Any] = {}
     with scratch_folder() as folder:
         try:
-            async with judge_child(page.cells(), folder, wanted, limits, sandboxed) as pipe:
+            async with judge_child(page, folder, wanted, limits, sandboxed) as pipe:
                 while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
                     report = json.loads(line)
                     exercise = report["exercise"]
@@ -148,7 +148,7 @@ def ended_itself(reports: Reports, limits: Limits) -> tuple[Status, str]:
 
 @asynccontextmanager
 async def judge_child(
-    cells: Iterable[NotebookNode], folder: Path, wanted: Collection[str], limits: Limits, sandboxed: bool
+    page: MergedPage, folder: Path, wanted: Collection[str], limits: Limits, sandboxed: bool
 ) -> AsyncIterator[Reports]:
     """A judge's process at work on a page: yields the pipe of its reports. At exit no process of it is left.
 
@@ -157,10 +157,10 @@ async def judge_child(
     own = page_environment(folder, wanted)
     command = [sys.executable, "-P", "-c", PAGE]
     if sandboxed:
-        command = sandboxed_command(command, folder, own)
+        command = sandboxed_command(command, folder, own, whole=page.demos)
     read, write = os.pipe()
-    page = [page_cell(cell) for cell in cells]
-    settings = JudgeSettings(page, command, [*wanted], limits.seconds, limits.seed, limits.memory, sandboxed, write)
+    cells = [page_cell(cell) for cell in page.cells()]
+    settings = JudgeSettings(cells, command, [*wanted], limits.seconds, limits.seed, limits.memory, sandboxed, write)
     with (folder / "log").open("wb") as log:
         turns = {TURNS: str(limits.turns)} if limits.turns else {}
         pid = start_judge(settings, folder, judge_environment() | own | HOME | turns, log.fileno())

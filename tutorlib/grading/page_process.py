@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -17,9 +16,10 @@ from ipykernel.compiler import XCachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from tutorlib.checking.library_use import from_words
 from tutorlib.checking.served import Served
-from tutorlib.exercises import find
 from tutorlib.grading.transport import Endpoint
+from tutorlib.grading.wire import EXERCISES, judges_own
 from tutorlib.notebook.check import Printed
 
 
@@ -41,12 +41,12 @@ class PageShell(InteractiveShell):
 class Answers:
     """The answers of a page, of which the judge calls one at a time. names: the page's, with their values."""
 
-    kind, find = Served, staticmethod(find)
+    kind = Served
 
     def __init__(self, line: Connection, names: Mapping[str, Any]) -> None:
         self.names, self.served, self.printed = names, self.kind(None), Printed()
         services = {one.__name__: one for one in (self.hold, self.refuse, self.take, self.ask, self.dropped)}
-        self.end = Endpoint(line, services, locate=lambda error: self.served.where(error))
+        self.end = Endpoint(line, services, locate=lambda error: self.served.where(error), takes=EXERCISES)
 
     def hold(self, name: str) -> None:
         """The answer of this name is judged next."""
@@ -54,14 +54,17 @@ class Answers:
         self.printed = Printed()
         self.end.kept[:] = [self.served]
 
-    def refuse(self, id: str) -> None:
-        self.served.refuse(self.find(id))
+    def refuse(self, told: dict[str, tuple[str, ...]]) -> None:
+        self.served.refuse(from_words(told))
 
-    def take(self, id: str) -> None:
-        self.served.take(self.find(id))
+    def take(self, *sent: Any) -> None:
+        """The exercise that the judge asks about next, as `sent_exercise.sent_form` has it."""
+        from tutorlib.grading.sent_exercise import rebuilt
+
+        self.served.take(rebuilt(*sent))
 
     def ask(self, module: str, name: str, *args: Any) -> Any:
-        return self.served.ask(getattr(import_module(module), name), *args)
+        return self.served.ask(judges_own(module, name), *args)
 
     def dropped(self) -> bool:
         """Whether the answer printed more than is kept."""

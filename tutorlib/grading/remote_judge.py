@@ -16,9 +16,13 @@ from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.graded_run import judging_for_points
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.outside import OVER_MEMORY, in_gb
+from tutorlib.grading.sent_exercise import sent_form
 from tutorlib.grading.transport import Endpoint, Lost, RemoteFunction
+from tutorlib.grading.wire import EXERCISES
 from tutorlib.notebook.check import Printed
 
 STARTING_S = 60.0
@@ -40,7 +44,7 @@ class RemotePage:
             self.process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=nowhere, stderr=nowhere, env=environment, cwd=folder
             )
-        self.end = Endpoint(Connection(ours.detach()))
+        self.end = Endpoint(Connection(ours.detach()), sends=EXERCISES)
         self.run("", STARTING_S)
 
     def run(self, source: str, seconds: float) -> tuple[bool, str]:
@@ -99,11 +103,11 @@ class RemoteAnswer(RemoteFunction, Served):
         RemoteFunction.__init__(self, end, 0)
         self.__name__ = name
 
-    def take(self, exercise: Exercise) -> None:
-        self.endpoint.call("take", (exercise.id,), {})
+    def refuse(self, library: Library) -> None:
+        self.endpoint.call("refuse", (as_told(library),), {})
 
-    def refuse(self, exercise: Exercise) -> None:
-        self.endpoint.call("refuse", (exercise.id,), {})
+    def take(self, exercise: KernelExercise) -> None:
+        self.endpoint.call("take", sent_form(exercise), {})
 
     def ask(self, question: AnswerQuestion, *args: Any) -> Any:
         return self.endpoint.call("ask", (question.__module__, question.__qualname__, *args), {})

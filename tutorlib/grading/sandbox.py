@@ -1,7 +1,7 @@
 """The sandbox of a student's process: what the process sees, as options of bubblewrap, which `supervisor` starts.
 
 It sees what is listed here, read-only, wherever the course and Python are: the system's libraries, a few programs,
-Python and its packages, the package `tutorlib`, and the figures that pages show. It has a scratch folder in memory, of
+Python and its packages, and those modules of `tutorlib` that an answer needs. It has a scratch folder in memory, of
 limited size, which goes with the process. The grader speaks to it through its standard input.
 """
 
@@ -43,6 +43,13 @@ PROGRAMS = (  # in these and in Python's own folders: what starts a process, a s
     *("python", "python3", "python3.*", "nvidia-smi"),
 )
 OF_PYTHON = ("lib", "lib64", "include", "cuda-headers", "pyvenv.cfg")  # below a prefix
+ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside its judges
+    *("__init__.py", "failure.py", "half_precision.*", "paths.py"),
+    *("checking", "compiling", "draw", "dsl", "kernels", "layouts", "machine", "measuring", "models"),
+    *("notebook", "problems", "simulate", "explorers/*.py", "explorers/browser/grid.*"),
+    *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/n*/__init__.py", "exercises/n*/judge"),
+    *(f"grading/{name}.py" for name in ("__init__", "page_process", "sent_exercise", "transport", "wire")),
+)
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
 PASSED_ON = (
     *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"),
@@ -96,6 +103,7 @@ def sandboxed_command(
     environment: Mapping[str, str],
     *,
     shown: Iterable[Path] = (),
+    whole: bool = False,
     memory: int = MEMORY,
     file: int = LARGEST_FILE,
 ) -> list[str]:
@@ -103,11 +111,12 @@ def sandboxed_command(
 
     scratch: where the process finds an empty folder of its own, in memory. environment: variables that are set inside,
     beside those PASSED_ON. shown: files that it sees as well, below the scratch folder too.
+    whole: whether it sees all of the course's package, as the course's own pages need it, which show hints and tables.
     memory: bytes that a process may allocate, and that all of them together may use. file: bytes of the largest file
     that it may write.
     """
     options = [
-        *(*seen([*system(), FIGURES, ROOT / "tutorlib"]), *PROC, "--dev", "/dev", *devices()),
+        *(*seen([*system(), *course(whole)]), *PROC, "--dev", "/dev", *devices()),
         *("--perms", "1777", "--size", str(SHARED), "--tmpfs", SHARED_MEMORY, "--remount-ro", "/dev"),
         *(*way_to(scratch), "--perms", "1777", "--size", str(SCRATCH), "--tmpfs", str(scratch)),
         *(part for path in shown for part in shown_at(path)),
@@ -194,6 +203,13 @@ def system() -> Iterator[Path]:
     for folder in map(Path, on_path()):
         if any(folder.glob("*.dist-info")) and not ROOT.is_relative_to(folder):
             yield folder
+
+
+def course(whole: bool) -> Iterator[Path]:
+    """The figures that pages show, and of the course's package what an answer needs, or all of it."""
+    yield FIGURES
+    package = ROOT / "tutorlib"
+    yield from [package] if whole else (path for name in ANSWERS_NEED for path in package.glob(name))
 
 
 def on_path() -> list[str]:

@@ -13,7 +13,7 @@ from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 from tutorlib.checking.exercise import Unwritten, WrongKind
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.failure import Flaw
-from tutorlib.grading.wire import LARGEST, CannotCross, Opaque, Reader, Writer
+from tutorlib.grading.wire import LARGEST, RECORDS, CannotCross, Opaque, Reader, Writer
 
 GONE = "the notebook's process is gone"
 SHORTEST_S = 1e-6  # 0 would set no alarm
@@ -50,6 +50,7 @@ class Endpoint:
     seconds: for which the other end may keep this one waiting, all its replies together; None for no limit. It is an
     alarm signal's, which ends half-sent messages, too: an end with a limit works in its process's main thread.
     locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
+    sends, takes: the modules whose dataclasses this end sends, and those of which it makes what it is sent.
     """
 
     def __init__(
@@ -58,13 +59,18 @@ class Endpoint:
         named: dict[str, Callable[..., Any]] | None = None,
         seconds: float | None = None,
         locate: Callable[[Exception], str] = lambda error: "",
+        sends: tuple[str, ...] = RECORDS,
+        takes: tuple[str, ...] = RECORDS,
     ) -> None:
         self.connection, self.named, self.seconds, self.locate = connection, named or {}, seconds, locate
         self.kept: list[Callable[..., Any]] = []
-        self.reader = Reader(lambda number: RemoteFunction(self, int(number)), lambda number: self.kept[int(number)])
+        self.reader = Reader(
+            lambda number: RemoteFunction(self, int(number)), lambda number: self.kept[int(number)], takes
+        )
+        self.sends = sends
 
     def writer(self, lenient: bool = False) -> Writer:
-        return Writer(self.handle, lenient)
+        return Writer(self.handle, lenient, self.sends)
 
     def handle(self, function: Any) -> tuple[str, int]:
         if isinstance(function, RemoteFunction) and function.endpoint is self and isinstance(function.number, int):

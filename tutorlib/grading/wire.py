@@ -8,6 +8,7 @@ RECORDS, on plain values. NumPy is imported by the first array: most answers see
 
 import ctypes
 import math
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -19,6 +20,7 @@ import msgpack
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from tutorlib.checking.values import MOST_MODES, has_more_modes
+from tutorlib.exercises import rooms
 from tutorlib.failure import Fault, Flaw
 
 if TYPE_CHECKING:
@@ -37,7 +39,10 @@ RECORDS = (
     "tutorlib.kernels.",
     "tutorlib.layouts.",
 )  # where the dataclasses live that an answer takes and returns
+JUDGES = tuple(f"tutorlib.exercises.{room}.judge." for room in rooms().values())
+EXERCISES = (*RECORDS, *JUDGES, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # those of an exercise
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
+BY_NAME = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\.")
 Tagged = tuple[Any, ...]  # one of KINDS, and what it is made of
 
 
@@ -61,10 +66,12 @@ class Writer:
 
     handle: takes a function, gives what says who keeps it and under which number, ("mine", 3) or ("yours", 3).
     lenient: what cannot cross goes as Opaque; otherwise CannotCross is raised.
+    records: how the names of modules begin whose dataclasses are sent.
     """
 
     handle: Callable[[Any], Tagged]
     lenient: bool = False
+    records: tuple[str, ...] = RECORDS
 
     def message(self, value: Any) -> bytes:
         """Raises CannotCross, and ValueError and RuntimeError for a value that is nested too deep or changes."""
@@ -107,14 +114,23 @@ class Writer:
             return "swizzle", value.bits, value.base, value.shift
         if kind is ComposedLayout:
             return "composed", value.outer, value.inner, value.offset
-        if is_dataclass(kind) and kind.__module__.startswith(RECORDS):
-            taken = (getattr(value, one.name) for one in fields(value) if one.init)
-            return "record", kind.__module__, kind.__qualname__, *taken
+        if is_dataclass(kind) and kind.__module__.startswith(self.records):
+            return "record", kind.__module__, kind.__qualname__, *map(self.named_function, *flags_and_values(value))
         if isinstance(value, FUNCTIONS) or (callable(value) and not isinstance(value, type | Opaque)):
             return self.handle(value)
         if not self.lenient:
             raise CannotCross(kind.__name__)
         return "opaque", kind.__name__
+
+    def named_function(self, by_name: bool, value: Any) -> Any:
+        """A field's value; of one that goes by its name, that."""
+        return [TAGS["function"], value.__module__, value.__qualname__] if by_name and value is not None else value
+
+
+def flags_and_values(record: Any) -> tuple[list[bool], list[Any]]:
+    """(passed by keyword, value) of each field that a dataclass's constructor takes."""
+    taken = [one for one in fields(record) if one.init]
+    return [bool(one.metadata.get("by_name")) for one in taken], [getattr(record, one.name) for one in taken]
 
 
 def parts_of_array(value: "np.ndarray") -> list[Any]:
@@ -148,10 +164,12 @@ class Reader:
     """Turns a message into a value.
 
     theirs: takes the number of a function that they keep, gives what stands for it here. mine: of one kept here.
+    records: how the names of modules begin whose dataclasses are made. A module is imported to make one.
     """
 
     theirs: Callable[[int], Any]
     mine: Callable[[int], Any]
+    records: tuple[str, ...] = RECORDS
     parts: int = 0  # of lists, so far
     keys: int = 0  # of sets and dictionaries
 
@@ -198,9 +216,18 @@ class Reader:
             raise CannotCross("too many keys")
         return parts
 
+    def function(self, module: str, name: str) -> Any:
+        """Only who is sent exercises looks for functions by their names."""
+        if self.records != EXERCISES:
+            raise CannotCross("a function's name")
+        return judges_own(module, name)
+
     def record(self, module: str, name: str, *values: Any) -> Any:
         if not (
-            isinstance(module, str) and module.startswith(RECORDS) and isinstance(name, str) and name.isidentifier()
+            isinstance(module, str)
+            and module.startswith(self.records)
+            and isinstance(name, str)
+            and name.isidentifier()
         ):
             raise CannotCross("no record of the course's")
         import_module(module)
@@ -208,6 +235,13 @@ class Reader:
         if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
             raise CannotCross("no record of the course's")
         return kind(**dict(zip((one.name for one in fields(kind) if one.init), values, strict=True)))
+
+
+def judges_own(module: str, name: str) -> Any:
+    """The object of this name in a module that an answer's process may import, too. Raises CannotCross."""
+    if not BY_NAME.match(module):
+        raise CannotCross(f"{module}.{name} is not for the process of an answer")
+    return getattr(import_module(module), name)
 
 
 def is_tensor(value: Any) -> bool:
@@ -299,6 +333,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "swizzle": lambda reader, *parts: Swizzle(*parts),
     "composed": lambda reader, outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
     "record": Reader.record,
+    "function": Reader.function,
     "mine": lambda reader, number: reader.theirs(number),
     "yours": lambda reader, number: reader.mine(number),
     "flaw": lambda reader, *parts: read_flaw(*parts),

@@ -46,7 +46,7 @@ class TrialsExercise(Exercise):
         return self.points - len(self.tiers)
 
     def judge(self, served: Served) -> Verdict:
-        served.refuse(self)
+        served.refuse(self.library)
         wrongs = [(what, said) for what, trial in self.cases if (said := trial(served))]
         if wrongs:
             what, said = wrongs[0]
