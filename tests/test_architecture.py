@@ -36,7 +36,6 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib.cli", ()),
         ("tutorlib.checking.kernel", ()),
         ("tutorlib.compiling.cute", ()),
-        ("tutorlib.checking.plain_python", ()),
         ("tutorlib.dsl.cutile.launch", ()),
         ("tutorlib.compiling.cutile", ()),
         ("tutorlib.compiling.cpp", ()),

@@ -152,12 +152,3 @@ def whole(**slots):
     """An answer to 20.9 of own parts, with these in their places."""
     made = mine(**slots)
     return lambda: made
-
-
-def copied(view):
-    def copy(acc):
-        registers = cute.make_fragment_like(view(acc))
-        registers.store(view(acc).load())
-        return registers
-
-    return copy

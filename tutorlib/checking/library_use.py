@@ -21,7 +21,6 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import WrongKind
-from tutorlib.checking.plain_python import code_as_written
 from tutorlib.dsl.cutile.kernels import inside_of_kernel
 from tutorlib.failure import Fail, Flaw
 
@@ -225,9 +224,9 @@ def own_codes(function: FunctionType, plain: bool) -> list[CodeType]:
 
 
 def codes_of(value: Any) -> list[CodeType]:
-    """A function's code as written, and the codes of the functions inside it."""
+    """A function's code as written, before @cute.jit put another in its place, and the codes of those inside it."""
     function = plain_function(value)
-    return with_inner([code_as_written(function)] if function else [])
+    return with_inner([getattr(function, "_original_code", function.__code__)] if function else [])
 
 
 def with_inner(codes: list[CodeType]) -> list[CodeType]:

@@ -9,10 +9,7 @@ from tutorlib.checking.values import ValueExercise
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n20_attention_hopper.judge.attention_slots import (
     AttentionSlot,
-    ProducerSlot,
     StepSlot,
-    TurnSlot,
-    ViewsSlot,
     WholeAttention,
 )
 from tutorlib.exercises.n20_attention_hopper.operands import BLOCK_CASES, REGISTER_CASES
@@ -40,7 +37,8 @@ ONCE_A_SCORE = WorkLimits(
     )
 )
 ONCE_LOADED = WorkLimits(at_most=(("cp.async.bulk.tensor.4d.shared", 9), (NEEDLESS, 16)))
-TURNS = WorkLimits(at_most=((NEEDLESS, 16),))
+# In SMALL the warps wait 48 times, 40 of them for their turn, and pass it on 36 times.
+TURNS = WorkLimits(at_most=((NEEDLESS, 16), ("bar.sync", 52)), at_least=(("bar.sync", 44), ("bar.arrive", 32)))
 # In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns together take 80
 # waits; the other parts 96 groups of wgmmas, 256 shuffles, 1,600 exponentials, 3,248 multiplications, 1,696 maxima,
 # 1,024 conversions and 14 loads.
@@ -80,7 +78,7 @@ EXERCISES = (
         id="20.2",
         title="views",
         points=4,
-        part=ViewsSlot(names=("by_row", "p_operand")),
+        part=AttentionSlot(names=("by_row", "p_operand")),
         library=course("by_row", "p_operand"),
     ),
     slot(
@@ -112,7 +110,7 @@ EXERCISES = (
         id="20.6",
         title="produce",
         points=4,
-        part=ProducerSlot(names=("produce",)),
+        part=AttentionSlot(names=("produce",), small={"tile_n": 64, "stages": 3}),
         simulated_shapes=SMALL + ONE_BLOCK,
         limits=ONCE_LOADED,
         library=course("produce_blocks"),
@@ -132,7 +130,7 @@ EXERCISES = (
         id="20.8",
         title="turns",
         points=3,
-        part=TurnSlot(names=("take_turn", "pass_turn")),
+        part=AttentionSlot(names=("take_turn", "pass_turn")),
         limits=TURNS,
         library=course("take_turn", "pass_turn"),
     ),
