@@ -6,7 +6,6 @@ import torch
 from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
-from tensor_layouts import Swizzle
 from tensor_layouts.atoms_nv import SM90_64x256x16_F32BF16BF16_SS as MMA
 
 from tests.pages.answers import RIGHT, WRONG
@@ -17,7 +16,6 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.exercises.n13_hopper_gemm.exercises import holder, ring, tma_bytes
-from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import place_by_tma
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 from tutorlib.kernels.hopper.first_parts import wgmma_fragments
 
@@ -66,12 +64,6 @@ def test_the_sums_are_where_cute_has_them():
     compile_cute(make_first_gemm(Parts(fragments=note)), SMALL, "sm_90a")
     assert seen == {(group, m, n): 64 * group + m + 128 * n for group, m, n in seen}
     assert len(seen) > 1000
-
-
-@pytest.mark.parametrize(("width", "bits"), [(128, 3), (64, 2), (32, 1)])
-def test_tmas_places_are_those_of_a_swizzle(width, bits):
-    swizzle = Swizzle(bits, 4, 3)
-    assert all(place_by_tma(byte, width) == swizzle(byte) for byte in range(0, 8192, 16))
 
 
 @pytest.mark.parametrize("shape", [(300, 136), (1, 8), (128, 64)])

@@ -12,28 +12,25 @@ from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals, law, shorten
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
-    SECTOR,
-    VECTOR,
-    GlobalCopy,
-    GroupedEpilogue,
-    OperandsPart,
-    SmemLayout,
-    WarpsOfMma,
-)
 from tutorlib.exercises.n09_gemm_baseline.judge.methods import Method
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
+VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
 TWO_VECTORS = GemmConfig((64, 64, 128), stages=2)  # of a row of 128 elements a thread copies two vectors
 ONE_STAGE = (((65, 72, 136), GemmConfig((64, 64, 64))), ((64, 64, 128), GemmConfig((64, 64, 32))))
 K_BLOCKS = (((129, 200, 136), GemmConfig(stages=2)), ((64, 64, 64), GemmConfig((64, 64, 32), stages=2)))  # four, two
+MADE = (  # two widths of a row, two numbers of warps, and two buffers
+    ((65, 72, 136), GemmConfig((64, 64, 64))),
+    ((64, 128, 96), GemmConfig((64, 128, 32), (2, 4), stages=2)),
+)
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
 PARTS = {  # of the course's kernel: the modules that define them
@@ -169,6 +166,13 @@ PERMUTING = mistakes(
 gemm_exercise = partial(
     CuteExercise, archs=AMPERE_TIMED, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED
 )
+made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
+    gemm_exercise,
+    simulated_shapes=tuple(shape for shape, _ in MADE),
+    requires=("cp.async", "ldmatrix", "mma.sync"),
+    lean=("cp.async", "ldmatrix"),
+    limits=WorkLimits(at_most=(("cp.async.cg", 400), ("ldmatrix", 800), ("mma.sync", 1600))),
+)
 EXERCISES = (
     ValueExercise(
         id="09.1",
@@ -179,12 +183,11 @@ EXERCISES = (
             equals("tiles partly outside", Drawn(partial(problems, whole=False), 2), loaded_bytes, LOADING),
         ),
     ),
-    gemm_exercise(
+    made_exercise(
         id="09.2",
         title="swizzled shared memory",
         points=3,
-        part=SmemLayout(),
-        requires=("cp.async", "ldmatrix", "mma.sync"),
+        part=AmperePart(name="smem", small=MADE),
         library=course("smem_layout"),
     ),
     gemm_exercise(
@@ -200,28 +203,25 @@ EXERCISES = (
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
     ),
-    gemm_exercise(
+    made_exercise(
         id="09.4",
         title="who copies what",
         points=3,
-        part=GlobalCopy(),
-        requires=("cp.async", "ldmatrix", "mma.sync"),
+        part=AmperePart(name="g2s", small=MADE),
         library=course("make_copy_g2s"),
     ),
-    gemm_exercise(
+    made_exercise(
         id="09.5",
         title="who multiplies what",
         points=2,
-        part=WarpsOfMma(),
-        requires=("cp.async", "ldmatrix", "mma.sync"),
+        part=AmperePart(name="mma", small=MADE),
         library=course("make_mma"),
     ),
-    gemm_exercise(
+    made_exercise(
         id="09.6",
         title="operands",
         points=3,
-        part=OperandsPart(),
-        requires=("cp.async", "ldmatrix", "mma.sync"),
+        part=AmperePart(name="operands", small=MADE),
         library=course("make_operands"),
     ),
     ValueExercise(
@@ -240,7 +240,9 @@ EXERCISES = (
         id="09.8",
         title="vectorized write-back",
         points=3,
-        part=GroupedEpilogue(),
+        part=AmperePart(
+            name="epilogue", order=grouped
+        ),  # with it the compiler does not merge stores of single elements
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),

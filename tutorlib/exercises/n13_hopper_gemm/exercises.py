@@ -10,19 +10,12 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
-    BYTES,
-    Boxes,
-    FirstPart,
-    Fragments,
-    InitBarriers,
-    RingLayout,
-    TmaEpilogue,
-)
+from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import FirstPart
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
 
+BYTES = 2  # of a bf16
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
 SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
@@ -181,6 +174,7 @@ COURSE_KERNELS = {
 
 # ----------------------------------------------------------------------------------------------------------------
 
+NARROW = tuple((shape, (3, 32)) for shape in SIMULATED)  # half of the K blocks, and another number of stages
 wgmma_exercise = partial(
     CuteExercise,
     needs=WGMMA,
@@ -194,7 +188,7 @@ EXERCISES = (
         id="13.1",
         title="ring_layout",
         points=3,
-        part=RingLayout(),
+        part=FirstPart(name="ring_layout", small=NARROW),
         shapes=SHAPES[:2],
         library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
     ),
@@ -217,7 +211,7 @@ EXERCISES = (
         id="13.3",
         title="boxes",
         points=2,
-        part=Boxes(),
+        part=FirstPart(name="boxes"),
         library=course("boxes"),
     ),
     ValueExercise(
@@ -252,7 +246,7 @@ EXERCISES = (
         id="13.5",
         title="fragments",
         points=3,
-        part=Fragments(),
+        part=FirstPart(name="fragments", small=NARROW),
         library=course("wgmma_fragments"),
     ),
     ValueExercise(
@@ -279,7 +273,7 @@ EXERCISES = (
         title="main_loop",
         points=6,
         archs=("90",),
-        part=FirstPart(name="main_loop", jit=True, small=RINGS),
+        part=FirstPart(name="main_loop", small=RINGS),
         simulated_shapes=tuple(shape for shape, _ in RINGS),
         limits=WorkLimits(
             at_most=(*LOOP_LIMITS, ("mbarrier.arrive.shared", 112), ("wgmma.commit_group", 112)),
@@ -295,7 +289,7 @@ EXERCISES = (
         id="13.8",
         title="store by TMA",
         points=4,
-        part=TmaEpilogue(),
+        part=FirstPart(name="epilogue"),
         limits=A_TILE_ONCE,
         library=course("store_by_tma"),
     ),
@@ -317,7 +311,7 @@ EXERCISES = (
         id="13.10",
         title="multiply",
         points=4,
-        part=FirstPart(name="multiply", small=tuple((shape, (4, 32)) for shape in SIMULATED)),  # half of the K blocks
+        part=FirstPart(name="multiply", small=NARROW),
         limits=A_GROUP_IN_EACH_STEP,
         library=course("multiply"),
     ),
@@ -325,7 +319,7 @@ EXERCISES = (
         id="13.11",
         title="init_barriers",
         points=3,
-        part=InitBarriers(small=tuple((shape, (3, 64)) for shape in SIMULATED)),
+        part=FirstPart(name="barriers", small=tuple((shape, (3, 64)) for shape in SIMULATED)),
         limits=TWO_BARRIERS,
         library=course("init_barriers"),
     ),
@@ -333,7 +327,7 @@ EXERCISES = (
         id="13.12",
         title="one_stage",
         points=4,
-        part=FirstPart(name="main_loop", jit=True, small=RINGS),
+        part=FirstPart(name="main_loop", small=RINGS),
         simulated_shapes=tuple(shape for shape, _ in RINGS),
         limits=A_BARRIER_IN_EACH_STEP,
         library=course("one_stage", "fill_stage", "main_loop"),
