@@ -17,7 +17,8 @@ def no_abort() -> Iterator[None]:
 
     It calls std::terminate where `retile` gets fewer than 3 modes, divides by zero where a product begins with a layout
     that sends two coordinates to one place, reads what is not there where a tiled copy is made of an mma, aborts where
-    an mma's tile ends within an atom and ldmatrix is cut for it; LLVM aborts where a host function asks for what only
+    an mma's tile ends within an atom and ldmatrix is cut for it, or ldmatrix fills registers that are not retiled; LLVM
+    aborts where a host function asks for what only
     threads on a GPU have. A Python loop over a tensor or over what load() gave takes one element after another and
     never finds the last.
     """
@@ -31,6 +32,7 @@ def no_abort() -> Iterator[None]:
         *((ThrCopy, name, partial(tiles_cut, name)) for name in ("partition_S", "partition_D")),
         (atom, "_make_tiled_copy", no_copy_atom),
         (cute, "make_tiled_mma", atoms_cut),
+        (cute, "copy", not_retiled),
         *((module, name, partial(places_shared, name)) for name in PRODUCTS for module in (core, cute)),
         *((cute.arch, name, partial(no_threads, name)) for name in IN_KERNELS),
     ]
@@ -90,6 +92,20 @@ def atoms_cut(op: Any, layout: Any = None, permutation_mnk: Any = None, **option
             raise ValueError(
                 f"permutation_mnk={permutation_mnk}: along {name} it is what all warps cover together, a multiple "
                 f"of an atom's {atom}"
+            )
+
+
+def not_retiled(atom: Any, source: Any, target: Any, **options: Any) -> None:
+    """ldmatrix fills registers whose first mode is the mma's."""
+    from cutlass import cute
+    from cutlass.cute.nvgpu import warp
+
+    if isinstance(getattr(atom, "op", None), warp.LdMatrix8x8x16bOp):
+        brings, takes = (cute.rank(tensor, mode=[0]) for tensor in (source, target))
+        if brings != takes:
+            raise ValueError(
+                f"ldmatrix into {target.layout}, whose first mode is not {source.shape[0]} as in its source: retile "
+                "gives the registers in the order in which ldmatrix fills them"
             )
 
 

@@ -169,9 +169,10 @@ gemm_exercise = partial(
 made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
     gemm_exercise,
     simulated_shapes=tuple(shape for shape, _ in MADE),
+    counted=MADE[1][0],  # whole tiles
     requires=("cp.async", "ldmatrix", "mma.sync"),
     lean=("cp.async", "ldmatrix"),
-    limits=WorkLimits(at_most=(("cp.async.cg", 400), ("ldmatrix", 800), ("mma.sync", 1600))),
+    limits=WorkLimits(at_most=(("cp.async.cg", 80), ("ldmatrix", 240), ("mma.sync", 400))),
 )
 EXERCISES = (
     ValueExercise(

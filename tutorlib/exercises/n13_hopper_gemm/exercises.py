@@ -10,7 +10,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import FirstPart
+from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import FirstPart, RingLayout
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
@@ -188,7 +188,7 @@ EXERCISES = (
         id="13.1",
         title="ring_layout",
         points=3,
-        part=FirstPart(name="ring_layout", small=NARROW),
+        part=RingLayout(small=NARROW),
         shapes=SHAPES[:2],
         library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
     ),
@@ -289,7 +289,7 @@ EXERCISES = (
         id="13.8",
         title="store by TMA",
         points=4,
-        part=FirstPart(name="epilogue"),
+        part=FirstPart(name="epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
         limits=A_TILE_ONCE,
         library=course("store_by_tma"),
     ),

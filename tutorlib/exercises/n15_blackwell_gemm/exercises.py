@@ -38,6 +38,10 @@ LOOPS_SIMULATED = (  # where work is counted; and five tiles of two K tiles, two
     (SIMULATED[0], {"tile": (128, 128, 64)}),
     ((129, 264, 72), {"tile": (128, 64, 64), "stages": 2, "accumulators": 3}),
 )
+ALONE_AND_PAIR = (
+    (SIMULATED[0], {"tile": (128, 128, 64)}),
+    ((129, 264, 72), {"tile": (256, 128, 64), "pair": True}),
+)
 PAIRS_SIMULATED = (
     (SIMULATED[0], {"tile": (256, 128, 64)}),
     ((129, 264, 72), {"tile": (256, 64, 64), "stages": 2, "accumulators": 3}),
@@ -186,10 +190,10 @@ EXERCISES = (
         archs=DATA_CENTER,
         spills=False,
         requires=("tcgen05",),
-        part=Umma(),
+        part=Umma(small=ALONE_AND_PAIR),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        simulated_shapes=tuple(shape for shape, _ in ALONE_AND_PAIR),
         library=course("parts", "make_umma", "issue"),
         limits=WorkLimits(at_most=(("tcgen05.mma", 72),)),  # 4 for each of 18 K tiles
     ),
@@ -210,7 +214,7 @@ EXERCISES = (
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
         limits=WorkLimits(
             at_most=(
-                *(("bar.sync", 0), ("mbarrier.try_wait", 66), ("mbarrier.arrive.shared::cluster", 24)),
+                *(("bar.sync", 0), ("mbarrier.try_wait", 80), ("mbarrier.arrive.shared::cluster", 24)),
                 *EPILOGUE,
             )
         ),
@@ -264,6 +268,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("parts", "make_t2r"),
+        limits=WorkLimits(at_most=(("tcgen05.ld", 48),)),
     ),
     CuteExercise(
         id="15.13",

@@ -1,15 +1,27 @@
 """Answers that are a part of notebook 13's GEMM."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer
+from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 
 FirstPartName = Literal["ring_layout", "boxes", "fragments", "multiply", "barriers", "main_loop", "epilogue"]
 JIT = ("barriers", "main_loop", "epilogue")  # those that the kernel calls as functions of the DSL
+
+
+BITS = {
+    64: 3,
+    32: 2,
+    16: 1,
+}  # that the swizzle of a row of so many bf16 moves: CUDA driver API, CU_TENSOR_MAP_SWIZZLE_*
+
+
+class RingFlaw(FailureKind):
+    NOT_SWIZZLED = "not swizzled"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,3 +48,26 @@ class FirstPart(Part):
         if self.name in JIT:
             require_jit(answer)
         return make_first_gemm(Parts(**{self.name: answer}), *ring)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingLayout(FirstPart):
+    """A layout with the swizzle of its rows' width. With another one, or none, the kernel is right, and slower."""
+
+    name: FirstPartName = "ring_layout"
+
+    def gemm(self, answer: Answer, *ring: int) -> HostFunction:
+        def swizzled(rows: int, k: int, stages: int) -> Any:
+            from cutlass import cute
+
+            got = answer(rows, k, stages)
+            swizzle = got.inner if isinstance(got, cute.ComposedLayout) else None
+            if swizzle is None or (swizzle.num_bits, swizzle.num_base, swizzle.num_shift) != (BITS[k], 4, 3):
+                what = (
+                    f"ring_layout({rows}, {k}, {stages}) is {got}; rows of {2 * k} bytes have Swizzle({BITS[k]}, 4, 3)."
+                )
+                raise WrongKind(Flaw(what, RingFlaw.NOT_SWIZZLED))  # from within the compiler
+            return got
+
+        need_callable(answer)
+        return super().gemm(swizzled, *ring)
