@@ -8,7 +8,7 @@ import pytest
 
 from tutorlib.checking import patience
 from tutorlib.checking.exercise import Exercise, Verdict
-from tutorlib.checking.patience import OutOfPatience, grade_patiently
+from tutorlib.checking.patience import grade_patiently
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.machine.features import TMA
 
@@ -67,7 +67,7 @@ class Slow(Exercise):
     """Its judge takes longer than an answer may."""
 
     def judge(self, served):
-        for _ in range(50):
+        for _ in range(500):
             served.answer(20_000)
         return Verdict(self.points)
 
@@ -75,7 +75,5 @@ class Slow(Exercise):
 def test_the_judge_of_a_kernel_has_no_limit():
     slow = Slow(id="99.2", title="slow", points=1)
     count = lambda n: sum(n * n for n in range(n))  # noqa: E731
-    with pytest.raises(OutOfPatience), patience.time_limit():
-        while True:
-            slow.grade(count)
+    assert grade_patiently(slow, count).status == "timeout"
     assert grade_patiently(replace(slow, needs=TMA), count).status == "passed"
