@@ -1,6 +1,6 @@
 """Exercises whose answer is a cuTile kernel: the same answer is launched on a GPU and interpreted without one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.failure import Fail, Flaw
+from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.problem import Shape
@@ -102,98 +102,57 @@ class CutileExercise(KernelExercise):
             return self.wrong_at(wrongs, self.shapes)
         if fault := self.besides.fault(kernel):
             return wrong(fault.what, *filter(None, [fault.mistake]))
-        wastes = (waste(shape, one) for waste in self.wastes() for shape, one in seen.items())
-        wasted = next(filter(None, wastes), "") or self.besides.waste(kernel)
+        needless = (self.needless(shape, one) for shape, one in seen.items())
+        wasted = next(filter(None, needless), "") or self.besides.waste(kernel)
         return self.more_than_it_must(wasted) if wasted else None
 
-    def wastes(self) -> "tuple[Callable[[Shape, Interpretation], str], ...]":
-        """Each takes a size and what was seen there; returns a sentence about needless work, or ""."""
-        return (
-            lambda shape, found: found.repeated if self.once else "",
-            self.stored_to_an_input,
-            self.loaded_again,
-            self.idle,
-            self.element_by_element,
-            lambda shape, found: multiplied_in(self.factors, found),
-            self.too_wide,
-            self.multiplied_again,
-            self.masked_in_vain,
-        )
-
-    def idle(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about blocks that store nothing, or ""."""
+    def needless(self, shape: Shape, found: Interpretation) -> str:
+        """Needless work at a size, as a sentence, or ""."""
+        if self.once and found.repeated:
+            return found.repeated
         (report,) = found.reports
-        idle = report.blocks - len(set(self.storers(report).flatten().tolist()))
-        if not self.all_blocks or idle <= 0:
-            return ""
-        return Flaw(f"at {by(shape)}, {idle} of {report.blocks} blocks store nothing.", Fail.TOO_FEW_BLOCKS)
-
-    def element_by_element(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about tensors of which it loads or stores single elements, or ""."""
-        (report,) = found.reports
-        if not self.tiled or not report.scattered:
-            return ""
-        return Flaw(
-            f"it loads or stores single elements of {' and '.join(sorted(report.scattered))}. ct.load and ct.store "
-            "move whole tiles, which TMA can carry.",
-            Fail.TOO_FEW(instruction="ct.load"),
-        )
-
-    def stored_to_an_input(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about an input to which it stores the values that are there, or ""."""
-        (report,) = found.reports
-        for operand, (name, writer) in zip(self.problem.inputs, report.storers.items(), strict=False):
-            if not operand.scratch and (stored := int((writer >= 0).sum())):
-                what = f"at {by(shape)} its blocks store {stored:,} elements of {name}, an input: leave it as it is."
-                return Flaw(what, Fail.TOO_MANY(instruction="ct.store"))
+        for has, most, of, kind in self.bounds(shape, report):
+            if has > most:
+                return Flaw(f"at {by(shape)} there are {has:,} {of}; {most:,} are enough.", kind)
         return ""
 
-    def loaded_again(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about an operand that its blocks load more often than needed, or ""."""
-        (report,) = found.reports
-        output = len(self.problem.inputs)
-        for number, most in {output: 0, **self.loads(shape)}.items():
-            name = list(report.storers)[number]
-            if (loaded := report.loaded.get(name, 0)) > most:
-                again = "use each tile that is loaded for everything that needs it"
-                how = "compute each result in a tile, and store it" if number == output else again
-                return Flaw(
-                    f"at {by(shape)} its blocks load {loaded:,} elements of {name}; {most:,} are enough: {how}.",
-                    Fail.TOO_MANY(instruction="ct.load"),
-                )
-        return ""
-
-    def multiplied_again(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about products that ct.mma computes more than once, or ""."""
-        (report,) = found.reports
-        if not self.products or report.products <= (most := self.products(shape)):
-            return ""
-        return Flaw(
-            f"at {by(shape)}, its ct.mma compute {report.products:,} products of elements; {most:,} are enough: "
-            "multiply each pair of tiles once.",
-            Fail.TOO_MANY(instruction="ct.mma"),
-        )
-
-    def too_wide(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about an operand with a tile that is larger than needed, or ""."""
-        (report,) = found.reports
+    def bounds(self, shape: Shape, report: "TileReport") -> "Iterator[tuple[int, int, str, Fault]]":
+        """A count at this size, the most of it that is enough, what is counted, and the kind of failure beyond."""
+        names, inputs = list(report.storers), self.problem.inputs
+        for operand, (name, writer) in zip(inputs, report.storers.items(), strict=False):
+            stored = 0 if operand.scratch else int((writer >= 0).sum())
+            yield (
+                stored,
+                0,
+                f"elements of {name}, an input, that its blocks store",
+                Fail.TOO_MANY(instruction="ct.store"),
+            )
+        for number, most in {len(inputs): 0, **self.loads(shape)}.items():
+            loaded = report.loaded.get(names[number], 0)
+            yield (
+                loaded,
+                most,
+                f"elements of {names[number]} that its blocks load",
+                Fail.TOO_MANY(instruction="ct.load"),
+            )
+        if self.all_blocks:
+            idle = report.blocks - len(set(self.storers(report).flatten().tolist()))
+            yield idle, 0, "blocks that store nothing", Fail.TOO_FEW_BLOCKS()
+        if self.tiled:
+            of = "tensors of which it loads or stores single elements, and not tiles"
+            yield len(report.scattered), 0, of, Fail.TOO_FEW(instruction="ct.load")
+        if self.factors and (others := sorted(set(report.factors) - {self.factors})):
+            of = f"other dtypes than {self.factors} in which ct.mma multiplies"
+            yield len(others), 0, of, Fail.USES(instruction=others[0])
         for number, most in self.widest(shape).items():
-            name = list(report.storers)[number]
-            if (size := report.largest.get(name, 0)) > most:
-                what = f"at {by(shape)} it loads tiles of {size:,} elements of {name}; {most:,} are enough."
-                return Flaw(what, Fail.TOO_MANY(instruction="tile"))
-        return ""
-
-    def masked_in_vain(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about tiles of scores that it masks, and of which every query sees every key, or ""."""
-        (report,) = found.reports
-        if not self.masked or report.selected <= (most := self.masked(shape)):
-            return ""
-        return Flaw(
-            f"at {by(shape)} its blocks mask {report.selected:,} tiles of scores; only {most:,} have a key that one of "
-            "the block's queries does not see.",
-            Fail.TOO_MANY(instruction="ct.where"),
-        )
+            size = report.largest.get(names[number], 0)
+            yield size, most, f"elements in a tile of {names[number]}", Fail.TOO_MANY(instruction="tile")
+        if self.products:
+            of = "products of elements that ct.mma computes"
+            yield report.products, self.products(shape), of, Fail.TOO_MANY(instruction="ct.mma")
+        if self.masked:
+            of = "tiles of scores that its blocks mask"
+            yield report.selected, self.masked(shape), of, Fail.TOO_MANY(instruction="ct.where")
 
     def artifact(self, served: Served) -> "CutileArtifact":
         from tutorlib.checking.artifact import CutileArtifact
@@ -270,13 +229,3 @@ class CutileExercise(KernelExercise):
         import torch
 
         return torch.from_numpy(list(report.storers.values())[len(self.problem.inputs)])
-
-
-def multiplied_in(dtype: str, found: Interpretation) -> str:
-    """A sentence about factors of ct.mma in another dtype than this, or ""; "" asks for none."""
-    others = sorted(set().union(*(report.factors for report in found.reports)) - {dtype}) if dtype else []
-    if not others:
-        return ""
-    return Flaw(
-        f"ct.mma multiplies tiles in {others[0]}, where {dtype} is asked for.", Fail.USES(instruction=others[0])
-    )

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.cutile import Look, multiplied_in
+from tutorlib.checking.cutile import Look
 from tutorlib.checking.interpreting import Interpretation, interpret
-from tutorlib.failure import Flaw
+from tutorlib.failure import Fail, Flaw
 from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.wrong import Wrong
@@ -26,8 +26,8 @@ class InTheirOwn(Look):
         return found and Wrong(Flaw("given matrices in bf16: ") + found.what, found.mistake)
 
     def waste(self, kernel: CutileLauncher) -> str:
-        found = multiplied_in("bfloat16", self.seen(kernel))
-        return found and Flaw("given matrices in bf16, ") + found
+        other = min(set().union(*(report.factors for report in self.seen(kernel).reports)) - {"bfloat16"}, default="")
+        return other and Flaw(f"given matrices in bf16, ct.mma multiplies in {other}.", Fail.USES(instruction=other))
 
     def seen(self, kernel: CutileLauncher) -> Interpretation:
         from tutorlib.simulate.cutile import run
