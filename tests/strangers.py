@@ -25,7 +25,7 @@ from tests.honest.answers import ANSWERS, PLAIN
 from tests.trial_course import Course, make_course
 
 CHEATS = Path(__file__).with_name("cheats")
-ANSWERING = ("values", "forging", "reading", "harming")
+ANSWERING = ("forging", "reading", "harming")
 KINDS = (*ANSWERING, "pages", "kernels")
 GIVES_ZERO = "\n\ndef answer(n):\n    return 0\n"
 WRONG = "def answer(n):\n    return -1, -1"
