@@ -50,6 +50,14 @@ def tiler(source: Any) -> Tiler:
     return layout(source)
 
 
+def calls(*written: str) -> list[tuple[Any, ...]]:
+    """The arguments of calls, one call a text: "(4,8):(8,1) 6:1", "4:1 24" or "(8,8):(8,1) (None,4)".
+
+    Raises NotationError.
+    """
+    return [tuple(layout(part) if ":" in part else ast.literal_eval(part) for part in one.split()) for one in written]
+
+
 def text(thing: Any) -> str:
     """A layout, shape, coordinate or tiler as the course writes it, without blanks."""
     match thing:

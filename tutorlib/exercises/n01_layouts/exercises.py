@@ -56,6 +56,7 @@ from tutorlib.exercises.n01_layouts.sizes import (
     rows_of_matrix,
     slicing,
 )
+from tutorlib.layouts.notation import calls
 from tutorlib.layouts.unnamed import PICTURES
 
 # 01.6 which layout draws this picture? --------------------------------------------------------------------------
@@ -175,10 +176,7 @@ EXERCISES = (
         ),
     ),
     ValueExercise(
-        id="01.6",
-        title="picture",
-        points=3,
-        cases=tuple(law(f"picture {name}", [(name,)], draws) for name in PICTURES),
+        id="01.6", title="picture", points=3, cases=tuple(law(f"picture {name}", [(name,)], draws) for name in PICTURES)
     ),
     ValueExercise(
         id="01.7",
@@ -251,41 +249,34 @@ EXERCISES = (
             slicing(
                 "a row, a column",
                 stretched(
-                    [
-                        (Layout((4, 5), (5, 1)), (2, None)),
-                        (Layout((4, 5), (5, 1)), (None, 1)),
-                        (Layout((4, 5), (1, 4)), (3, None)),
-                        (Layout((4, 5), (8, 1)), (0, None)),
-                    ]
+                    calls(
+                        "(4,5):(5,1) (2,None)", "(4,5):(5,1) (None,1)", "(4,5):(1,4) (3,None)", "(4,5):(8,1) (0,None)"
+                    )
                 ),
             ),
             slicing(
                 "three modes",
                 stretched(
-                    [
-                        (Layout((4, 6, 8), (48, 8, 1)), (None, 5, None)),
-                        (Layout((4, 6, 8), (48, 8, 1)), (3, None, 7)),
-                        (Layout((4, 6, 8), (1, 4, 24)), (None, None, 2)),
-                    ]
+                    calls(
+                        "(4,6,8):(48,8,1) (None,5,None)",
+                        "(4,6,8):(48,8,1) (3,None,7)",
+                        "(4,6,8):(1,4,24) (None,None,2)",
+                    )
                 ),
             ),
             slicing(
                 "nested modes",
                 stretched(
-                    [
-                        (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (3, None)),
-                        (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (None, 5)),
-                        (Layout(((4, 4), (2, 4)), ((8, 32), (1, 128))), (None, 6)),
-                        (Layout(((2, 2), 3, (2, 4)), ((1, 16), 128, (2, 32))), (None, 1, None)),
-                        (Layout((3, (2, (2, 4))), (64, (1, (8, 16)))), (1, None)),
-                    ]
+                    calls(
+                        "((2,2),(4,2)):((1,16),(2,8)) (3,None)",
+                        "((2,2),(4,2)):((1,16),(2,8)) (None,5)",
+                        "((4,4),(2,4)):((8,32),(1,128)) (None,6)",
+                        "((2,2),3,(2,4)):((1,16),128,(2,32)) (None,1,None)",
+                        "(3,(2,(2,4))):(64,(1,(8,16))) (1,None)",
+                    )
                 ),
             ),
-            law(
-                "everything free",
-                stretched([(Layout((4, 5), (5, 1)), (None, None)), (Layout((3, 2), (0, 7)), (None, None))]),
-                is_slice,
-            ),
+            law("everything free", stretched(calls("(4,5):(5,1) (None,None)", "(3,2):(0,7) (None,None)")), is_slice),
         ),
     ),
 )

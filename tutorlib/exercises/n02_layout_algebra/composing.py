@@ -3,8 +3,6 @@
 from functools import partial
 from random import Random
 
-from tensor_layouts import Layout
-
 from tutorlib.checking.drawn import stretched
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
@@ -21,6 +19,7 @@ from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     reaching_nothing_new,
     with_ones,
 )
+from tutorlib.layouts.notation import calls
 
 # 02.1 coalesce ---------------------------------------------------------------------------------------------------
 
@@ -35,36 +34,20 @@ COALESCE = ValueExercise(
     cases=(
         coalescing(
             "modes that continue each other become one",
-            a_few_beside(
-                [(Layout((4, 8), (1, 4)),), (Layout((2, (2, 3)), (5, (10, 20))),), (Layout((3, 5), (0, 0)),)],
-                continuing,
-            ),
+            a_few_beside(calls("(4,8):(1,4)", "(2,(2,3)):(5,(10,20))", "(3,5):(0,0)"), continuing),
         ),
         coalescing(
             "modes that do not stay apart",
-            a_few_beside(
-                [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (1, 8)),), (Layout((4, (2, 3)), (6, (1, 2))),)],
-                partial(by_rows, pad=True),
-            ),
+            a_few_beside(calls("(4,8):(8,1)", "(4,8):(1,8)", "(4,(2,3)):(6,(1,2))"), partial(by_rows, pad=True)),
         ),
         coalescing(
             "modes of extent 1 go",
-            a_few_beside(
-                [
-                    (Layout((2, 1, 6), (1, 7, 2)),),
-                    (Layout((1, (1, 4)), (9, (1, 2))),),
-                    (Layout((1, 1), (3, 5)),),
-                    (Layout(1, 7),),
-                ],
-                with_ones,
-            ),
+            a_few_beside(calls("(2,1,6):(1,7,2)", "(1,(1,4)):(9,(1,2))", "(1,1):(3,5)", "1:7"), with_ones),
         ),
         coalescing("random layouts", drawn(21, one_layout)),
         agrees_with_cute(
             "coalesce",
-            a_few_beside(
-                [(Layout((2, (1, 6)), (1, (6, 2))),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)], one_layout, n=4
-            ),
+            a_few_beside(calls("(2,(1,6)):(1,(6,2))", "((2,2),(4,2)):((1,16),(2,8))"), one_layout, n=4),
             mistakes.COALESCE,
             as_written=True,
         ),
@@ -84,75 +67,38 @@ COMPOSE = ValueExercise(
     cases=(
         composition(
             "B stays inside A's first mode",
-            stretched(
-                [
-                    (Layout(8, 3), Layout(4, 2)),
-                    (Layout((8, 4), (4, 1)), Layout(4, 2)),
-                    (Layout((6, 4), (4, 1)), Layout(2, 4)),
-                    (Layout(20, 2), Layout((5, 4), (4, 1))),
-                ]
-            ),
+            stretched(calls("8:3 4:2", "(8,4):(4,1) 4:2", "(6,4):(4,1) 2:4", "20:2 (5,4):(4,1)")),
         ),
         composition(
             "B runs through several modes of A",
-            stretched(
-                [
-                    (Layout((4, 8), (8, 1)), Layout(8, 1)),
-                    (Layout((6, 4), (4, 1)), Layout(12, 2)),
-                    (Layout((4, 6), (1, 4)), Layout(5, 3)),
-                    (Layout((2, 3, 4), (12, 4, 1)), Layout((4, 6), (6, 1))),
-                ]
-            ),
+            stretched(calls("(4,8):(8,1) 8:1", "(6,4):(4,1) 12:2", "(4,6):(1,4) 5:3", "(2,3,4):(12,4,1) (4,6):(6,1)")),
         ),
         composition(
             "B goes on past A's end",
-            stretched(
-                [
-                    (Layout(8, 3), Layout(16, 1)),
-                    (Layout((4, 8), (8, 1)), Layout(64, 1)),
-                    (Layout((4, 8), (8, 1)), Layout(16, 4)),
-                    (Layout((4, 2), (3, 100)), Layout(2, 16)),
-                ]
-            ),
+            stretched(calls("8:3 16:1", "(4,8):(8,1) 64:1", "(4,8):(8,1) 16:4", "(4,2):(3,100) 2:16")),
         ),
         composition(
             "B steps over whole modes of A",
-            stretched(
-                [
-                    (Layout((4, 8), (8, 1)), Layout(4, 4)),
-                    (Layout((4, 8), (8, 1)), Layout(4, 8)),
-                    (Layout((2, 2, 4), (1, 100, 10)), Layout(2, 8)),
-                ]
-            ),
+            stretched(calls("(4,8):(8,1) 4:4", "(4,8):(8,1) 4:8", "(2,2,4):(1,100,10) 2:8")),
         ),
-        composition(
-            "stride 0 and extent 1",
-            stretched(
-                [(Layout((4, 8), (8, 1)), Layout((3, 4), (0, 1))), (Layout((4, 8), (8, 1)), Layout((4, 1), (1, 5)))]
-            ),
-        ),
+        composition("stride 0 and extent 1", stretched(calls("(4,8):(8,1) (3,4):(0,1)", "(4,8):(8,1) (4,1):(1,5)"))),
         composition("random layouts", drawn(22, composable)),
         refuses(
             "no layout is the answer",
-            [
-                (Layout((4, 6), (1, 10)), Layout(5, 3)),
-                (Layout((4, 6), (1, 10)), Layout(3, 2)),
-                (Layout((6, 2), (8, 2)), Layout(3, 4)),
-                (Layout((4, 3), (1, 8)), Layout(6, 1)),
-            ],
+            calls("(4,6):(1,10) 5:3", "(4,6):(1,10) 3:2", "(6,2):(8,2) 3:4", "(4,3):(1,8) 6:1"),
             "B's steps do not go evenly into A's modes",
             composable,
         ),
         agrees_with_cute(
             "composition",
             a_few_beside(
-                [
-                    (Layout((8, 4), (4, 1)), Layout((4, 8), (8, 1))),
-                    (Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))),
-                    (Layout((10, 2), (16, 4)), Layout((5, 4), (1, 5))),
-                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), Layout(((2, 2), 4), ((4, 1), 8))),
-                    (Layout(8, 3), Layout(16, 1)),
-                ],
+                calls(
+                    "(8,4):(4,1) (4,8):(8,1)",
+                    "(6,2):(8,2) (4,3):(3,1)",
+                    "(10,2):(16,4) (5,4):(1,5)",
+                    "((2,2),(4,2)):((1,16),(2,8)) ((2,2),4):((4,1),8)",
+                    "8:3 16:1",
+                ),
                 composable,
                 n=4,
             ),
@@ -195,47 +141,33 @@ COMPLEMENT = ValueExercise(
     library=from_here_on("complement"),
     cases=(
         complementing(
-            "holes after the layout",
-            a_few_beside([(Layout(4, 1), 24), (Layout((4, 2), (1, 4)), 8)], partial(filled, copies=(2, 3, 5))),
+            "holes after the layout", a_few_beside(calls("4:1 24", "(4,2):(1,4) 8"), partial(filled, copies=(2, 3, 5)))
         ),
         complementing(
-            "holes inside it too",
-            a_few_beside(
-                [(Layout(4, 2), 24), (Layout((2, 2), (1, 6)), 24), (Layout(3, 5), 15)], partial(filled, holes=4)
-            ),
+            "holes inside it too", a_few_beside(calls("4:2 24", "(2,2):(1,6) 24", "3:5 15"), partial(filled, holes=4))
         ),
         complementing(
             "modes in any order, nested",
-            a_few_beside(
-                [(Layout((2, 2), (8, 2)), 32), (Layout((2, (2, 3)), (6, (1, 24))), 144)], partial(filled, holes=4)
-            ),
+            a_few_beside(calls("(2,2):(8,2) 32", "(2,(2,3)):(6,(1,24)) 144"), partial(filled, holes=4)),
         ),
         complementing(
             "extent 1 and stride 0 reach nothing new",
-            a_few_beside(
-                [(Layout((4, 3), (1, 0)), 24), (Layout((1, 4), (5, 2)), 16), (Layout(1, 0), 6)], reaching_nothing_new
-            ),
+            a_few_beside(calls("(4,3):(1,0) 24", "(1,4):(5,2) 16", "1:0 6"), reaching_nothing_new),
         ),
         complementing(
             "a bound that is no multiple",
-            a_few_beside(
-                [(Layout(4, 1), 10), (Layout(4, 2), 17), (Layout((2, 2), (1, 4)), 9)], partial(filled, more=9)
-            ),
+            a_few_beside(calls("4:1 10", "4:2 17", "(2,2):(1,4) 9"), partial(filled, more=9)),
         ),
         complementing("random layouts", drawn(24, layout_and_bound)),
         refuses(
             "no layout is the answer",
-            [(Layout((4, 2), (2, 3)), 24), (Layout((2, 2), (2, 3)), 12), (Layout((2, 2), (6, 2)), 24)],
+            calls("(4,2):(2,3) 24", "(2,2):(2,3) 12", "(2,2):(6,2) 24"),
             "the modes get in each other's way",
             layout_and_bound,
         ),
         agrees_with_cute(
             "complement",
-            a_few_beside(
-                [(Layout(4, 2), 24), (Layout((2, 2), (8, 2)), 32), (Layout((2, (2, 3)), (6, (1, 24))), 144)],
-                layout_and_bound,
-                n=1,
-            ),
+            a_few_beside(calls("4:2 24", "(2,2):(8,2) 32", "(2,(2,3)):(6,(1,24)) 144"), layout_and_bound, n=1),
             mistakes.COMPLEMENT,
         ),
     ),

@@ -9,12 +9,8 @@ from tutorlib.checking.drawn import stretched
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
-from tutorlib.exercises.n02_layout_algebra.random_layouts import (
-    a_few_beside,
-    composable,
-    drawn,
-    sticking_out,
-)
+from tutorlib.exercises.n02_layout_algebra.random_layouts import a_few_beside, composable, drawn, sticking_out
+from tutorlib.layouts.notation import calls
 
 # 02.5 logical_divide ---------------------------------------------------------------------------------------------
 
@@ -32,27 +28,13 @@ LOGICAL_DIVIDE = ValueExercise(
         "tl.flat_divide": tl.flat_divide,
     },
     cases=(
-        division(
-            "a contiguous tile", stretched([(Layout(24, 3), Layout(4, 1)), (Layout((4, 8), (8, 1)), Layout(8, 1))])
-        ),
-        division(
-            "a tile of every third, every eighth",
-            stretched([(Layout(24, 2), Layout(4, 3)), (Layout((4, 8), (8, 1)), Layout(4, 8))]),
-        ),
+        division("a contiguous tile", stretched(calls("24:3 4:1", "(4,8):(8,1) 8:1"))),
+        division("a tile of every third, every eighth", stretched(calls("24:2 4:3", "(4,8):(8,1) 4:8"))),
         division("random layouts", drawn(25, composable)),
-        division("a last tile that sticks out", a_few_beside([(Layout(10, 1), Layout(4, 1))], sticking_out)),
+        division("a last tile that sticks out", a_few_beside(calls("10:1 4:1"), sticking_out)),
         agrees_with_cute(
             "logical_divide",
-            a_few_beside(
-                [
-                    (Layout(24, 3), Layout(4, 1)),
-                    (Layout((4, 8), (8, 1)), Layout(4, 8)),
-                    (Layout(10, 1), Layout(4, 1)),
-                    (Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)),
-                ],
-                composable,
-                n=1,
-            ),
+            a_few_beside(calls("24:3 4:1", "(4,8):(8,1) 4:8", "10:1 4:1", "(4,2,3):(2,1,8) 4:2"), composable, n=1),
             mistakes.DIVIDE,
         ),
     ),
@@ -74,37 +56,28 @@ ZIPPED_DIVIDE = ValueExercise(
         "tl.flat_divide": tl.flat_divide,
     },
     cases=(
-        zipping(
-            "a matrix",
-            stretched(
-                [
-                    (Layout((16, 8), (8, 1)), (4, 4)),
-                    (Layout((16, 8), (1, 16)), (8, 2)),
-                    (Layout((12, 10), (10, 1)), (3, 5)),
-                ]
-            ),
-        ),
-        zipping("three modes", stretched([(Layout((4, 6, 8), (48, 8, 1)), (2, 3, 4))])),
+        zipping("a matrix", stretched(calls("(16,8):(8,1) (4,4)", "(16,8):(1,16) (8,2)", "(12,10):(10,1) (3,5)"))),
+        zipping("three modes", stretched(calls("(4,6,8):(48,8,1) (2,3,4)"))),
         zipping(
             "modes that are nested",
             stretched(
-                [
-                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (2, 4)),
-                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2)),
-                    (Layout((8, (2, 4)), (8, (1, 2))), (4, 4)),
-                ]
+                calls(
+                    "((2,2),(4,2)):((1,16),(2,8)) (2,4)",
+                    "((4,2),(4,2)):((1,32),(4,16)) (2,2)",
+                    "(8,(2,4)):(8,(1,2)) (4,4)",
+                )
             ),
         ),
-        zipping("tiles that stick out", stretched([(Layout((10, 8), (8, 1)), (4, 3))])),
+        zipping("tiles that stick out", stretched(calls("(10,8):(8,1) (4,3)"))),
         agrees_with_cute(
             "zipped_divide",
             stretched(
-                [
-                    (Layout((16, 8), (8, 1)), (4, 4)),
-                    (Layout((4, 6, 8), (48, 8, 1)), (2, 3, 4)),
-                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2)),
-                    (Layout((10, 8), (8, 1)), (4, 3)),
-                ]
+                calls(
+                    "(16,8):(8,1) (4,4)",
+                    "(4,6,8):(48,8,1) (2,3,4)",
+                    "((4,2),(4,2)):((1,32),(4,16)) (2,2)",
+                    "(10,8):(8,1) (4,3)",
+                )
             ),
             mistakes.ZIP,
         ),
@@ -134,22 +107,17 @@ BLOCK_TILE = ValueExercise(
         block_tiling(
             "a matrix stored in blocks",
             stretched(
-                [
-                    (Layout(((2, 4), (2, 4)), ((1, 16), (2, 4))), (2, 4), (3, 1)),
-                    (Layout(((4, 4), (4, 2)), ((1, 32), (4, 16))), (2, 2), (3, 2)),
-                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2), (2, 1)),
-                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (8, 2), (0, 3)),
-                ]
+                calls(
+                    "((2,4),(2,4)):((1,16),(2,4)) (2,4) (3,1)",
+                    "((4,4),(4,2)):((1,32),(4,16)) (2,2) (3,2)",
+                    "((4,2),(4,2)):((1,32),(4,16)) (2,2) (2,1)",
+                    "((4,2),(4,2)):((1,32),(4,16)) (8,2) (0,3)",
+                )
             ),
         ),
         block_tiling(
             "a large matrix",
-            stretched(
-                [
-                    (Layout((4096, 4096), (4096, 1)), (32, 8), (127, 3)),
-                    (Layout((640, 512), (520, 1)), (32, 16), (2, 31)),
-                ]
-            ),
+            stretched(calls("(4096,4096):(4096,1) (32,8) (127,3)", "(640,512):(520,1) (32,16) (2,31)")),
         ),
     ),
 )

@@ -3,7 +3,6 @@
 from functools import partial
 
 import tensor_layouts as tl
-from tensor_layouts import Layout
 
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
@@ -24,6 +23,7 @@ from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     two_ways_to_store,
     with_ones,
 )
+from tutorlib.layouts.notation import calls
 from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
 
 # 02.8 logical_product --------------------------------------------------------------------------------------------
@@ -39,40 +39,18 @@ LOGICAL_PRODUCT = ValueExercise(
     points=3,
     library={f"tl.{name}": getattr(tl, name) for name in PRODUCTS},
     cases=(
-        repetition(
-            "copies of a row",
-            a_few_beside([(Layout(4, 1), Layout(6, 1)), (Layout(5, 1), Layout((2, 3), (3, 1)))], copies_of_a_row),
-        ),
-        repetition(
-            "a block with holes",
-            a_few_beside([(Layout((2, 2), (4, 1)), Layout(6, 1)), (Layout(4, 2), Layout(4, 1))], block_and_grid),
-        ),
+        repetition("copies of a row", a_few_beside(calls("4:1 6:1", "5:1 (2,3):(3,1)"), copies_of_a_row)),
+        repetition("a block with holes", a_few_beside(calls("(2,2):(4,1) 6:1", "4:2 4:1"), block_and_grid)),
         repetition(
             "copies in another order",
-            a_few_beside(
-                [(Layout((2, 2), (1, 2)), Layout((3, 4), (4, 1))), (Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1)))],
-                block_and_grid,
-            ),
+            a_few_beside(calls("(2,2):(1,2) (3,4):(4,1)", "(2,2):(4,1) (4,2):(2,1)"), block_and_grid),
         ),
-        repetition(
-            "a grid with holes",
-            a_few_beside(
-                [(Layout(4, 2), Layout(2, 2)), (Layout(4, 1), Layout(2, 3)), (Layout(2, 4), Layout((2, 2), (1, 4)))],
-                grid_with_holes,
-            ),
-        ),
+        repetition("a grid with holes", a_few_beside(calls("4:2 2:2", "4:1 2:3", "2:4 (2,2):(1,4)"), grid_with_holes)),
         repetition("random layouts", drawn(28, block_and_grid)),
         agrees_with_cute(
             "logical_product",
             a_few_beside(
-                [
-                    (Layout(4, 1), Layout(6, 1)),
-                    (Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1))),
-                    (Layout((2, 5), (5, 1)), Layout((3, 4), (1, 3))),
-                    (Layout(4, 2), Layout(2, 2)),
-                ],
-                block_and_grid,
-                n=1,
+                calls("4:1 6:1", "(2,2):(4,1) (4,2):(2,1)", "(2,5):(5,1) (3,4):(1,3)", "4:2 2:2"), block_and_grid, n=1
             ),
             mistakes.PRODUCT,
         ),
@@ -93,30 +71,18 @@ BLOCKED_PRODUCT = ValueExercise(
         blocking(
             "blocks side by side",
             a_few_beside(
-                [
-                    (Layout((2, 2), (1, 2)), Layout((2, 3), (3, 1))),
-                    (Layout((4, 2), (2, 1)), Layout((2, 2), (1, 2))),
-                    (Layout((1, 4), (4, 1)), Layout((8, 4), (4, 1))),
-                ],
-                two_matrices,
+                calls("(2,2):(1,2) (2,3):(3,1)", "(4,2):(2,1) (2,2):(1,2)", "(1,4):(4,1) (8,4):(4,1)"), two_matrices
             ),
         ),
         blocking(
             "a block with holes",
-            a_few_beside(
-                [(Layout((2, 2), (4, 1)), Layout((2, 3), (1, 2))), (Layout((2, 2), (2, 8)), Layout((2, 2), (2, 1)))],
-                block_with_holes,
-            ),
+            a_few_beside(calls("(2,2):(4,1) (2,3):(1,2)", "(2,2):(2,8) (2,2):(2,1)"), block_with_holes),
         ),
         blocking("random matrices", drawn(29, two_matrices)),
         agrees_with_cute(
             "blocked_product",
             a_few_beside(
-                [
-                    (Layout((2, 2), (1, 2)), Layout((2, 3), (3, 1))),
-                    (Layout((2, 2), (4, 1)), Layout((2, 4), (1, 2))),
-                    (Layout((2, 5), (5, 1)), Layout((3, 4), (1, 3))),
-                ],
+                calls("(2,2):(1,2) (2,3):(3,1)", "(2,2):(4,1) (2,4):(1,2)", "(2,5):(5,1) (3,4):(1,3)"),
                 two_matrices,
                 n=1,
             ),
@@ -137,45 +103,18 @@ RIGHT_INVERSE = ValueExercise(
     library=from_here_on("right_inverse"),
     cases=(
         inversion(
-            "compact layouts",
-            a_few_beside(
-                [
-                    (Layout((4, 8), (8, 1)),),
-                    (Layout((4, 8), (1, 4)),),
-                    (Layout((2, 3, 4), (4, 8, 1)),),
-                    (Layout(8, 1),),
-                ],
-                compact,
-            ),
+            "compact layouts", a_few_beside(calls("(4,8):(8,1)", "(4,8):(1,4)", "(2,3,4):(4,8,1)", "8:1"), compact)
         ),
+        inversion("nested ones", a_few_beside(calls("((2,2),(4,2)):((1,16),(2,8))", "(4,(2,3)):(2,(1,8))"), compact)),
         inversion(
-            "nested ones",
-            a_few_beside(
-                [(Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),), (Layout((4, (2, 3)), (2, (1, 8))),)], compact
-            ),
+            "memory with holes", a_few_beside(calls("(4,8):(16,1)", "(4,3):(1,8)", "(2,4,2):(1,2,16)"), one_layout)
         ),
-        inversion(
-            "memory with holes",
-            a_few_beside(
-                [(Layout((4, 8), (16, 1)),), (Layout((4, 3), (1, 8)),), (Layout((2, 4, 2), (1, 2, 16)),)], one_layout
-            ),
-        ),
-        inversion(
-            "modes of extent 1",
-            a_few_beside([(Layout((1, 4), (0, 1)),), (Layout((4, 1, 8), (1, 2, 4)),), (Layout(1, 3),)], with_ones),
-        ),
-        inversion(
-            "nothing at offset 1",
-            a_few_beside([(Layout(4, 2),), (Layout((4, 4), (16, 4)),), (Layout((2, 4), (8, 2)),)], apart),
-        ),
+        inversion("modes of extent 1", a_few_beside(calls("(1,4):(0,1)", "(4,1,8):(1,2,4)", "1:3"), with_ones)),
+        inversion("nothing at offset 1", a_few_beside(calls("4:2", "(4,4):(16,4)", "(2,4):(8,2)"), apart)),
         inversion("random layouts", drawn(210, one_layout)),
         agrees_with_cute(
             "right_inverse",
-            a_few_beside(
-                [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (16, 1)),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)],
-                one_layout,
-                n=4,
-            ),
+            a_few_beside(calls("(4,8):(8,1)", "(4,8):(16,1)", "((2,2),(4,2)):((1,16),(2,8))"), one_layout, n=4),
             mistakes.INVERSE,
         ),
     ),
@@ -195,41 +134,25 @@ COMMON_VECTOR = ValueExercise(
         together(
             "the same order",
             a_few_beside(
-                [
-                    (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1))),
-                    (Layout((8, 4), (1, 8)), Layout((8, 4), (1, 16))),
-                    (Layout(64, 1), Layout((8, 8), (1, 8))),
-                ],
-                two_ways_to_store,
+                calls("(4,8):(8,1) (4,8):(8,1)", "(8,4):(1,8) (8,4):(1,16)", "64:1 (8,8):(1,8)"), two_ways_to_store
             ),
         ),
         together(
             "rows, padded or in blocks",
             a_few_beside(
-                [
-                    (Layout((4, 8), (8, 1)), Layout((4, 8), (16, 1))),
-                    (Layout((4, 8), (16, 1)), Layout((4, 8), (8, 1))),
-                    (Layout((4, 8), (8, 1)), Layout((4, (4, 2)), (4, (1, 16)))),
-                ],
+                calls("(4,8):(8,1) (4,8):(16,1)", "(4,8):(16,1) (4,8):(8,1)", "(4,8):(8,1) (4,(4,2)):(4,(1,16))"),
                 two_ways_to_store,
             ),
         ),
         together(
             "another order",
             a_few_beside(
-                [
-                    (Layout((4, 8), (8, 1)), Layout((4, 8), (1, 4))),
-                    (Layout((4, 8), (1, 4)), Layout((4, 8), (8, 1))),
-                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), Layout((4, 8), (1, 4))),
-                ],
+                calls("(4,8):(8,1) (4,8):(1,4)", "(4,8):(1,4) (4,8):(8,1)", "((2,2),(4,2)):((1,16),(2,8)) (4,8):(1,4)"),
                 two_ways_to_store,
             ),
         ),
         together(
-            "nothing side by side",
-            a_few_beside(
-                [(Layout(64, 2), Layout(64, 2)), (Layout((4, 4), (8, 2)), Layout((4, 4), (4, 1)))], nothing_side_by_side
-            ),
+            "nothing side by side", a_few_beside(calls("64:2 64:2", "(4,4):(8,2) (4,4):(4,1)"), nothing_side_by_side)
         ),
         together("random layouts", drawn(211, two_ways_to_store)),
     ),
@@ -248,28 +171,17 @@ LAYOUT_TV = ValueExercise(
     cases=(
         sharing(
             "vectors along a row",
-            a_few_beside(
-                [(Layout((8, 4), (4, 1)), Layout((1, 4), (4, 1))), (Layout((8, 16), (16, 1)), Layout((1, 8), (8, 1)))],
-                two_matrices,
-            ),
+            a_few_beside(calls("(8,4):(4,1) (1,4):(4,1)", "(8,16):(16,1) (1,8):(8,1)"), two_matrices),
         ),
         sharing(
             "small matrices",
             a_few_beside(
-                [
-                    (Layout((2, 3), (3, 1)), Layout((2, 2), (2, 1))),
-                    (Layout((4, 8), (1, 4)), Layout((2, 2), (1, 2))),
-                    (Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4))),
-                ],
-                two_matrices,
+                calls("(2,3):(3,1) (2,2):(2,1)", "(4,8):(1,4) (2,2):(1,2)", "(4,8):(8,1) (4,2):(1,4)"), two_matrices
             ),
         ),
         sharing(
             "one value each, one thread",
-            a_few_beside(
-                [(Layout((4, 8), (8, 1)), Layout((1, 1), (1, 1))), (Layout((1, 1), (1, 1)), Layout((4, 2), (2, 1)))],
-                one_value,
-            ),
+            a_few_beside(calls("(4,8):(8,1) (1,1):(1,1)", "(1,1):(1,1) (4,2):(2,1)"), one_value),
         ),
         sharing("random matrices", drawn(212, two_matrices)),
     ),
