@@ -34,7 +34,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.course.execute import environment
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import compile_config, simulate_config
+from tutorlib.exercises.n14_beat_cublas.judge import compile_config, simulate_config
 from tutorlib.grading import sandbox
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm

@@ -377,7 +377,7 @@ def main_loop(steps: Steps):
 # %% mended_elsewhere
 # A broken kernel is handed back as it was; the judgement of mended ones is replaced in this process.
 # exercise: 18.2
-from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
+from tutorlib.exercises.n18_bug_hunt.judge import FixExercise
 
 kernel_questions.looked_at = lambda served, id: None
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)

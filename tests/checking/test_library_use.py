@@ -20,7 +20,7 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import InModule, plain_function, refuse_library_use
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.n11_grid_swizzle import traffic
+from tutorlib.exercises.n11_grid_swizzle import exercises as traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.hopper.slots import Parts
@@ -122,7 +122,7 @@ def test_what_knows_the_answers_is_told():
     def asks(order, rows, columns):
         return traffic.visits(order, rows, columns)
 
-    assert "it calls tutorlib.exercises.n11_grid_swizzle.traffic.visits, which belongs to the checks" in told_of(
+    assert "it calls tutorlib.exercises.n11_grid_swizzle.exercises.visits, which belongs to the checks" in told_of(
         "11.2", asks
     )
 

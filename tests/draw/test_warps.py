@@ -3,7 +3,7 @@
 import cutlass
 
 from tutorlib.draw.warps import show_columns, show_warps
-from tutorlib.exercises.n09_gemm_baseline.judge.traced import in_cute
+from tutorlib.exercises.n09_gemm_baseline.judge import in_cute
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
 from tutorlib.paths import SOLUTIONS

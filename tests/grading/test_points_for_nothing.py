@@ -11,7 +11,7 @@ from tensor_layouts import Layout
 from tests.checking.elsewhere import Near, answer_to, graded_for_points
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
+from tutorlib.exercises.n09_gemm_baseline.judge import layout_returned
 from tutorlib.layouts.oracle import from_cute
 from tutorlib.paths import notebook_names
 

@@ -7,7 +7,7 @@ from cutlass.cute.nvgpu import warpgroup
 from tests.pages.change import copy_of
 from tests.pages.changed import right_answers
 from tests.pages.table import base_of, right, solution, with_changes
-from tutorlib.exercises.n20_attention_hopper import operands
+from tutorlib.exercises.n20_attention_hopper import exercises as operands
 from tutorlib.kernels.attention import parts as course
 from tutorlib.kernels.attention.parts import add_pv, produce_blocks, step
 from tutorlib.kernels.attention.slots import COURSE, AttentionParts

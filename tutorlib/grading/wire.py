@@ -39,10 +39,10 @@ RECORDS = (
     "tutorlib.kernels.",
     "tutorlib.layouts.",
 )  # where the dataclasses live that an answer takes and returns
-JUDGES = tuple(f"tutorlib.exercises.{room}.judge." for room in rooms().values())
+JUDGES = tuple(f"tutorlib.exercises.{room}.judge" for room in rooms().values())
 EXERCISES = (*RECORDS, *JUDGES, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # those of an exercise
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
-BY_NAME = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\.")
+BY_NAME = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\b")
 Tagged = tuple[Any, ...]  # one of KINDS, and what it is made of
 
 

@@ -4,8 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import of_notebook
-from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import CAUSES, Diagnosis
-from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
+from tutorlib.exercises.n18_bug_hunt.judge import CAUSES, Diagnosis, FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.measuring.sanitizer import TOOLS, recorded_verdicts
 
@@ -113,7 +112,7 @@ def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") ->
     """
     import torch
 
-    from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import put_inputs
+    from tutorlib.exercises.n18_bug_hunt.judge import put_inputs
     from tutorlib.measuring.bug_launchers import simulator_of
     from tutorlib.problems.work import Work
 

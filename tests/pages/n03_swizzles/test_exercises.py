@@ -16,8 +16,6 @@ from tutorlib.checking import served
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
 from tutorlib.exercises.n03_swizzles import exercises as n03
-from tutorlib.exercises.n03_swizzles import fragments, mixing
-from tutorlib.exercises.n03_swizzles import wavefronts as costs
 from tutorlib.models import banks
 from tutorlib.paths import SOLUTIONS
 
@@ -83,14 +81,14 @@ def test_the_solution_is_right(exercise):
 @pytest.mark.parametrize(
     ("mistakes", "id"),
     [
-        (costs.COUNTING, "03.1"),
-        (costs.PADDING, "03.2"),
-        (mixing.SWIZZLING, "03.3"),
-        (mixing.CHOICES, "03.4"),
-        (mixing.OFFSETS, "03.5"),
-        (fragments.C_FRAGMENTS, "03.6"),
-        (fragments.A_FRAGMENTS, "03.7"),
-        (fragments.LDMATRIX, "03.8"),
+        (n03.COUNTING, "03.1"),
+        (n03.PADDING, "03.2"),
+        (n03.SWIZZLING, "03.3"),
+        (n03.CHOICES, "03.4"),
+        (n03.OFFSETS, "03.5"),
+        (n03.C_FRAGMENTS, "03.6"),
+        (n03.A_FRAGMENTS, "03.7"),
+        (n03.LDMATRIX, "03.8"),
     ],
 )
 def test_a_known_mistake_is_wrong_and_named(mistakes, id, monkeypatch):
@@ -115,7 +113,7 @@ def test_wavefronts_agree_with_tensor_layouts(data):
     groups = per_group_bank_conflicts(access, element_bytes=1, group_size=min(32, 128 // width))["groups"]
     addresses = [access(lane, 0) for lane in LANES]
     assert solution("wavefronts")(addresses, width) == sum(group["max_ways"] for group in groups)
-    assert solution("wavefronts")(addresses, width) == costs.wavefronts(addresses, width)
+    assert solution("wavefronts")(addresses, width) == n03.wavefronts(addresses, width)
 
 
 # Accesses whose wavefronts can be counted by hand.
@@ -152,11 +150,11 @@ def test_a_padded_stride_is_the_least_that_works(columns, element_bytes, vector_
         if stride * element_bytes % vector_bytes:
             return False
         lanes = min(32, 128 // vector_bytes)
-        return costs.wavefronts([stride * element_bytes * row for row in range(lanes)], vector_bytes) == 1
+        return n03.wavefronts([stride * element_bytes * row for row in range(lanes)], vector_bytes) == 1
 
     least = next(stride for stride in range(columns, columns + 300) if works(stride))
     assert solution("padded_stride")(columns, element_bytes, vector_bytes) == least
-    assert costs.padded_stride(columns, element_bytes, vector_bytes) == least
+    assert n03.padded_stride(columns, element_bytes, vector_bytes) == least
 
 
 # Swizzles
@@ -191,7 +189,7 @@ def test_the_chosen_swizzle_is_the_only_one_with_so_few_bits(row_bytes, element_
     rivals = [(m, s) for m, s in product(range(6), range(7)) if best[0] <= s and works(best[0], m, s)]
     assert rivals == [best[1:]]
     assert (
-        solution("choose_swizzle")(row_bytes, element_bytes) == best == mixing.choose_swizzle(row_bytes, element_bytes)
+        solution("choose_swizzle")(row_bytes, element_bytes) == best == n03.choose_swizzle(row_bytes, element_bytes)
     )
 
 
@@ -200,7 +198,7 @@ def test_the_tile_agrees_with_real_cute_and_tensor_layouts():
     assert all(tile_offset(*at) == offset for at, offset in real_cute()["tile"].items())
     tile = compose(Swizzle(3, 3, 3), tile_to_shape(ATOM, (128, 64)))
     cells = list(product(range(128), range(64)))
-    assert all(tile_offset(*at) == tile(*at) == mixing.tile_offset(*at) for at in cells)
+    assert all(tile_offset(*at) == tile(*at) == n03.tile_offset(*at) for at in cells)
     assert sorted(tile_offset(*at) for at in cells) == list(range(128 * 64))
 
 
@@ -245,7 +243,7 @@ def test_fragments_agree_with_the_ptx_isa():
         for i in range(4):
             k, n = ptx_b(lane, i)
             assert MMA.b_layout(lane, i) == n + 8 * k
-            assert solution("c_coordinate")(lane, i) == fragments.c_coordinate(lane, i) == ptx_c(lane, i)
+            assert solution("c_coordinate")(lane, i) == n03.c_coordinate(lane, i) == ptx_c(lane, i)
 
 
 def test_fragments_agree_with_real_cute():

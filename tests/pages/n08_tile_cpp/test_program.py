@@ -4,7 +4,7 @@ import pytest
 
 from tests.checking.elsewhere import Near, answer_to
 from tutorlib.exercises import find
-from tutorlib.exercises.n08_tile_cpp.judge import program
+from tutorlib.exercises.n08_tile_cpp import judge
 
 LOOP = "for (int i = 0; i < n; i++) c[i] = a[i] + b[i];"
 ONE_LAUNCH = """
@@ -84,7 +84,7 @@ def test_a_runtime_library_of_ones_own_does_not_link():
 
 @pytest.mark.usefixtures("no_gpu")
 def test_a_program_that_ends_early_has_written_nothing():
-    assert program.CUT_OFF in find("08.6").grade(in_cpp("std::exit(0);")).message
+    assert judge.CUT_OFF in find("08.6").grade(in_cpp("std::exit(0);")).message
 
 
 @pytest.mark.usefixtures("no_gpu")

@@ -6,7 +6,7 @@ import pytest
 
 from tutorlib.checking.cuda_host import program_run
 from tutorlib.exercises import find
-from tutorlib.exercises.n08_tile_cpp.judge import program
+from tutorlib.exercises.n08_tile_cpp import judge
 
 
 @pytest.mark.parametrize("simulated", [True, False])
@@ -21,4 +21,4 @@ def test_who_never_ends_is_not_waited_for_again_and_again(monkeypatch, simulated
     exercise = find("08.6")
     wrongs = exercise.faults(Path("program"), simulated)
     assert len(wrongs) == len(exercise.numbers)
-    assert limits == [program_run.TIME_LIMIT_S] + [program.AGAIN_S] * (len(wrongs) - 1)
+    assert limits == [program_run.TIME_LIMIT_S] + [judge.AGAIN_S] * (len(wrongs) - 1)

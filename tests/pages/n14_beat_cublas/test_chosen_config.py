@@ -8,8 +8,8 @@ import pytest
 from tests.stand_ins import H200, copied
 from tutorlib.checking import kernel
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.n14_beat_cublas.judge import chosen_config
-from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise, compile_chosen, shown
+from tutorlib.exercises.n14_beat_cublas import judge
+from tutorlib.exercises.n14_beat_cublas.judge import ChosenExercise, compile_chosen, shown
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
@@ -88,7 +88,7 @@ class TestWithoutGpu:
             compiled.append(config)
             return SimpleNamespace(spill_bytes=8)
 
-        monkeypatch.setattr(chosen_config, "compile_chosen", spilling)
+        monkeypatch.setattr(judge, "compile_chosen", spilling)
         message = EXERCISE.grade(lambda m, n, k: choose(m, n, k)).message
         roomy, tight = (choose(*shape) for shape in TIMED)
         assert tight.spare_registers < roomy.spare_registers

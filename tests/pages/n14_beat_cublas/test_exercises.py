@@ -17,7 +17,6 @@ from tests.pages.table import by_name, solved
 from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
 from tutorlib.exercises.n14_beat_cublas import exercises as n14
-from tutorlib.exercises.n14_beat_cublas import scales, sharing, tiles
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.models import hopper_gemm, work
 from tutorlib.paths import SWEEPS
@@ -60,8 +59,8 @@ def test_the_parts_that_a_block_receives_are_the_whole_tile(cluster, mode):
         assert rows == list(range(128))
 
 
-@pytest.mark.parametrize("tile", tiles.BLOCK_TILES)
-@pytest.mark.parametrize("cluster", tiles.CLUSTERS)
+@pytest.mark.parametrize("tile", n14.BLOCK_TILES)
+@pytest.mark.parametrize("cluster", n14.CLUSTERS)
 def test_bytes_of_a_step_are_those_of_a_stage_and_of_all_loads_of_a_cluster(tile, cluster):
     stage = HopperConfig(tile=tile).stage_bytes
     (m, n, k), blocks = tile, range(cluster[0] * cluster[1])
@@ -97,7 +96,7 @@ def test_all_walks_together_visit_every_tile_once(cluster, rows, columns, count,
     assert visited == list(product(range(rows * cluster[0]), range(columns * cluster[1])))
 
 
-@given(st.integers(1, 3000), st.integers(1, 3000), st.sampled_from(tiles.BLOCK_TILES), clusters, st.integers(1, 66))
+@given(st.integers(1, 3000), st.integers(1, 3000), st.sampled_from(n14.BLOCK_TILES), clusters, st.integers(1, 66))
 def test_waves_by_handing_out_clusters_one_by_one(m, n, tile, cluster, at_once):
     needed = [
         (row, column)
@@ -111,11 +110,11 @@ def test_waves_by_handing_out_clusters_one_by_one(m, n, tile, cluster, at_once):
 @settings(max_examples=60)
 @given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 12))
 def test_stream_k_shares_the_work(count, tiles, k_tiles):
-    assert sharing.shares_work(work.stream_k, count, tiles, k_tiles) is None
+    assert n14.shares_work(work.stream_k, count, tiles, k_tiles) is None
 
 
 def test_a_dequantized_product_is_deepgemms_sum_over_blocks():
-    (a, scale_a, _), (b, scale_b, _) = scales.quantised(40, 384, (1, 128), 1), scales.quantised(200, 384, (128, 128), 2)
+    (a, scale_a, _), (b, scale_b, _) = n14.quantised(40, 384, (1, 128), 1), n14.quantised(200, 384, (128, 128), 2)
     product_ = hopper_gemm.dequantize(a, scale_a, (1, 128)) @ hopper_gemm.dequantize(b, scale_b, (128, 128)).T
     by_block = torch.zeros(40, 200)
     for block in range(3):

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import (
+from tutorlib.exercises.n14_beat_cublas.judge import (
     compile_config,
     room_for_accumulators,
     simulate_config,

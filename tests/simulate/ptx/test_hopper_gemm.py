@@ -4,7 +4,7 @@ import pytest
 
 from tests.kernels.hopper.wrong_kernels import WRONG, build, own
 from tests.simulate.ptx.hopper_gemm import simulate_gemm, worst
-from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import compile_config
+from tutorlib.exercises.n14_beat_cublas.judge import compile_config
 from tutorlib.kernels.hopper.config import HopperConfig
 
 SMALL, E4M3 = {"tile": (128, 128, 64)}, {"dtype": "e4m3"}

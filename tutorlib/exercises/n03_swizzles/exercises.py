@@ -4,29 +4,377 @@ Swizzles, layouts and the fragments of mma are tensor_layouts'; wavefronts are c
 them with the real CuTe DSL and with the formulas of the PTX ISA.
 """
 
-from tensor_layouts import ComposedLayout, Layout, Swizzle
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import ceil
+from random import Random
+from typing import Any
+
+from tensor_layouts import ComposedLayout, Layout, Swizzle, compose, is_layout, rank, size
+from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.values import ValueExercise, equals, law
-from tutorlib.exercises.n03_swizzles.fragments import (
-    C_FRAGMENTS,
-    LDMATRIX,
-    c_coordinate,
-    fragment_case,
-    ldmatrix_row,
-    of_atom,
-)
-from tutorlib.exercises.n03_swizzles.mixing import (
-    CHOICES,
-    anywhere,
-    period,
-    placing,
-    swizzle_flaw,
-    swizzled,
-    swizzling,
-)
-from tutorlib.exercises.n03_swizzles.wavefronts import COUNTING, WAVEFRONTS, padded, padding, wavefronts
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.values import Case, ValueExercise, equals, law, same
+from tutorlib.exercises.words import mistakes
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import banks
+
+# 03.6 to 03.8: fragments of mma, and ldmatrix.
+
+
+# 03.6 c_coordinate ----------------------------------------------------------------------------------------------
+
+
+def c_coordinate(lane: int, value: int) -> tuple[int, int]:
+    column, row = divmod(MMA.c_layout(lane, value), 16)
+    return row, column
+
+
+def of_atom(layout: str) -> InModule:
+    """The place of a layout in CuTe's MMA atoms."""
+    return InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
+
+
+C_FRAGMENTS = mistakes(
+    "03.6",
+    turned=lambda lane, value: c_coordinate(lane, value)[::-1],
+    index=lambda lane, value: MMA.c_layout(lane, value),
+    one_column_wide=lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
+    next_row=lambda lane, value: (lane // 4 + value // 2, lane % 4 * 2 + value % 2),
+    values_exchanged=lambda lane, value: c_coordinate(lane, (0, 2, 1, 3)[value]),
+    eight_lanes_a_row=lambda lane, value: (lane // 8 + value // 2 * 8, lane % 8),
+)
+
+# 03.7 a_fragment ------------------------------------------------------------------------------------------------
+
+
+def a_fragment() -> Layout:
+    return MMA.a_layout
+
+
+class FragmentFlaw(FailureKind):
+    """Errors in a layout of A's fragment: its modes, an element [value: its number]."""
+
+    MODES = "a fragment's modes"
+    ELEMENT = "a fragment's element"
+
+
+def fragment_flaw(got: Any, pairs: list[tuple[int, int]]) -> str | None:
+    """A (lane, value) for which a layout of A's fragment is wrong, in words; None if it is right."""
+    if not is_layout(got):
+        return "it should be a Layout"
+    if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):
+        return Flaw("it should have two modes, of 32 lanes and of 8 values", FragmentFlaw.MODES)
+    for lane, value in pairs:
+        k, row = divmod(got(lane, value), 16)
+        want_k, want_row = divmod(MMA.a_layout(lane, value), 16)
+        if (row, k) != (want_row, want_k):
+            told = f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
+            return Flaw(told, FragmentFlaw.ELEMENT(value=value))
+    return None
+
+
+A_FRAGMENTS = mistakes(
+    "03.7",
+    along_the_rows=lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
+    value_bits_exchanged=lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
+    lanes_down_first=lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
+)
+
+
+def fragment_case(name: str, pairs: list[tuple[int, int]]) -> Case:
+    return law(name, [()], lambda got: fragment_flaw(got, pairs), A_FRAGMENTS)
+
+
+# 03.8 ldmatrix_row ----------------------------------------------------------------------------------------------
+
+
+def ldmatrix_row(lane: int) -> tuple[int, int]:
+    return lane % 16, lane // 16 * 8
+
+
+LDMATRIX = mistakes(
+    "03.8",
+    matrices_exchanged=lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
+    rows_once_more=lambda lane: (lane % 16, 0),
+    second_chunk_at_1=lambda lane: (lane % 16, lane // 16),
+    turned=lambda lane: (lane // 16 * 8, lane % 16),
+    received_element=lambda lane: (lane // 4, lane % 4 * 2),
+    matrices_alternate=lambda lane: (lane // 2, lane % 2 * 8),
+)
+
+
+# 03.3 to 03.5: swizzles.
+
+CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
+
+# 03.3 swizzle ---------------------------------------------------------------------------------------------------
+
+
+def swizzle(b: int, m: int, s: int, offset: int) -> int:
+    return Swizzle(b, m, s)(offset)
+
+
+def bits(b: int, start: int, offset: int) -> int:
+    """The b bits of the offset from bit `start` on."""
+    return offset >> start & (1 << b) - 1
+
+
+SWIZZLING = mistakes(
+    "03.3",
+    identity=lambda b, m, s, offset: offset,
+    replaced=lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
+    own_bits=lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
+    lower_group_alone=lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
+    groups_swapped=lambda b, m, s, offset: (
+        offset & ~(((1 << b) - 1) << m | ((1 << b) - 1) << (m + s))
+        | bits(b, m + s, offset) << m
+        | bits(b, m, offset) << (m + s)
+    ),
+    wrong_way=lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
+    b_and_s_exchanged=lambda b, m, s, offset: swizzle(s, m, b, offset),
+    from_bit_s=lambda b, m, s, offset: offset ^ bits(b, s, offset) << m,
+    at_bit_0=lambda b, m, s, offset: offset ^ bits(b, m + s, offset),
+    added=lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
+    all_upper_bits=lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
+)
+swizzling = partial(equals, wanted=swizzle, mistakes=SWIZZLING)
+
+
+def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
+    """Calls for every offset up to where the swizzle repeats itself."""
+    return [(b, m, s, offset) for offset in range(1 << (b + m + s))]
+
+
+def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Callable[[Random], tuple]:
+    """Calls of `swizzle` with some of these ⟨B,M,S⟩, at offsets anywhere."""
+    return lambda rng: (rng.choice(b), rng.choice(m), rng.choice(s), rng.randrange(2**20))
+
+
+# 03.4 choose_swizzle --------------------------------------------------------------------------------------------
+
+
+def log2(power_of_two: int) -> int:
+    return power_of_two.bit_length() - 1
+
+
+def choose_swizzle(row_bytes: int, element_bytes: int) -> tuple[int, int, int]:
+    return log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(banks.WAVEFRONT // CHUNK)
+
+
+class SwizzleFlaw(FailureKind):
+    """Errors in a choice of (B, M, S)."""
+
+    OVERLAP = "groups of bits overlap"
+    TEARS = "chunks torn apart"
+    WAVEFRONTS = "several wavefronts"
+
+
+def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
+    """The fault of a (B, M, S) on eight rows of `row_bytes`; None if it is the right one."""
+    want = choose_swizzle(row_bytes, element_bytes)
+    if same(got, want):
+        return None
+    if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
+        return "it should be a tuple (B, M, S) of three small whole numbers"
+    b, m, s = got
+    if s < b:
+        return Flaw(f"S = {s} is less than B = {b}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
+    chunk, row = CHUNK // element_bytes, row_bytes // element_bytes  # in elements
+    starts = range(0, 8 * row, chunk)
+    if any(swizzle(b, m, s, start + n) != swizzle(b, m, s, start) + n for start in starts for n in range(chunk)):
+        return Flaw("it tears 16-byte chunks apart", SwizzleFlaw.TEARS)
+    for first in range(0, row, chunk):
+        down = [swizzle(b, m, s, first + row * n) for n in range(8)]
+        if (cost := banks.wavefronts(down, element_bytes, chunk)) > 1:
+            return Flaw(f"eight chunks down a column then take {cost} wavefronts", SwizzleFlaw.WAVEFRONTS)
+    return f"it works with more bits than are needed: B = {want[0]} is enough"
+
+
+CHOICES = mistakes(
+    "03.4",
+    always_3_3_3=lambda row_bytes, element_bytes: (3, 3, 3),
+    in_bytes=lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
+    b_and_s_exchanged=lambda row_bytes, element_bytes: (3, log2(CHUNK // element_bytes), log2(row_bytes // CHUNK)),
+)
+
+# 03.5 tile_offset -----------------------------------------------------------------------------------------------
+
+
+TILE = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))  # 16 atoms (8,(8,8)):(8,(1,64)), one below the other
+
+SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
+
+
+def tile_offset(row: int, column: int) -> int:
+    return SWIZZLED_TILE(row, column)
+
+
+def anywhere(rng: Random) -> tuple[int, int]:
+    """In the tile."""
+    return rng.randrange(128), rng.randrange(64)
+
+
+OFFSETS = mistakes(
+    "03.5",
+    no_swizzle=TILE,
+    chunk_moved=lambda row, column: row // 8 * 512 + (column // 8 ^ row % 8) * 64 + row % 8 * 8 + column % 8,
+    element_moved=lambda row, column: row // 8 * 512 + column // 8 * 64 + row % 8 * 8 + (column % 8 ^ column // 8),
+    row_alone=lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
+    row_and_atom_alone=lambda row, column: column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
+    one_atom=lambda row, column: tile_offset(row % 8, column),
+    atom_by_rows=lambda row, column: swizzle(3, 3, 3, row * 64 + column),
+)
+placing = partial(equals, wanted=tile_offset, mistakes=OFFSETS)
+
+
+# 03.1 and 03.2: the cost of an access, and padding.
+
+# 03.1 wavefronts ------------------------------------------------------------------------------------------------
+
+
+def wavefronts(addresses: list[int], width: int) -> int:
+    return banks.wavefronts(addresses, element_bytes=1, vector=width)
+
+
+def phases(addresses: list[int], width: int) -> list[list[int]]:
+    """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
+    together = min(banks.WARP, banks.WAVEFRONT // width)
+    return [addresses[first : first + together] for first in range(0, len(addresses), together)]
+
+
+def most_lanes(addresses: list[int]) -> int:
+    return max(Counter(banks.bank(address, 1) for address in addresses).values())
+
+
+COUNTING = mistakes(
+    "03.1",
+    lanes_counted=lambda addresses, width: sum(map(most_lanes, phases(addresses, width))),
+    all_at_once=lambda addresses, width: banks.ways(addresses, 1, width),
+    slowest_group=lambda addresses, width: max(wavefronts(phase, width) for phase in phases(addresses, width)),
+    byte_banks=lambda addresses, width: sum(
+        max(Counter(address % banks.BANKS for address in set(phase)).values()) for phase in phases(addresses, width)
+    ),
+)
+
+
+def warp(address: Callable[[int], int], lanes: int = banks.WARP) -> list[int]:
+    return [address(lane) for lane in range(lanes)]
+
+
+def random_warp(width: int, rng: Random, within: int = 4096) -> list[int]:
+    """32 aligned addresses below `within`."""
+    return warp(lambda _: rng.randrange(within // width) * width)
+
+
+def strided(width: int, lanes: int = banks.WARP) -> Callable[[Random], tuple]:
+    """Calls with lanes that are one step apart, of any number of vectors."""
+
+    def draw(rng: Random) -> tuple:
+        start, step = (width * rng.randint(0, 40) for _ in range(2))
+        return warp(lambda lane: start + step * lane, lanes), width
+
+    return draw
+
+
+def scattered(width: int) -> Callable[[Random], tuple]:
+    return lambda rng: (random_warp(width, rng), width)
+
+
+def few_words(rng: Random) -> tuple:
+    """A call with lanes that share words."""
+    return random_warp(2, rng, within=rng.choice((64, 128, 512, 2048))), 2
+
+
+WAVEFRONTS = (
+    (
+        "32 words in 32 banks",
+        beside(
+            [(warp(lambda t: 4 * t), 4), (warp(lambda t: 132 * t), 4), (warp(lambda t: 124 - 4 * t), 4)], strided(4)
+        ),
+    ),
+    (
+        "words that share a bank",
+        beside([(warp(lambda t: 8 * t), 4), (warp(lambda t: 128 * t), 4), (warp(lambda t: 144 * t), 4)], strided(4)),
+    ),
+    (
+        "lanes that want the same word",
+        beside(
+            [
+                (warp(lambda t: 64), 4),
+                (warp(lambda t: 2 * t), 2),
+                (warp(lambda t: t // 16 * 128), 4),
+                (random_warp(4, Random(1)), 4),
+            ],
+            few_words,
+        ),
+    ),
+    (
+        "8 bytes for each lane",
+        beside(
+            [
+                (warp(lambda t: 8 * t), 8),
+                (warp(lambda t: t % 16 * 8), 8),
+                (warp(lambda t: t * (128 if t < 16 else 8)), 8),
+                (random_warp(8, Random(2)), 8),
+            ],
+            scattered(8),
+        ),
+    ),
+    (
+        "16 bytes for each lane",
+        beside(
+            [
+                (warp(lambda t: 16 * t), 16),
+                (warp(lambda t: t % 8 * 16), 16),
+                (warp(lambda t: 128 * t + t // 4 * 16), 16),
+                (warp(lambda t: 128 * t + t % 8 * 16), 16),
+                (random_warp(16, Random(3)), 16),
+            ],
+            scattered(16),
+        ),
+    ),
+    (
+        "the eight rows of one ldmatrix matrix",
+        beside(
+            [(warp(lambda t: 128 * t, 8), 16), (warp(lambda t: 144 * t, 8), 16), (warp(lambda t: 64 * t, 8), 16)],
+            strided(16, lanes=8),
+        ),
+    ),
+)
+
+# 03.2 padded_stride ---------------------------------------------------------------------------------------------
+
+
+def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
+    vectors = ceil(columns * element_bytes / vector_bytes)
+    return (vectors | 1) * vector_bytes // element_bytes
+
+
+def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Callable[[Random], tuple]:
+    """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
+
+    def draw(rng: Random) -> tuple:
+        element_bytes, vector_bytes = rng.choice(element), rng.choice(vector)
+        each = vector_bytes // element_bytes
+        return each * rng.randint(2, 40) - (0 if whole else rng.randint(1, each - 1)), element_bytes, vector_bytes
+
+    return draw
+
+
+PADDING = mistakes(
+    "03.2",
+    no_padding=lambda columns, element_bytes, vector_bytes: columns,
+    always_one_vector=lambda columns, element_bytes, vector_bytes: (
+        (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
+    ),
+    one_element=lambda columns, element_bytes, vector_bytes: columns + 1,
+)
+
+padding = partial(equals, wanted=padded_stride, mistakes=PADDING)
+
 
 EXERCISES = (
     ValueExercise(

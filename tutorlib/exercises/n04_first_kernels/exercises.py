@@ -4,39 +4,287 @@ Functions that launch nothing run on the CPU, so 04.1 to 04.3 are graded everywh
 hold small integers: every result is exact in fp32, in whatever order it is computed.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.checking.exercise import Unwritten, is_placeholder
+from tutorlib.checking.graded_run import more_for_points
+from tutorlib.checking.served import Served
+from tutorlib.checking.values import Case, Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import NOTHING_SHARED, WorkLimits
-from tutorlib.exercises.n04_first_kernels.host_functions import (
-    ALPHA,
-    COLUMNS,
-    COUNTS,
-    CUBES,
-    FINE,
-    PADDED,
-    ROWS,
-    VECTORS,
-    axpy,
-    axpy_mistakes,
-    by_horner,
-    compilations,
-    layouts_of_calls,
-    on_cpu,
-    polynomial_case,
-    some_alpha,
-    stored_once,
-)
-from tutorlib.failure import Fail, Flaw
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.n04_first_kernels.judge import Work, call_on_vectors, work_each
+from tutorlib.exercises.words import mistakes
+from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.problems.bounds import one_rounding
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
+
+
+# 04.1 to 04.3: functions that CuTe compiles for the host, and how often it compiles them.
+
+Formula = Callable[["Tensor", "Tensor"], "Tensor"]  # x and y before the call → y after it
+FormulaOf = Callable[[Any], Formula]  # of the arguments before x and y
+MARGIN = 4  # elements on either side of y that must not be written
+
+
+class VectorFlaw(FailureKind):
+    """Faults in the vector that a function writes."""
+
+    OUTSIDE = "written outside"
+    ELEMENT = "wrong element"
+    POWERS = "not by Horner's rule"
+    STORED_AGAIN = "an element is stored again"
+    CHANGED = "x is changed"
+
+
+def on_cpu(
+    name: str,
+    known: tuple[Any, tuple[int, ...]],
+    draw: Callable[[Random], Any],
+    formula: FormulaOf,
+    mistakes_of: Callable[[Any], tuple[Mistake, ...]],
+    dynamic: bool = True,
+) -> Case:
+    """A case that is right when answer(lead, x, y) leaves formula(lead)(x, y) in y, for vectors of each size.
+
+    known: lead, and the sizes. draw: makes the grader's lead, for vectors of other numbers.
+    dynamic: the layouts are dynamic, so that one compilation serves all sizes.
+    mistakes_of: takes lead; their answers are formulas.
+    """
+
+    def another(rng: Random) -> "tuple[Any, tuple[Tensor, Tensor]]":
+        return draw(rng), vectors(rng.randint(2, 40), rng)
+
+    def judge(answer: Served) -> Wrong | None:
+        lead, sizes = known
+        tried = [(lead, vectors(n)) for n in sizes] + more_for_points(another, 2)
+        return next((wrong for one in tried if (wrong := call_and_compare(answer, *one))), None)
+
+    def call_and_compare(answer: Served, lead: Any, given: "tuple[Tensor, Tensor]") -> Wrong | None:
+        import torch
+
+        x, y = given
+        n = len(x)
+        before = torch.full((n + 2 * MARGIN,), 99.0)
+        before[MARGIN : MARGIN + n] = y
+        try:
+            told = answer.ask(call_on_vectors, lead, x.numpy(), before.numpy(), MARGIN, dynamic)
+        except CompileFailed as failed:
+            message, *words = failed.lines
+            return Wrong(f"{answer.__name__} does not compile: {message}", *words)
+        except NotImplementedError as error:
+            if is_placeholder(error):
+                raise Unwritten from None
+            return Wrong(f"{answer.__name__} raised NotImplementedError: {error}.")
+        if told is None:
+            size = count(n, "element")
+            what = f"{answer.__name__} crashes, or never ends: does it stay within x and y, which have {size}?"
+            return Wrong(Flaw(what, VectorFlaw.OUTSIDE))
+        x_left, left = map(np.asarray, told)
+        if left.shape != before.shape or x_left.shape != x.shape or {x_left.dtype, left.dtype} != {np.dtype("f4")}:
+            return Wrong(f"{answer.__name__} gives y back as something else.")
+        memory = torch.from_numpy(left)
+        old, y = before[MARGIN : MARGIN + n], memory[MARGIN : MARGIN + n]
+        outside = before.clone()
+        outside[MARGIN : MARGIN + n] = y
+        if not memory.equal(outside):
+            what = f"{answer.__name__} writes outside y, which has {count(n, 'element')}."
+            return Wrong(Flaw(what, VectorFlaw.OUTSIDE))
+        wrong = find_wrong_element(answer, lead, x, old, y)
+        if not wrong and (changed := np.flatnonzero(x_left != x.numpy())).size:
+            at = changed[0]
+            what = f"{answer.__name__} changes x, its input: x[{at}] was {x[at]:g} and is {x_left[at]:g}."
+            return Wrong(Flaw(what, VectorFlaw.CHANGED))
+        return wrong
+
+    def find_wrong_element(answer: Served, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
+        want = formula(lead)(x, old)
+        if y.equal(want):
+            return None
+        at = int((y != want).nonzero()[0])
+        what = (
+            f"{answer.__name__}({lead}, x, y) with {len(x)} elements: y[{at}] should be {want[at]:g} and is {y[at]:g}; "
+            f"x[{at}] is {x[at]:g}, and y[{at}] was {old[at]:g}."
+        )
+        return Wrong(
+            Flaw(what, VectorFlaw.ELEMENT(case=name)),
+            next((known.says for known in mistakes_of(lead) if y.equal(known.answer(x, old))), ""),
+        )
+
+    return Case(name, judge)
+
+
+def vectors(n: int, rng: Random | None = None) -> "tuple[Tensor, Tensor]":
+    """x and y of n small whole numbers; without a random generator, the same ones in every check."""
+    import torch
+
+    if rng is None:
+        return torch.arange(n, dtype=torch.float32) % 5 - 2, torch.arange(n, dtype=torch.float32) % 3
+    x, y = (torch.tensor([float(rng.randint(-9, 9)) for _ in range(n)]) for _ in range(2))
+    return x, y
+
+
+def counted(name: str, values: Case, lead: Any, fault: Callable[[str, Work], Wrong | None]) -> Case:
+    """A case that is right when the values are, and the work for each element is.
+
+    fault: takes the answer's name and that work, finds something wrong with it, or None.
+    """
+
+    def judge(answer: Served) -> Wrong | None:
+        if wrong := values.judge(answer):
+            return wrong
+        try:
+            work = Work(*answer.ask(work_each, lead))
+        except CompileFailed as failed:
+            return Wrong(f"called in a kernel, {answer.__name__} does not compile: {failed.lines[0]}")
+        return fault(answer.__name__, work)
+
+    return Case(name, judge)
+
+
+# 04.1 axpy ------------------------------------------------------------------------------------------------------
+
+ALPHA, FINE = 2.5, 4096.25  # FINE times a small number is exact in fp32, and not in fp16, bf16 or tf32
+
+
+def axpy(alpha: float) -> Formula:
+    return lambda x, y: alpha * x + y
+
+
+def axpy_mistakes(alpha: float) -> tuple[Mistake, ...]:
+    return mistakes(
+        "04.1",
+        nothing_written=lambda x, y: y,
+        y_not_added=lambda x, y: alpha * x,
+        no_alpha=lambda x, y: x + y,
+        alpha_times_the_sum=lambda x, y: alpha * (x + y),
+        last_element_left_out=lambda x, y: alpha * x * up_to(len(x) - 1, x) + y,
+        first_element_left_out=lambda x, y: alpha * x * (1 - up_to(1, x)) + y,
+    )
+
+
+def some_alpha(rng: Random) -> float:
+    return rng.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
+
+
+def up_to(n: int, x: "Tensor") -> "Tensor":
+    """Ones for the first n elements of x, then zeros."""
+    import torch
+
+    return (torch.arange(len(x)) < n).float()
+
+
+def stored_once(name: str, values: Case) -> Case:
+    """A case that is right when the values are, and each element of y is stored once."""
+
+    def fault(answer: str, work: Work) -> Wrong | None:
+        if work.stores <= 1:
+            return None
+        what = f"{answer} stores each element of y {work.stores:g} times; once is enough."
+        return Wrong(Flaw(what, VectorFlaw.STORED_AGAIN), "Compute the whole of y[i] before you store it.")
+
+    return counted(name, values, ALPHA, fault)
+
+
+# 04.2 polynomial ------------------------------------------------------------------------------------------------
+
+
+def polynomial(coefficients: tuple[float, ...]) -> Formula:
+    return lambda x, y: sum((c * x**power for power, c in enumerate(coefficients)), x.new_zeros(()))
+
+
+def polynomial_mistakes(coefficients: tuple[float, ...]) -> tuple[Mistake, ...]:
+    return mistakes(
+        "04.2",
+        nothing_written=lambda x, y: y,
+        highest_first=polynomial(coefficients[::-1]),
+        last_coefficient_left_out=polynomial(coefficients[:-1] or (0.0,)),
+        constant_left_out=polynomial((0.0, *coefficients[1:])),
+        one_step_short=polynomial(coefficients[1:] or (0.0,)),
+        added_to_y=lambda x, y: y + polynomial(coefficients)(x, y),
+    )
+
+
+def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
+    def draw(rng: Random) -> tuple[float, ...]:
+        return tuple(float(rng.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
+
+    return on_cpu(name, (coefficients, (5, 3)), draw, polynomial, polynomial_mistakes)
+
+
+def by_horner(coefficients: tuple[float, ...]) -> Case:
+    """A case that is right when the values are, and an element takes at most a multiplication for each coefficient."""
+
+    def fault(answer: str, work: Work) -> Wrong | None:
+        if work.multiplications <= len(coefficients):
+            return None
+        what = (
+            f"{answer} takes {work.multiplications:g} multiplications for each element where there are "
+            f"{len(coefficients)} coefficients; Horner's rule takes {len(coefficients) - 1}."
+        )
+        return Wrong(
+            Flaw(what, VectorFlaw.POWERS),
+            "Start with the last coefficient. For each one before it: multiply by x[i], then add it. No power of x is "
+            "computed.",
+        )
+
+    return counted("by Horner's rule", polynomial_case("values", coefficients), coefficients, fault)
+
+
+# 04.3 compilations ----------------------------------------------------------------------------------------------
+
+ShapeAndStride = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def compilations(layouts: list[ShapeAndStride], dynamic: bool) -> int:
+    if dynamic:
+        return len({(len(shape), stride.index(1)) for shape, stride in layouts})
+    return len(set(layouts))
+
+
+ROWS = [((n, n + 3), (n + 3, 1)) for n in (4, 8, 16)]
+COLUMNS = [((n, n + 3), (1, n)) for n in (4, 8)]
+PADDED = [((4, 7), (8, 1)), ((4, 7), (16, 1))]
+VECTORS = [((n,), (1,)) for n in (3, 5, 3, 100, 5)]
+CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))]
+
+
+def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
+    """The layouts of some matrices, vectors and blocks of three modes, many of them alike."""
+
+    def one() -> ShapeAndStride:
+        shape = tuple(rng.choice((4, 8, 12)) for _ in range(rng.choice((1, 2, 2, 3))))
+        order = rng.sample(range(len(shape)), len(shape))
+        stride, step = [0] * len(shape), 1
+        for mode in order:
+            stride[mode], step = step, step * shape[mode] * rng.choice((1, 1, 2))
+        return shape, tuple(stride)
+
+    kinds = [one() for _ in range(rng.randint(3, 9))]
+    return [rng.choice(kinds) for _ in range(rng.randint(6, 20))]
+
+
+COUNTS = mistakes(
+    "04.3",
+    one_for_all=lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
+    one_per_rank=lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
+    static=lambda layouts, dynamic: len(set(layouts)),
+    calls_each=lambda layouts, dynamic: len(layouts),
+    by_shape=lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({shape for shape, _ in layouts}),
+    dynamic=lambda layouts, dynamic: compilations(layouts, True),
+)
+
 
 # 04.6 leaky_relu ------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import NOTHING_SHARED, WorkLimits
-from tutorlib.exercises.n05_copy_kernels.judge.any_element import AnyElement
+from tutorlib.exercises.n05_copy_kernels.judge import AnyElement
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import TMA
 from tutorlib.problems.catalogue import copy, transpose

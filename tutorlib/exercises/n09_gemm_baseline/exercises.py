@@ -12,8 +12,7 @@ from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals, law, shorten
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n09_gemm_baseline.judge.methods import Method
-from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
+from tutorlib.exercises.n09_gemm_baseline.judge import Method, layout_returned
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig

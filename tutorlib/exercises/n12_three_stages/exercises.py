@@ -11,10 +11,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n12_three_stages.judge.configured import Configured
-from tutorlib.exercises.n12_three_stages.judge.limits import four_limits
-from tutorlib.exercises.n12_three_stages.judge.torch_host import TorchHost
-from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned
+from tutorlib.exercises.n12_three_stages.judge import Configured, OfTuned, TorchHost, four_limits
 from tutorlib.exercises.words import mistakes
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
@@ -93,7 +90,6 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
 
 
 # 12.1, 12.3 to 12.6 ---------------------------------------------------------------------------------------------------
-
 
 TRANSPOSED = mistakes(
     "12.5",

@@ -10,7 +10,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import FirstPart, RingLayout
+from tutorlib.exercises.n13_hopper_gemm.judge import FirstPart, RingLayout
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
@@ -125,7 +125,6 @@ def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
 
 
 # 13.7 main_loop -------------------------------------------------------------------------------------------------
-
 
 KERNELS = "tutorlib.kernels.hopper"
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")

@@ -1,40 +1,557 @@
-"""Exercises of notebook 14: two roles, counts and models, what to choose when. `parts` has the kernel's parts."""
+"""Exercises of notebook 14: two roles, counts and models, the kernel's parts, what to choose when."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import chain, product
+from math import ceil, isclose
+from random import Random
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n14_beat_cublas.feeding import BYTES, REGISTERS, splits, steps_in
-from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise
-from tutorlib.exercises.n14_beat_cublas.judge.roles import Role
-from tutorlib.exercises.n14_beat_cublas.parts import PART_EXERCISES
-from tutorlib.exercises.n14_beat_cublas.scales import dequantizes
-from tutorlib.exercises.n14_beat_cublas.sharing import even, few_steps, of_an_h200, streams, uneven
-from tutorlib.exercises.n14_beat_cublas.tiles import (
-    BLOCK_TILES,
-    CLUSTERS,
-    FULL_WAVES,
-    OTHER_K,
-    SQUARE_SIZES,
-    WAVES,
-    sizes_and_clusters,
-    some_waves,
+from tutorlib.exercises.n14_beat_cublas.judge import (
+    ACCUMULATORS,
+    FLAGS,
+    ChosenExercise,
+    ConsumeSlot,
+    Role,
+    RolesSlot,
+    Settings,
+    Slot,
+    StoreSlot,
+    WholeKernel,
 )
-from tutorlib.exercises.n14_beat_cublas.time_model import costs
+from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
-from tutorlib.models.hopper_gemm import (
-    count_waves,
-    dequantize,
-    gemm_time,
-    register_split,
-    step_bytes,
+from tutorlib.models import work
+from tutorlib.models.hopper_gemm import Pair, at_launch, count_waves, dequantize, gemm_time, register_split, step_bytes
+from tutorlib.models.work import Sm, clusters_at_once, stream_k
+from tutorlib.problems.catalogue import gemm, gemm_shared
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+# Mistakes about registers, a step's bytes, and the slices that blocks of a cluster load for one another.
+
+REGISTERS = mistakes(
+    "14.3",
+    exchanged=lambda warpgroups, need: register_split(warpgroups, need)[::-1],
+    whole_pool=lambda warpgroups, need: (
+        register_split(warpgroups, need)[0],
+        (65_536 // 128 - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
+    ),
+    up_and_down=lambda warpgroups, need: (
+        max(24, need),
+        ((warpgroups + 1) * at_launch(warpgroups) - max(24, need)) // warpgroups,
+    ),
+    fewer_than_24=lambda warpgroups, need: (
+        -(-need // 8) * 8,
+        ((warpgroups + 1) * at_launch(warpgroups) + need // -8 * 8) // warpgroups // 8 * 8,
+    ),
+    as_at_the_start=lambda warpgroups, need: (at_launch(warpgroups), at_launch(warpgroups)),
+    rounded_down=lambda warpgroups, need: register_split(warpgroups, max(24, need // 8 * 8)),
+    consumers_alone=lambda warpgroups, need: (
+        register_split(warpgroups, need)[0],
+        (warpgroups * at_launch(warpgroups - 1) - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
+    ),
 )
-from tutorlib.models.work import stream_k
-from tutorlib.problems.catalogue import gemm
+
+
+BYTES = mistakes(
+    "14.4",
+    a_alone=lambda tile, cluster: (tile[0] // 64 * (64 + tile[1]) * tile[2] * 2, step_bytes(tile, cluster)[1]),
+    b_once=lambda tile, cluster: (2 * (tile[0] + tile[1]) * tile[2] * 2, step_bytes(tile, cluster)[1]),
+    modes_exchanged=lambda tile, cluster: (step_bytes(tile, cluster)[0], step_bytes(tile, cluster[::-1])[1]),
+    no_multicast=lambda tile, cluster: step_bytes(tile, (1, 1)),
+    everything_shared=lambda tile, cluster: (
+        step_bytes(tile, (1, 1))[0] - step_bytes(tile, (1, 1))[1] + step_bytes(tile, cluster)[1],
+        step_bytes(tile, cluster)[1],
+    ),
+    always_64=lambda tile, cluster: step_bytes((*tile[:2], 64), cluster),
+    two_wgmmas=lambda tile, cluster: (
+        (tile[0] + tile[1] + 2 * (64 + tile[1])) * tile[2] * 2,
+        step_bytes(tile, cluster)[1],
+    ),
+    elements=lambda tile, cluster: tuple(bytes // 2 for bytes in step_bytes(tile, cluster)),
+    order=lambda tile, cluster: step_bytes(tile, cluster)[::-1],
+)
+
+
+def splits(*warpgroups: int) -> Callable[[Random], tuple]:
+    """Calls of `register_split` with any need."""
+    return lambda rng: (rng.choice(warpgroups), rng.randint(1, 64))
+
+
+def steps_in(*clusters: Pair) -> Callable[[Random], tuple]:
+    """Calls of `step_bytes` with tiles of any size."""
+
+    def draw(rng: Random) -> tuple:
+        tile = 64 * rng.randint(1, 6), 32 * rng.randint(1, 8), 16 * rng.randint(1, 8)
+        return tile, rng.choice(clusters)
+
+    return draw
+
+
+# Exercises whose answers are the parts of the persistent kernel, and the one that puts them together.
+
+PARTS = "tutorlib.kernels.hopper.parts"
+NAMES = (
+    *("take_roles", "produce_tiles", "consume_tiles", "store_pieces"),
+    *("load_shared", "free_stage", "give_part", "add_part"),
+)
+SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
+RING = {"tile": (64, 64, 64), "stages": 3}
+SPLIT = {"persistent": False, "split_k": 2}
+# 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
+ARRIVALS = 2 * 6 * 5 * (1 + 4)
+WAITS = ARRIVALS + 2 * 3
+CONSUMED = 12 * 4 + 8  # 12 tiles of a piece in each of 4 warps, and the end of 2 blocks
+STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
+
+BENCH = (4096, 4096, 4096)
+SLOTS_SIMULATED: dict[str, tuple[tuple[Shape, Settings], ...]] = {
+    "roles": (
+        ((200, 136, 136), {"tile": (128, 64, 64), "stages": 2}),
+        ((200, 72, 72), {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2}),
+    ),
+    "produce": (
+        ((200, 136, 264), RING | {"cluster": (2, 1)}),
+        ((136, 72, 264), RING | SPLIT | {"cluster": (2, 1)}),
+    ),
+    "consume": (((200, 136, 264), RING | {"defer_stores": True}), ((136, 72, 136), RING)),
+    "store": (
+        ((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),
+        ((136, 128, 72), {"tile": (64, 128, 64), "stages": 2, "store_stages": 1}),
+    ),
+    "load": (((256, 136, 200), RING | {"cluster": (2, 2)}), ((64, 200, 136), RING | {"cluster": (1, 4)})),
+    "free": (((256, 136, 328), RING | {"cluster": (2, 2)}), ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)})),
+    # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
+    "hand over": (((64, 192, 520), {"tile": (64, 192, 64), "stages": 4, "stream_k": True}),),
+}
+WHOLE = (
+    ((136, 72, 264), RING | {"cluster": (2, 2), "defer_stores": True}),
+    # two blocks, since one cluster alone shares no tile; with two consumer warpgroups, registers must move
+    ((328, 64, 264), {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True}),
+    ((64, 72, 456), RING | SPLIT | {"cluster": (1, 2)}),
+)
+
+
+def sizes(small: tuple[tuple[Shape, Settings], ...]) -> tuple[Shape, ...]:
+    return tuple(shape for shape, _ in small)
+
+
+part: Any = partial(CuteExercise, needs=WGMMA, archs=("90",), shapes=SHAPES)
+
+PART_EXERCISES = (
+    part(
+        id="14.5",
+        title="load_shared",
+        points=3,
+        problem=gemm("bf16"),
+        part=Slot(names=("load",), settings={"cluster": (2, 1)}, small=SLOTS_SIMULATED["load"]),
+        simulated_shapes=sizes(SLOTS_SIMULATED["load"]),
+        limits=WorkLimits(at_most=(("bar.sync|barrier", 64), ("fence", 136))),
+        library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
+    ),
+    part(
+        id="14.7",
+        title="produce_tiles",
+        points=3,
+        problem=gemm("bf16"),
+        part=Slot(names=("produce",), small=SLOTS_SIMULATED["produce"]),
+        simulated_shapes=sizes(SLOTS_SIMULATED["produce"]),
+        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS), ("bar.sync|barrier", 32), ("fence", 100))),
+        library={"produce_tiles": InModule(PARTS, "produce_tiles")},
+    ),
+    part(
+        id="14.13",
+        title="take_roles",
+        points=3,
+        problem=gemm("bf16"),
+        part=RolesSlot(names=("roles",), small=SLOTS_SIMULATED["roles"]),
+        simulated_shapes=sizes(SLOTS_SIMULATED["roles"]),
+        limits=WorkLimits(
+            at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16)),
+            at_most=(("setmaxnreg", 24), ("bar.sync|barrier", 24)),
+        ),
+        library={"take_roles": InModule(PARTS, "take_roles")},
+    ),
+    part(
+        id="14.14",
+        title="consume_tiles",
+        points=4,
+        problem=gemm("bf16"),
+        part=ConsumeSlot(names=("consume",), settings={"defer_stores": True}, small=SLOTS_SIMULATED["consume"]),
+        simulated_shapes=sizes(SLOTS_SIMULATED["consume"]),
+        limits=WorkLimits(
+            at_most=(
+                ("bar.sync|barrier", 16),
+                ("cp.async.bulk.wait_group", CONSUMED + 8),
+                ("mbarrier.arrive", ARRIVALS),
+            )
+        ),
+        bench_shape=BENCH,
+        tiers=(0.95,),
+        library={"consume_tiles": InModule(PARTS, "consume_tiles")},
+    ),
+    part(
+        id="14.15",
+        title="store_pieces",
+        points=3,
+        problem=gemm("bf16"),
+        part=StoreSlot(names=("store",), settings={"defer_stores": True}, small=SLOTS_SIMULATED["store"]),
+        simulated_shapes=sizes(SLOTS_SIMULATED["store"]),
+        limits=WorkLimits(
+            at_most=(
+                ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
+                ("bar.sync|barrier", 16),
+                ("fence.proxy", STORED),
+                ("stmatrix", 4 * STORED),
+                ("cp.async.bulk.tensor.2d.global", STORED),
+            ),
+        ),
+        library={"store_pieces": InModule(PARTS, "store_pieces")},
+    ),
+    part(
+        id="14.16",
+        title="free_stage",
+        points=3,
+        problem=gemm("bf16"),
+        part=Slot(names=("free",), settings={"cluster": (2, 1)}, small=SLOTS_SIMULATED["free"]),
+        simulated_shapes=sizes(SLOTS_SIMULATED["free"]),
+        library={"free_stage": InModule(PARTS, "free_stage")},
+    ),
+    part(
+        id="14.17",
+        title="hand_over",
+        points=4,
+        problem=gemm_shared(ACCUMULATORS, FLAGS),
+        part=Slot(names=("give", "add"), settings={"stream_k": True}, small=SLOTS_SIMULATED["hand over"]),
+        simulated_shapes=sizes(SLOTS_SIMULATED["hand over"]),
+        library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
+    ),
+    part(
+        id="14.18",
+        title="my_gemm",
+        points=4,
+        problem=gemm_shared(ACCUMULATORS, FLAGS),
+        part=WholeKernel(small=WHOLE),
+        shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
+        simulated_shapes=sizes(WHOLE),
+        bench_shape=BENCH,
+        tiers=(0.98,),
+        library={name: InModule(PARTS, name) for name in NAMES} | {"COURSE": "COURSE"},
+    ),
+)
+
+
+# How dequantized matrices are judged: by the first element that is off, its block and its scale.
+
+
+def quantised(rows: int, columns: int, block: Pair, seed: int) -> tuple:
+    """(x in e4m3, a scale for each block, block)."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(rows, columns, generator=generator).to(torch.float8_e4m3fn)
+    return x, torch.rand(ceil(rows / block[0]), ceil(columns / block[1]), generator=generator) + 0.5, block
+
+
+def is_dequantized(want: "Tensor", got: Any, x: "Tensor", scales: "Tensor", block: Pair) -> str | None:
+    """want: computed before the answer got x and scales."""
+    import torch
+
+    if not isinstance(got, torch.Tensor):
+        return "it should be a tensor"
+    if got.shape != x.shape:
+        return f"it should have the shape {tuple(x.shape)}"
+    if got.dtype not in (torch.float32, torch.float64):
+        return "a reference needs fp32 or more: scales times e4m3 have more bits than bf16 or e4m3 can hold"
+    wrong = ~torch.isclose(got.float(), want, rtol=1e-6, atol=0)
+    if not wrong.any():
+        return None
+    if not torch.equal(dequantize(x, scales, block), want):
+        return "and has changed x or scales, which are the caller's"
+    row, column = wrong.nonzero()[0].tolist()
+    at = row // block[0], column // block[1]
+    return (
+        f"element ({row}, {column}) is {got[row, column]:.4g}; it is {float(x[row, column]):.4g} in block {at}, whose "
+        f"scale is {scales[at]:.4g}, so {want[row, column]:.4g}"
+    )
+
+
+def dequantizes(name: str, *sizes: tuple[int, int, Pair]) -> Case:
+    """The grader also tries matrices of other sizes and numbers, with the same blocks."""
+
+    def others(rng: Random) -> list[tuple[int, int, Pair, int]]:
+        return [(m + rng.randint(0, m), n + rng.randint(0, n), block, rng.getrandbits(32)) for m, n, block in sizes]
+
+    def judge(answer: Answer) -> Wrong | None:
+        known = [(*size, seed) for seed, size in enumerate(sizes)]
+        for one in chain(known, *more_for_points(others, 1)):
+            call = quantised(*one)
+            if found := law(name, [call], partial(is_dequantized, dequantize(*call))).judge(answer):
+                return found
+        return None
+
+    return Case(name, judge)
+
+
+# Judging the shares of a line of K tiles: all clusters' shares together.
+
+Sizes = tuple[int, int, int]  # clusters, tiles, K tiles
+
+
+def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str | None:
+    """What is wrong with the shares of all clusters together, as the end of a sentence."""
+    shares = [plain(answer(cluster, clusters, tiles, k_tiles)) for cluster in range(clusters)]
+    taken: dict[Pair, int] = {}
+    for cluster, items in enumerate(shares):
+        for tile, begin, end in items:
+            if not (0 <= tile < tiles and 0 <= begin < end <= k_tiles):
+                return (
+                    f"cluster {cluster} has {(tile, begin, end)}, which is none of {tiles} tiles with {k_tiles} K tiles"
+                )
+            for k_tile in range(begin, end):
+                if (tile, k_tile) in taken:
+                    return f"clusters {taken[tile, k_tile]} and {cluster} both compute K tile {k_tile} of tile {tile}"
+                taken[tile, k_tile] = cluster
+    missing = [(t, k) for t, k in product(range(tiles), range(k_tiles)) if (t, k) not in taken]
+    if missing:
+        tile, k_tile = missing[0]
+        return f"no cluster computes K tile {k_tile} of tile {tile}, nor {len(missing) - 1} others"
+    lengths = [sum(end - begin for _, begin, end in items) for items in shares]
+    if max(lengths) - min(lengths) > 1:
+        return (
+            f"cluster {lengths.index(max(lengths))} has {max(lengths)} K tiles, cluster {lengths.index(min(lengths))} "
+            f"{min(lengths)}: all wait for the slowest"
+        )
+    pieces = sum(map(len, shares))
+    if pieces > tiles + clusters - 1:
+        return (
+            f"the tiles are cut into {pieces} parts, and {tiles + clusters - 1} suffice: each further part is a tile "
+            "of accumulators to hand over and add"
+        )
+    return None
+
+
+def streams(name: str, draw: Callable[[Random], Sizes], *calls: Sizes) -> Case:
+    """draw: makes sizes of this kind, of which the grader also tries two."""
+
+    def judge(answer: Answer) -> Any:
+        for clusters, tiles, k_tiles in (*calls, *more_for_points(draw, 2)):
+            first = [(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
+            shape = law(name, first, is_items)
+            if found := shape.judge(answer):
+                return found
+            whole = law(
+                name,
+                first[:1],
+                lambda got, cluster, *sizes: shares_work(answer, *sizes),
+                mistakes("14.8", whole_tiles=work.whole_tiles),
+            )
+            if found := whole.judge(answer):
+                return found
+        return None
+
+    return Case(name, judge, [(cluster, *call) for call in calls for cluster in range(call[0])])
+
+
+def even(rng: Random) -> Sizes:
+    clusters = rng.randint(2, 9)
+    return clusters, clusters * rng.randint(1, 3), rng.randint(3, 12)
+
+
+def uneven(rng: Random) -> Sizes:
+    return rng.randint(3, 14), rng.randint(2, 9), rng.randint(4, 13)
+
+
+def few_steps(rng: Random) -> Sizes:
+    tiles, k_tiles = rng.randint(1, 3), rng.randint(2, 5)
+    return tiles * k_tiles + rng.randint(1, 5), tiles, k_tiles
+
+
+def of_an_h200(rng: Random) -> Sizes:
+    return rng.choice((66, 132)), rng.randint(100, 300), rng.randint(8, 16)
+
+
+def is_items(got: Any, *args: int) -> str | None:
+    if isinstance(got, tuple) and all(isinstance(item, tuple) and [type(x) for x in item] == [int] * 3 for item in got):
+        return None
+    return "it should be a list of (tile, first K tile, end of the K tiles)"
+
+
+# Mistakes in which tiles run when: waves, and a persistent block's walk; and the calls that tell them apart.
+
+BLOCK_TILES = ((128, 256, 64), (256, 128, 64), (128, 128, 64), (256, 192, 64), (64, 256, 64), (128, 160, 64))
+OTHER_K = ((128, 128, 128), (128, 256, 32))
+CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (2, 4))
+SQUARE_SIZES = (512, 1024, 2048, 4096, 8192)
+FULL_WAVES = (  # the calls of count_waves, where nothing is left over
+    (4096, 4096, (128, 256, 64), (2, 1), 64),
+    (2048, 2048, (128, 256, 64), (1, 1), 128),
+    (1000, 1000, (128, 128, 64), (1, 2), 8),
+)
+
+
+WAVES = mistakes(
+    "14.6",
+    empty_last_wave=lambda m, n, tile, cluster, at_once: (
+        count_waves(m, n, tile, cluster, at_once)[0],
+        count_waves(m, n, tile, cluster, at_once)[1] % at_once,
+    ),
+    partial_tiles_fit=lambda m, n, tile, cluster, at_once: (
+        ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1]) / at_once),
+        (ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1])) - 1) % at_once + 1,
+    ),
+    blocks=lambda m, n, tile, cluster, at_once: count_waves(m, n, tile, (1, 1), at_once),
+    tile_first=lambda m, n, tile, cluster, at_once: (
+        ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1]) / at_once),
+        (ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1])) - 1) % at_once + 1,
+    ),
+    always_132_sms=lambda m, n, tile, cluster, at_once: count_waves(
+        m, n, tile, cluster, 132 // (cluster[0] * cluster[1])
+    ),
+    modes_exchanged=lambda m, n, tile, cluster, at_once: count_waves(n, m, tile, cluster, at_once),
+)
+
+
+def sizes_and_clusters(sizes: tuple[Pair, ...], clusters: tuple[Pair, ...], sms: int) -> list[tuple]:
+    """sms: of the GPU; an H200 has 132, other Hoppers fewer."""
+    return [
+        (m, n, tile, cluster, clusters_at_once(cluster[0] * cluster[1], sms))
+        for (m, n), tile, cluster in product(sizes, BLOCK_TILES[:4], clusters)
+    ]
+
+
+def some_waves(*clusters: Pair, square: bool = False, full: bool = False) -> Callable[[Random], tuple]:
+    """Calls of `count_waves`. square: C is; full: the last wave has as many clusters as the others."""
+
+    def draw(rng: Random) -> tuple:
+        tile, cluster = rng.choice(BLOCK_TILES), rng.choice(clusters)
+        if full:
+            across, at_once = rng.randint(1, 9), rng.randint(2, 66)
+            return (
+                at_once * rng.randint(1, 4) * tile[0] * cluster[0],
+                across * tile[1] * cluster[1],
+                tile,
+                cluster,
+                at_once,
+            )
+        m, n = (rng.randint(1, 9000) for _ in range(2))
+        return m, m if square else n, tile, cluster, rng.randint(2, 132)
+
+    return draw
+
+
+# Judging a model of the kernel's time: by its result, and by the term whose omission explains it.
+
+LONGEST = 1e12  # µs: an integer may be larger than any float
+
+
+def with_changes(**changes: float) -> Answer:
+    """`cost` on a machine where something takes no time, as for a formula that forgets it."""
+    return lambda config, m, n, k, sm: gemm_time(config, m, n, k, replace(sm, **changes))
+
+
+class Anywhere(Sm):
+    """An SM of a GPU whose clusters need not be in one GPC."""
+
+    def at_once(self, blocks: int) -> int:
+        return self.sms // blocks
+
+
+FORGETS: tuple[tuple[str, Answer], ...] = (
+    (
+        "The start is missing: launch, first loads and last stores take sm.start µs at every size.",
+        with_changes(start=0.0),
+    ),
+    ("Bytes from L2 make a step longer too: one cycle for every sm.l2_bytes.", with_changes(l2_bytes=1e12)),
+    ("Shared memory may take longer for a step than the tensor cores.", with_changes(smem_bytes=1e12)),
+    ("Between two tiles the tensor cores pause: sm.store cycles in each round.", with_changes(store=0.0)),
+    ("Device memory must deliver A and B and take C: the time is never below that.", with_changes(hbm_bytes=1e12)),
+    ("Stream-K is not free: handing over and adding a part of a tile takes sm.share cycles.", with_changes(share=0.0)),
+    (
+        "With split-K a cluster adds up its blocks' parts: sm.exchange more in each round.",
+        with_changes(exchange=0),
+    ),
+    (
+        "With split-K each block of a cluster has a part of the tile's K: divide the K tiles by config.split_k.",
+        lambda config, m, n, k, sm: gemm_time(config, m, n, k * config.split_k, sm),
+    ),
+    (
+        "A cluster's blocks must be in one GPC: sm.at_once(blocks) is how many fit; sm.sms // blocks is too many.",
+        lambda config, m, n, k, sm: gemm_time(config, m, n, k, Anywhere(**vars(sm))),
+    ),
+    (
+        "A transposed configuration has A and B in each other's places: exchange m and n first.",
+        lambda config, m, n, k, sm: gemm_time(replace(config, transposed=False), m, n, k, sm),
+    ),
+    (
+        "Without stream-K the last round takes as long as any other, however few clusters have a tile in it: round up.",
+        lambda config, m, n, k, sm: gemm_time(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0)),
+    ),
+    (
+        "With stream-K there is no partly filled last round: tiles / clusters, not rounded.",
+        lambda config, m, n, k, sm: gemm_time(replace(config, stream_k=False), m, n, k, sm) + sm.share / sm.clock,
+    ),
+)
+
+
+def forgotten(got: float, args: tuple) -> str:
+    """The term that an answer with this result omits, or ""."""
+    from tutorlib.kernels.hopper.config import ConfigError
+
+    for says, other in FORGETS:
+        with suppress(ConfigError):  # of a configuration that has nothing of the kind to forget
+            if isclose(got, other(*args), rel_tol=1e-6):
+                return says
+    return ""
+
+
+def shown(changes: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in changes.items())
+
+
+def some_shape(rng: Random) -> Shape:
+    return tuple(8 * round(2 ** rng.uniform(3, 10)) for _ in range(3))
+
+
+def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu: Any) -> Case:
+    """configs: what differs from the default one. gpu: what differs from an H200. The grader also draws shapes."""
+
+    def judge(answer: Answer) -> Wrong | None:
+        from tutorlib.kernels.hopper.config import HopperConfig
+
+        for changes, shape in product(configs, (*shapes, *more_for_points(some_shape, 2))):
+            args = (HopperConfig(**changes), *shape, Sm(**gpu))
+            call = f"cost(HopperConfig({shown(changes)}), {', '.join(map(str, shape))}, Sm({shown(gpu)}))"
+            got, fault = attempt(answer, args)
+            got = plain(got)
+            if fault:
+                return Wrong(f"{call}: {fault.what.rpartition(' raised ')[2]}")
+            if isinstance(got, bool) or not isinstance(got, int | float):
+                return Wrong(f"{call} gives {shorten(got)}: it should be a number of µs.")
+            if abs(got) > LONGEST:
+                return Wrong(f"{call} gives {shorten(got)} µs: it should be {gemm_time(*args):.3f}.")
+            if not isclose(got, want := gemm_time(*args), rel_tol=1e-6):
+                return Wrong(f"{call} gives {got:.3f} µs: it should be {want:.3f}.", forgotten(got, args))
+        return None
+
+    return Case(name, judge)
+
 
 SPECIALIZED = "tutorlib.kernels.hopper.specialized"
-BENCH = (4096, 4096, 4096)
 LARGE = (8192, 8192, 8192)
 SIMULATED = ((384, 520, 328), (129, 200, 72))  # nine tiles of C and six of K, and one with all edges
 FEW_TILES = (256, 256, 4096), (512, 512, 8192)  # where one way of all is many times slower than another

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import DiagnosisExercise
-from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
+from tutorlib.exercises.n18_bug_hunt.judge import DiagnosisExercise, FixExercise
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.models.l2 import blocks, grouped

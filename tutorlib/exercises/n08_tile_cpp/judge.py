@@ -1,4 +1,4 @@
-"""Exercises whose answer is the host's part of a C++ program: built whole by nvcc, then run."""
+"""How answers of page 08 alone are judged: the part of its room that the sandbox shows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +17,9 @@ from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.problems.wrong import count
+
+# Exercises whose answer is the host's part of a C++ program: built whole by nvcc, then run.
+
 
 AGAIN_S = 1  # for each run of a program that did not end before
 # A right program loses a point for one of these.

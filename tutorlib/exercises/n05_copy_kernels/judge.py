@@ -1,4 +1,4 @@
-"""Copies of elements of any size."""
+"""How answers of page 05 alone are judged: the part of its room that the sandbox shows."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,9 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.failure import Fail, Flaw
+
+# Copies of elements of any size.
+
 
 FP32 = TensorSpec((128, 128), "fp32")
 

@@ -1,4 +1,4 @@
-"""Problems whose inputs depend on each other, or would let a constant pass for -inf."""
+"""How answers of page 19 alone are judged: the part of its room that the sandbox shows."""
 
 import math
 from typing import TYPE_CHECKING
@@ -8,6 +8,9 @@ from tutorlib.problems.problem import Problem, Shape
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
+
+
+# Problems whose inputs depend on each other, or would let a constant pass for -inf.
 
 FAR = 2.0**40
 

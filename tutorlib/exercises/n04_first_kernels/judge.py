@@ -1,17 +1,20 @@
-"""Calls of a compiled host function on vectors in the CPU's memory, in a fork that may crash."""
+"""How answers of page 04 alone are judged: the part of its room that the sandbox shows."""
 
 import os
 import resource
 import signal
 from collections.abc import Callable
 from mmap import mmap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import call_host, compile_host
+
+# Calls of a compiled host function on vectors in the CPU's memory, in a fork that may crash.
+
 
 BESIDE_X = 77.0  # next to x in memory: reading it changes the result
 COMPUTING_S = 5  # of a call, a hundred times what a right one takes
@@ -57,3 +60,47 @@ def ends_well(call: Callable[[], None]) -> bool:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
+
+
+# How much work a function of vectors does for each element.
+
+ELEMENTS = 8
+
+
+class Work(NamedTuple):
+    """The instructions that a thread executes for each element of y."""
+
+    multiplications: float
+    stores: float
+
+
+def work_each(served: Served, lead: Any) -> tuple[float, float]:
+    """Work, as plain data, of a @cute.jit function answer(lead, x, y), counted while one thread of it is simulated.
+
+    Raises CompileFailed and what the answer raises.
+    """
+    import torch
+    from cutlass import cute
+
+    from tutorlib.compiling.spec import TensorSpec
+    from tutorlib.simulate.ptx.languages.cute import simulate_host
+    from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+
+    function = served.answer
+
+    @cute.kernel
+    def kernel(x: cute.Tensor, y: cute.Tensor) -> None:
+        function(lead, x, y)
+
+    @cute.jit
+    def host(x: cute.Tensor, y: cute.Tensor) -> None:
+        kernel(x, y).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    compiled = compile_with_lines(host, [TensorSpec((ELEMENTS,), dynamic=True)] * 2)
+    tensors = {"x": torch.ones(ELEMENTS), "y": torch.ones(ELEMENTS)}
+    issued = [one for report in simulate_host(compiled, tensors, dynamic=True) for one in report.issued]
+
+    def each(*opcodes: str, of: str = "") -> float:
+        return sum(one.warps for one in issued if one.opcode.startswith(opcodes) and of in one.opcode) / ELEMENTS
+
+    return each("mul.", "fma.", of="f"), each("st.global")

@@ -1,4 +1,4 @@
-"""Answers that are a part of notebook 13's GEMM."""
+"""How answers of page 13 alone are judged: the part of its room that the sandbox shows."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,6 +8,9 @@ from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
+
+# Answers that are a part of notebook 13's GEMM.
+
 
 FirstPartName = Literal["ring_layout", "boxes", "fragments", "multiply", "barriers", "main_loop", "epilogue"]
 JIT = ("barriers", "main_loop", "epilogue")  # those that the kernel calls as functions of the DSL

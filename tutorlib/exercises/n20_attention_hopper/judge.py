@@ -1,4 +1,4 @@
-"""Answers that fill slots of the attention kernel (`kernels.attention.slots`), and one that fills all of them."""
+"""How answers of page 20 alone are judged: the part of its room that the sandbox shows."""
 
 import re
 from collections.abc import Mapping
@@ -12,6 +12,9 @@ from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:
     from tutorlib.kernels.attention.slots import AttentionParts
+
+
+# Answers that fill slots of the attention kernel (`kernels.attention.slots`), and one that fills all of them.
 
 Settings = Mapping[str, Any]  # for AttentionConfig
 

@@ -1,4 +1,4 @@
-"""Judges the parts of the Blackwell kernel, and the kernel that the reader makes of them."""
+"""How answers of page 15 alone are judged: the part of its room that the sandbox shows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +15,9 @@ from tutorlib.problems.problem import Shape
 if TYPE_CHECKING:
     from tutorlib.kernels.blackwell.config import BlackwellConfig
     from tutorlib.simulate.ptx.report import Issued
+
+
+# Judges the parts of the Blackwell kernel, and the kernel that the reader makes of them.
 
 ROLES = ("produce", "multiply", "store")
 K_BLOCKS = 4  # multiplications of a K tile of 64

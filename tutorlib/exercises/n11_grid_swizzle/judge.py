@@ -1,4 +1,4 @@
-"""Answers that map a block's number to its tile."""
+"""How answers of page 11 alone are judged: the part of its room that the sandbox shows."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,6 +13,9 @@ from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.wrong import count
+
+# Answers that map a block's number to its tile.
+
 
 IN_FLIGHT = 264  # blocks on 132 SMs, two on each
 LARGE = (64, 64)  # tiles
