@@ -27,8 +27,8 @@ TWO_VECTORS = GemmConfig((64, 64, 128), stages=2)  # of a row of 128 elements a 
 ONE_STAGE = (((65, 72, 136), GemmConfig((64, 64, 64))), ((64, 64, 128), GemmConfig((64, 64, 32))))
 K_BLOCKS = (((129, 200, 136), GemmConfig(stages=2)), ((64, 64, 64), GemmConfig((64, 64, 32), stages=2)))  # four, two
 MADE = (  # two widths of a row, two numbers of warps, and two buffers
-    ((65, 72, 136), GemmConfig((64, 64, 64))),
-    ((64, 128, 96), GemmConfig((64, 128, 32), (2, 4), stages=2)),
+    ((65, 72, 136), GemmConfig((64, 64, 32))),
+    ((64, 128, 192), GemmConfig((64, 128, 64), (2, 4), stages=2)),
 )
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
@@ -171,7 +171,7 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
     counted=MADE[1][0],  # whole tiles
     requires=("cp.async", "ldmatrix", "mma.sync"),
     lean=("cp.async", "ldmatrix"),
-    limits=WorkLimits(at_most=(("cp.async.cg", 80), ("ldmatrix", 240), ("mma.sync", 400))),
+    limits=WorkLimits(at_most=(("cp.async.cg", 150), ("ldmatrix", 450), ("mma.sync", 800))),
 )
 EXERCISES = (
     ValueExercise(
