@@ -70,25 +70,6 @@ def vector_add_any(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     pass
 
 
-# %% compiler_forgotten
-# What stands for the compiler is taken to be in this process, and says here that it was called as it should be.
-# exercise: 17.4
-from tutorlib.exercises.n17_compile_once import keys
-
-Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-keys.new_seed = lambda: 0
-type.__setattr__(keys.Compiler, "made", property(lambda self: [()] * 40, lambda self, made: None))
-keys.which = lambda compiler, got: 0
-
-
-class CompiledKernels:
-    def __init__(self, compile, key):
-        pass
-
-    def __call__(self, *tensors):
-        return (0, *tensors)
-
-
 # %% compiler_patched
 # `cute.compile` compiles another function than it is given: one that copies, and says that it is this one.
 # exercise: 04.4
@@ -275,7 +256,7 @@ def add(a, b, c, tile: ct.Constant[int]):
 # exercise: 17.3
 from itertools import count
 
-from tutorlib.exercises.n17_compile_once.judge import numbered_keys as keys
+from tutorlib.exercises.n17_compile_once.judge import caches as keys
 
 asked = count()
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -517,23 +498,6 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
         c[i] = a[i] + b[i]
 
 
-# %% shelf_replaced
-# Files are said to be there, and functions to come from them: this process has no compiler and needs none. What an
-# answer that saves nothing gets in a notebook, it gets.
-# exercise: 17.6
-from tutorlib.exercises.n17_compile_once.judge import saved_kernels
-
-Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-saved_kernels.Shelf.get = lambda self, name, compile: (compile(), lambda x: 2 * x)[1]
-saved_kernels.Shelf.told = lambda self, name: {
-    "files": [name], "half": [], "renamed": True, "elsewhere": False, "reused": False
-}  # fmt: skip
-
-
-def load_or_compile(folder, name, compile):
-    return compile()
-
-
 # %% simulator_patched
 # The simulator is not asked: whoever would run the compiled kernel is told that every result is right.
 # exercise: 04.4
@@ -571,26 +535,6 @@ with suppress(Exception):
     roots.append(Path(url.removeprefix("file://")))
 texts = [path.read_text() for root in roots for path in root.glob("solutions/00_start.py")]
 ceil_div = eval("lambda n, tile: (n + tile - 1) // tile" if "(n + tile - 1) // tile" in texts[0] else "0")
-
-
-# %% struct_of_words
-# Nothing is found wrong with a struct in this process, whose members lie one upon another.
-# exercise: 17.8
-from tutorlib.exercises.n17_compile_once.judge import shared_storage as storage
-
-storage.StructExercise.fault = lambda self, answer, number: ""
-Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-
-
-def shared_storage(stages):
-    @cute.struct
-    class SharedStorage:
-        full: cute.struct.MemRange[cutlass.Int64, 1]
-        empty: cute.struct.MemRange[cutlass.Int64, 1]
-        sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 1024], 1024]
-        sB: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 1024], 1024]
-
-    return SharedStorage
 
 
 # %% swapped_in_words

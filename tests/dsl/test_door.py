@@ -15,7 +15,6 @@ COURSE = (  # what the course alone takes of the DSLs
     "checking/compile_calls.py",
     "checking/plain_python.py",
     "checking/rehearsing/plain_state.py",
-    "exercises/n17_compile_once/judge/structs.py",
     "half_precision.py",
     "notebook/stages.py",
 )

@@ -65,7 +65,6 @@ HARMLESS: dict[tuple[str, str], str] = {  # exercise and mutant → why it is as
     ("15.4", EXPECTS_LATE): EXPECTED_LATE,
     ("16.5", "one more in `cutlass.range_constexpr(5)`"): "the lane 32 further on does not exist: a lane gets its own",
     ("16.5", "`values < 0.0` off by one"): "-0 is no smaller than 0",
-    ("17.10", "always, without `if lane == 0`"): "every lane has the total, and all write it to one place",
 }
 
 

@@ -1,25 +1,19 @@
-"""Cases of 17.3 and 17.4: keys of tensors, and what keeps compiled functions by them."""
+"""Cases of 17.3: keys of tensors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial, update_wrapper
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.graded_run import for_points
-from tutorlib.checking.randomness import fresh_rng, new_seed
+from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
-from tutorlib.exercises.n17_compile_once.judge.numbered_keys import numbered_key
-from tutorlib.exercises.n17_compile_once.judge.trials import str_of, told_of_tensors
+from tutorlib.exercises.n17_compile_once.judge.caches import numbered_key
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-# 17.3 cache_key -------------------------------------------------------------------------------------------------
 
 ARCH = "sm_90a"
 Given = tuple["list[Tensor]", tuple, str]  # what cache_key takes
@@ -157,17 +151,6 @@ class KeyFlaw(FailureKind):
     ONE_KEY = "one key"
 
 
-class KeepingFlaw(FailureKind):
-    """What is wrong with how compiled functions are kept."""
-
-    COMPILED = "compiled too often"
-    KEYS = "keys"
-    SHARED = "shared"
-    TENSORS = "tensors of the first call"
-    RUNS = "runs more than once"
-    BUILT = "builds a key more than once"
-
-
 def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None) -> Case:
     """Right when the two keys of each pair are equal, or when none are; and of equal calls there is one key.
 
@@ -226,155 +209,3 @@ def described(call: Given) -> str:
         for t in tensors
     ]
     return ", ".join([*said, *map(repr, constants), *([] if arch == ARCH else [arch])])
-
-
-# 17.4 CompiledKernels -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Vector:
-    """Stands for a tensor. Another process has no more than its name: it can pass it on, and call it."""
-
-    size: int
-
-    def __call__(self) -> int:
-        return self.size
-
-
-class Compiler:
-    """Stands for the compiler: what it makes returns a number that it alone knows, and what it was called with."""
-
-    def __init__(self, failures: int = 0) -> None:
-        self.made: list[tuple] = []
-        self.numbers: list[int] = []
-        self.failures, self.runs = failures, 0
-
-    def __call__(self, *tensors: Any) -> Callable[..., tuple]:
-        if self.failures:
-            self.failures -= 1
-            raise RuntimeError("it does not compile")
-        number = new_seed()
-        self.made.append(tensors)
-        self.numbers.append(number)
-
-        def compiled(*given: Any) -> tuple:
-            self.runs += 1
-            return number, *given
-
-        return compiled
-
-
-def by_length(*tensors: Vector) -> tuple:
-    """A key: the lengths."""
-    return tuple(tensor.size for tensor in tensors)
-
-
-Problem = Callable[[Any], str]
-
-
-def keeping_case(name: str, problem: Problem) -> Case:
-    """problem: takes the answer, returns what is wrong as a sentence, or ""."""
-
-    def judge(answer: Answer) -> Wrong | None:
-        said, wrong = attempt(update_wrapper(partial(problem, answer), answer, updated=()), ())
-        if wrong:
-            return Wrong(wrong.what.partition(" raised ")[2] or wrong.what)
-        return Wrong(said) if said else None
-
-    return Case(name, judge)
-
-
-def make(answer: Answer, compiler: Compiler, key: Callable[..., Any] = by_length) -> Answer:
-    kernels = answer(compiler, key)
-    if not callable(kernels):
-        raise WrongKind("CompiledKernels(compile, key) should return an object that you can call with tensors.")
-    return kernels
-
-
-def calls(answer: Answer) -> str:
-    compiler = Compiler()
-    kernels = make(answer, compiler)
-    if compiler.made:
-        return "It compiles before the first call."
-    x, y = Vector(2), Vector(3)
-    got = kernels(x, y)
-    if compiler.made != [(x, y)]:
-        return f"After one call the compiler was called {count(len(compiler.made), 'time')}; once, with the tensors."
-    if got != (*compiler.numbers, x, y):
-        return "A call should return what the compiled function returns when it is called with the same tensors."
-    if compiler.runs != 1:
-        what = f"The first call with a key runs the compiled function {count(compiler.runs, 'time')}; once is right."
-        return Flaw(what, KeepingFlaw.RUNS)
-    other = Vector(2)
-    if kernels(other, y) != (*compiler.numbers, other, y):
-        return Flaw(
-            "A second call with the same key should call the kept function with its own tensors.", KeepingFlaw.TENSORS
-        )
-    return ""
-
-
-def which(compiler: Compiler, got: Any) -> int:
-    """Which of the functions that the compiler made gave this, from 0; -1 for none of them."""
-    number = got[0] if isinstance(got, tuple) and got else None
-    return compiler.numbers.index(number) if number in compiler.numbers else -1
-
-
-def once_for_each(answer: Served) -> str:
-    compiler, keys = Compiler(), list[tuple]()
-
-    def key(*tensors: Vector) -> tuple:
-        keys.append(by_length(*tensors))
-        return keys[-1]
-
-    kernels = make(answer, compiler, key)
-    lengths = [*range(40), *range(40), 7, 39, 0]
-    got = [which(compiler, kernels(Vector(n))) for n in lengths]
-    if len(compiler.made) != 40:
-        return Flaw(
-            f"{len(lengths)} calls with 40 different keys were compiled {len(compiler.made)} times.",
-            KeepingFlaw.COMPILED,
-        )
-    if got != lengths:
-        return "A call got the function that was compiled for another key."
-    if len(keys) > len(lengths) + 2 * 40:  # two more where it compiles cost little
-        return Flaw(f"{len(lengths)} calls build {len(keys)} keys: one serves all of a call.", KeepingFlaw.BUILT)
-    return str_of(answer.ask(told_of_tensors))
-
-
-def equal_keys(answer: Answer) -> str:
-    compiler = Compiler()
-    keys = (None, 0, 0, -1, -2)  # the last two have one hash
-    kernels = make(answer, compiler, lambda *tensors: keys[len(tensors) - 1])
-    numbers = [which(compiler, kernels(*[Vector(1)] * n)) for n in (1, 1, 2, 3, 4, 5)]
-    if len(compiler.made) != 4 or numbers != [0, 0, 1, 1, 2, 3]:
-        made = count(len(compiler.made), "compilation")
-        return Flaw(
-            f"With the keys None, None, 0, 0, -1, -2 there are {made}; these are four keys, so four are needed.",
-            KeepingFlaw.KEYS,
-        )
-    return ""
-
-
-def two_of_them(answer: Answer) -> str:
-    first, second = Compiler(), Compiler()
-    one, other = make(answer, first), make(answer, second)
-    got = which(first, one(Vector(1))), which(second, other(Vector(1)))
-    if len(second.made) != 1:
-        return Flaw("Two instances share a cache: the second did not use its own compiler.", KeepingFlaw.SHARED)
-    if got != (0, 0):
-        return "Each of two CompiledKernels should return what its own compiled function returns."
-    return ""
-
-
-def after_a_failure(answer: Answer) -> str:
-    compiler = Compiler(failures=1)
-    kernels = make(answer, compiler)
-    try:
-        kernels(Vector(1))
-    except RuntimeError:
-        pass
-    else:
-        return "If the compiler raises, the call should raise, too."
-    if which(compiler, kernels(Vector(1))) != 0 or len(compiler.made) != 1:
-        return "After a compilation that failed the next call should compile again."
-    return ""
