@@ -4,6 +4,7 @@ import gc
 import weakref
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from tutorlib.checking.exercise import WrongKind
@@ -12,10 +13,9 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.kernel_cache import CompiledKernels
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.wrong import Wrong
 
-Call = tuple[int, Any, int]  # which cache is called, the key, and the number of tensors
-Event = dict[str, Any]
+Call = tuple[int, Hashable, int]  # which cache is called, the key, and the number of tensors
 
 
 class KeepingFlaw(FailureKind):
@@ -36,6 +36,9 @@ class Vector:
 
     name: str
 
+    def __repr__(self) -> str:
+        return self.name
+
 
 def numbered_key(answer: Served, *call: Any) -> tuple[int, str]:
     """The key by a number, which equal keys share, and as text: it may hold objects that cannot leave the process.
@@ -51,100 +54,87 @@ def numbered_key(answer: Served, *call: Any) -> tuple[int, str]:
         raise WrongKind(why) from None
 
 
-def cached_calls(answer: Served, calls: Sequence[Call], refused: Any = None) -> dict[str, Any]:
-    """Runs where the answer is. refused: a key whose first compilation fails.
+def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None) -> tuple[list[str], int, int]:
+    """Runs where the answer is, with two caches. refused: a key whose first compilation fails.
 
-    events: for each call the keys that it built; the tensors of each compilation; for each run, which function of
-    which cache, and its tensors; and the result. alive: how many tensors are in memory, but for the last call's.
+    Returns the events, a line each; how many keys were built; and how many tensors are in memory, but for the last
+    call's.
     """
-    events: list[Event] = []
-    left = [refused] if refused else []
+    events: list[str] = []
+    made, left, built = [0, 0], {refused} - {None}, 0
+    call = calls[0]
 
-    def begin(key: Any = None) -> None:
-        events.append({"key": key, "keys": 0, "compiled": [], "ran": [], "result": None})
-
-    def build_key(*tensors: Vector) -> Any:
-        events[-1]["keys"] += 1
-        return events[-1]["key"]
+    def key_of(*tensors: Vector) -> Hashable:
+        nonlocal built
+        built += 1
+        return call[1]
 
     def make(cache: int) -> Any:
-        made = 0
-
         def compile(*tensors: Vector) -> Any:
-            nonlocal made
-            events[-1]["compiled"].append([one.name for one in tensors])
-            if events[-1]["key"] in left:
+            events.append(f"compile for {tensors}")
+            if call[1] in left:
                 left.clear()
                 raise RuntimeError("it does not compile")
-            function, made = [cache, made], made + 1
+            made[cache] += 1
+            name = f"function {made[cache]} of cache {cache + 1}"
 
-            def compiled(*given: Vector) -> list:
-                events[-1]["ran"].append([*function, *(one.name for one in given)])
-                return events[-1]["ran"][-1]
+            def compiled(*given: Vector) -> str:
+                events.append(f"run {name} on {given}")
+                return f"return what {name} returns for {given}"
 
             return compiled
 
-        kernels = answer(compile, build_key)
+        kernels = answer(compile, key_of)
         if not callable(kernels):
             raise WrongKind("CompiledKernels(compile, key) should return an object that you can call with tensors.")
         return kernels
 
-    begin()  # what happens before the first call
-    caches = [make(n) for n in range(1 + max(cache for cache, *_ in calls))]
+    caches = [make(0), make(1)]
     tensors: list[weakref.ref[Vector]] = []
-    for nth, (cache, key, number) in enumerate(calls):
-        begin(key)
-        given = [Vector(f"{'xyz'[n % 3]}{nth}") for n in range(number)]
+    for nth, call in enumerate(calls, 1):
+        events.append(f"in call {nth}, with the key {call[1]!r},")
+        given = [Vector(f"{name}{nth}") for name in "xyz"[: call[2]]]
         tensors += map(weakref.ref, given)
         try:
-            events[-1]["result"] = caches[cache](*given)
+            result = caches[call[0]](*given)
+            events.append(result if isinstance(result, str) else f"return {type(result).__name__}")
         except RuntimeError:
-            events[-1]["result"] = "RuntimeError"
+            events.append("raise the compiler's error")
     gc.collect()
-    alive = sum(one() is not None for one in tensors) - len(given)
-    return {"events": events, "alive": alive}
+    return events, built, sum(one() is not None for one in tensors) - len(given)
 
 
-def cached(name: str, calls: Sequence[Call], kind: FailureKind | None = None, refused: Any = None) -> Case:
+def cached(name: str, calls: Sequence[Call], kind: FailureKind | None = None, refused: Hashable = None) -> Case:
     """kind: of too many or too few compilations."""
 
     def judge(answer: Served) -> Wrong | None:
         record, wrong = record_of(answer, cached_calls, calls, refused)
         if wrong:
             return wrong
-        known = cached_calls(Served(CompiledKernels), calls, refused)
-        for nth, (got, want) in enumerate(zip(record["events"], known["events"], strict=True)):
-            before = ", ".join(repr(key) for _, key, _ in calls[: nth - 1])
-            call = f"call {nth}, with the key {calls[nth - 1][1]!r}{before and ' after '}{before}," if nth else "it"
-            if wrong := unlike(call, got, want, kind):
-                return wrong
-        if record["alive"] > 1:  # a cache may keep the tensors of its last call
-            what = f"after {count(len(calls), 'call')}, each with tensors of its own, it still refers to "
-            what += f"{record['alive']} of these. Keep the function, not what it was called with."
-            return Wrong(Flaw(what, KeepingFlaw.KEPT))
+        events, built, alive = record
+        wanted, *_ = cached_calls(Served(CompiledKernels), calls, refused)
+        call = "before the first call,"
+        for got, want in zip_longest(events, wanted, fillvalue="do nothing more"):
+            if got != want:
+                return Wrong(Flaw(f"{call} it should {want}, not {got}.", *kinds_of(got, want, kind)))
+            call = got if got.startswith("in call") else call
+        compiled = sum(event.startswith("compile") for event in events)
+        if built > len(calls) + 2 * compiled:  # two more where it compiles cost little
+            what = f"{len(calls)} calls build {built} keys: one serves all of a call."
+            return Wrong(Flaw(what, KeepingFlaw.BUILT))
+        if alive > 1:  # a cache may keep the tensors of its last call
+            what = f"after {len(calls)} calls, each with tensors of its own, it still refers to {alive} of these. Keep "
+            return Wrong(Flaw(what + "the function, not what it was called with.", KeepingFlaw.KEPT))
         return None
 
     return Case(name, judge)
 
 
-def unlike(call: str, got: Event, want: Event, kind: FailureKind | None) -> Wrong | None:
-    """How a call differs from the course's."""
-    if got["compiled"] != want["compiled"]:
-        times = count(len(got["compiled"]), "time")
-        what = f"{call} compiles {times}; {len(want['compiled'])}, with the call's tensors, is right."
-        return Wrong(Flaw(what, kind) if kind else what)
-    if len(got["ran"]) > 1:
-        times = count(len(got["ran"]), "time")
-        return Wrong(Flaw(f"{call} runs the compiled function {times}; once is right.", KeepingFlaw.RUNS))
-    if got["ran"] != want["ran"]:
-        what = f"{call} should run the function for its key with its own tensors."
-        return Wrong(Flaw(what, *([] if want["compiled"] else [KeepingFlaw.TENSORS])))
-    if got["result"] != want["result"]:
-        return Wrong(f"{call} should return what the compiled function returns, and raise what the compiler raises.")
-    if got["keys"] > 1 + 2 * len(got["compiled"]):  # two more where it compiles cost little
-        what = f"{call} builds its key {count(got['keys'], 'time')}: one serves all of a call."
-        return Wrong(Flaw(what, KeepingFlaw.BUILT))
-    return None
+def kinds_of(got: str, want: str, kind: FailureKind | None) -> list[FailureKind]:
+    """The kind of failure of an event that should be another."""
+    if "compile for" in got + want:
+        return [kind] if kind else []
+    return [KeepingFlaw.RUNS] if got.startswith("run") and not want.startswith("run") else [KeepingFlaw.TENSORS]
 
 
 KEEPING = (

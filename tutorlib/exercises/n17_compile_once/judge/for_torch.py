@@ -1,7 +1,11 @@
 """17.5: what compiles a function once, for all calls with torch's tensors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
+from math import prod
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.compile_calls import compilations_noted
@@ -33,31 +37,38 @@ ROUNDS = 7
 InOut = tuple["Tensor", "Tensor"]
 
 
-def vectors(start: int, *sizes: int) -> list[InOut]:
-    import torch
+@dataclass(frozen=True)
+class Trial:
+    """Calls of one compiled function, y = 2x, of tutorlib.kernels.doubling.
 
-    return [(torch.arange(float(n)) + start, torch.zeros(n)) for n in sizes]
+    before: its arguments before x and y. shapes: of x in each call; columns are contiguous. skipped: elements in front
+    of the last x, which then begins at a multiple of 4 bytes, not of 16.
+    """
+
+    host: str
+    shapes: tuple[tuple[int, ...], ...]
+    before: tuple[int, ...] = ()
+    skipped: int = 0
+
+    def pairs(self, start: int) -> list[InOut]:
+        """x, whose least element is `start`, and a y of zeros for each call."""
+        import torch
+
+        found = []
+        for nth, shape in enumerate(self.shapes, 1):
+            skipped = self.skipped if nth == len(self.shapes) else 0
+            numbers = torch.arange(start - skipped, start + prod(shape), dtype=torch.float32)
+            memory = numbers, torch.zeros_like(numbers)
+            strides = (1, *accumulate(shape[:-1], mul))
+            x, y = (one.as_strided(shape, strides, skipped) for one in memory)
+            found.append((x, y))
+        return found
 
 
-def other_vectors(start: int) -> list[InOut]:
-    x, y = vectors(start, 9)[0]
-    from_the_second = x[1:], y[1:]  # begin at a multiple of 4 bytes, not of 16
-    return [*vectors(start, 6, 3, 100, 1), from_the_second]
-
-
-def other_matrices(start: int) -> list[InOut]:
-    """With contiguous columns."""
-    import torch
-
-    shapes = (4, 6), (3, 5), (7, 2)
-    return [(torch.arange(float(m * n)).view(n, m).T + start, torch.zeros(n, m).T) for m, n in shapes]
-
-
-# A host function of tutorlib.kernels.doubling, for y = 2x; its arguments before x and y; and x and y of its calls.
-TRIALS: dict[str, tuple[str, tuple[int, ...], Callable[[int], list[InOut]]]] = {
-    "vectors of other lengths": ("double_on_cpu", (), other_vectors),
-    "matrices with contiguous columns": ("double_columns_on_cpu", (), other_matrices),
-    "an argument that is no tensor": ("double_n_on_cpu", (2,), lambda start: vectors(start, 4, 9)),
+TRIALS = {
+    "vectors of other lengths": Trial("double_on_cpu", ((6,), (3,), (100,), (1,), (8,)), skipped=1),
+    "matrices with contiguous columns": Trial("double_columns_on_cpu", ((4, 6), (3, 5), (7, 2))),
+    "an argument that is no tensor": Trial("double_n_on_cpu", ((4,), (9,)), before=(2,)),
 }
 
 
@@ -81,14 +92,12 @@ def compiled_calls(answer: Served, trial: str, start: int) -> dict[str, Any]:
     """
     from cutlass import Int32
 
-    host, before, pairs = TRIALS[trial]
-    results, error = [], ""
+    (example, to), *_ = TRIALS[trial].pairs(start)
+    results, error, before = [], "", TRIALS[trial].before
     with compilations_noted() as made:
-        (example, y), *_ = pairs(start)
-        function = compiled_by(answer, host, *map(Int32, before), example, y)
-        record: dict[str, Any] = {"at_once": [*made], "example": y.clone()}
-        for x, y in pairs(start):
-            y.fill_(-1.0)
+        function = compiled_by(answer, TRIALS[trial].host, *map(Int32, before), example, to)
+        record: dict[str, Any] = {"at_once": [*made], "example": to}
+        for x, y in TRIALS[trial].pairs(start):
             try:
                 function(*before, x, y)
             except Exception as exception:
@@ -102,7 +111,7 @@ def compiled_once(trial: str) -> Case:
     def judge(answer: Served) -> Wrong | None:
         start = rng_of_run(17).randint(1, 99)
         record = answer.ask(compiled_calls, trial, start)
-        pairs = TRIALS[trial][2](start)
+        pairs = TRIALS[trial].pairs(start)
         if not record["example"].eq(0.0).all():
             what = "it runs the function on the example tensors: they only say how to compile."
             return Wrong(Flaw(what, CallFlaw.RUNS))
@@ -111,25 +120,18 @@ def compiled_once(trial: str) -> Case:
             return Wrong(Flaw(what, CallFlaw.WRAPS))
         if record["error"]:
             return Wrong(record["error"])
-        return wrong_values(record["results"], pairs) or wrong_number(record, len(pairs))
+        for (x, _), got in zip(pairs, record["results"], strict=True):
+            if not (got[0].equal(x) and got[1].equal(x + x)):
+                return Wrong(f"after a call with {tuple(x.shape)}:{x.stride()} y is not what the function writes.")
+        if (times := len(record["in_all"])) > 1:
+            what = f"{count(times, 'compilation')} for {count(len(pairs), 'call')}; one serves all."
+            return Wrong(Flaw(what, CallFlaw.COMPILES))
+        if not record["at_once"]:
+            what = "it compiles in the first call; for_torch itself should do that."
+            return Wrong(Flaw(what, CallFlaw.COMPILES))
+        return None
 
     return Case(trial, judge)
-
-
-def wrong_values(results: Sequence[InOut], pairs: Sequence[InOut]) -> Wrong | None:
-    for (x, _), got in zip(pairs, results, strict=True):
-        if not (got[0].equal(x) and got[1].equal(x + x)):
-            return Wrong(f"after a call with {tuple(x.shape)}:{x.stride()} y is not what the function writes.")
-    return None
-
-
-def wrong_number(record: dict[str, Any], calls: int) -> Wrong | None:
-    if (times := len(record["in_all"])) > 1:
-        what = f"{count(times, 'compilation')} for {count(calls, 'call')}; one serves all."
-        return Wrong(Flaw(what, CallFlaw.COMPILES))
-    if not record["at_once"]:
-        return Wrong(Flaw("it compiles in the first call; for_torch itself should do that.", CallFlaw.COMPILES))
-    return None
 
 
 # On a GPU -------------------------------------------------------------------------------------------------------------
