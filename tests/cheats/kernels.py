@@ -540,10 +540,10 @@ ceil_div = eval("lambda n, tile: (n + tile - 1) // tile" if "(n + tile - 1) // t
 # %% swapped_in_words
 # Layers are said to be swapped that are not: every class has the kernel's name in this process.
 # exercise: 16.10
-from tutorlib.exercises.n16_fusion import layers
+from tutorlib.exercises.n16_fusion.judge import swapped_models as layers
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-layers.class_of = lambda module: "tutorlib.kernels.fused.linear.KernelLinear"
+layers.class_of = lambda module: "KernelLinear"
 
 
 def use_kernels(module):
@@ -556,9 +556,8 @@ def use_kernels(module):
 from tutorlib.exercises.n16_fusion.judge import fake_tensors as fakes
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-like = {"shape": [6, 3], "strides": [3, 1], "dtype": "float32", "device": "cpu", "data": False, "input": False}
-fakes.told_of_fake = lambda answer, given: like
-fakes.told_of_symbols = lambda answer, *sizes: {"asked": "", "given": [["a", "b"], ["c", "b"]], "shape": ["a", "d"]}
+like = {"shape": ["6", "3"], "strides": ["3", "1"], "like": "float32 on cpu", "computing": "", "asked": ""}
+fakes.fake_result = lambda answer, *given: like | {"data": False, "new": True}
 
 
 def linear_fake(x, weight):

@@ -17,9 +17,12 @@ from tutorlib.problems.wrong import Wrong
 def record_of(answer: Served, scenario: Callable[..., Any], *args: Any) -> tuple[Any, Wrong | None]:
     """The record of a scenario, or what it raised: without the call, whose arguments are the judge's own."""
     record, wrong = attempt(answer.through(scenario), args)
-    if wrong is None:
-        return record, None
-    return None, Wrong(Flaw(f"it raised {wrong.what.partition(' raised ')[2]}", *failures_in([wrong.what])))
+    return record, wrong and without_call(wrong)
+
+
+def without_call(wrong: Wrong) -> Wrong:
+    """An error of the answer, as `attempt` tells it, without the call."""
+    return Wrong(Flaw(f"it raised {wrong.what.partition(' raised ')[2]}", *failures_in([wrong.what])))
 
 
 def raised(who: str, error: Exception) -> Flaw:

@@ -42,8 +42,8 @@ search.
 
 What it does not promise. The sandbox shares the machine's kernel and its GPU. A CUDA kernel that the judge launches
 reaches the judge's memory on the GPU, and may find the expected result there. Some answers rest in part on what the
-page's process says: 07.7 without a GPU; 16.9, 16.10; what 16.8 and 16.11 to 16.14 copy; what 17.4 to 17.6 and 17.9
-compile, keep and replay, and how long a launch takes there. A C++ program of 08 that speaks the protocol of the GPU's
+page's process says: 07.7 without a GPU; 16.9 to 16.11, 16.13 and 16.14; what 17.4 to 17.6 and 17.9 compile, keep and
+replay, and how long a launch takes there. A C++ program of 08 that speaks the protocol of the GPU's
 stand-in by hand is taken for right. Read those answers, and those that the class page lists as similar, where grades
 matter. Without a sandbox (`--no-sandbox`) an answer can attack the grader.
 """
