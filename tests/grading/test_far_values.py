@@ -44,21 +44,18 @@ def test_drawn_keys_are_those_that_the_course_tells_apart(seed, monkeypatch):
 class Counting(Forging):
     """Numbers keys as they would have to be numbered if each pair were asked by itself."""
 
-    asked = 0
-
-    def numbered_key(self, *call):
-        self.asked += 1
-        return self.asked // 2, "a key"
+    def numbered_keys(self, calls):
+        return [(n // 2, "a key") for n in range(len(calls))]
 
 
 class AllAlike(Forging):
-    def numbered_key(self, *call):
-        return 0, "a key"
+    def numbered_keys(self, calls):
+        return [(0, "a key")] * len(calls)
 
 
-class AllNew(Counting):
-    def numbered_key(self, *call):
-        return super().numbered_key()[0] + self.asked, "a key"
+class AllNew(Forging):
+    def numbered_keys(self, calls):
+        return [(n, "a key") for n in range(len(calls))]
 
 
 @pytest.mark.parametrize(("served", "most"), [(Counting, 0), (AllNew, 0), (AllAlike, 0.5)])

@@ -14,16 +14,7 @@ from tutorlib.exercises.n17_compile_once import cost_counts as costs
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-LISTS = {
-    "static": costs.STATIC,
-    "layout": costs.LAYOUT,
-    "mode 0": costs.ONE_MODE[0],
-    "mode 1": costs.ONE_MODE[1],
-    "types": costs.TYPES,
-    "constants": costs.CONSTANTS,
-    "equal numbers": costs.EQUAL_NUMBERS,
-    "mixed": costs.MIXED,
-}
+LISTS = {name: next(iter(drawn))[0] for name, drawn in costs.COUNTED.items()}
 
 
 def make_function(name):

@@ -22,7 +22,7 @@ from tutorlib.exercises.n17_compile_once.judge.graphs import GRAPHS, graph_costs
 from tutorlib.exercises.n17_compile_once.judge.integers import OnIntegers
 from tutorlib.exercises.n17_compile_once.judge.launch_exercise import LaunchExercise
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SAVING
-from tutorlib.exercises.n17_compile_once.keys import alignments, alike, dtypes, keys_case, layouts, others
+from tutorlib.exercises.n17_compile_once.keys import KEYED
 from tutorlib.kernels.kernel_cache import CompiledKernels
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import compilations_of, per_call, struct_layout
@@ -71,13 +71,7 @@ EXERCISES = (
         id="17.3",
         title="cache_key",
         points=4,
-        cases=(
-            keys_case("calls that share a compilation, and others", alike, equal=True, unlike=dtypes),
-            keys_case("dtypes", dtypes, equal=False),
-            keys_case("layouts", layouts, equal=False),
-            keys_case("alignment", alignments, equal=False),
-            keys_case("constants and architecture", others, equal=False),
-        ),
+        cases=KEYED,
         library={"cache_key": InModule(COURSE, "cache_key")},
     ),
     ValueExercise(

@@ -40,18 +40,21 @@ class Vector:
         return self.name
 
 
-def numbered_key(answer: Served, *call: Any) -> tuple[int, str]:
-    """The key by a number, which equal keys share, and as text: it may hold objects that cannot leave the process.
+def numbered_keys(answer: Served, calls: Sequence[tuple]) -> list[tuple[int, str]]:
+    """The key of each call by a number, which equal keys share, and as text: keys need not be plain data.
 
-    Raises WrongKind if no dictionary takes it.
+    Runs where the answer is. Raises WrongKind if no dictionary takes a key.
     """
-    numbers: dict[Hashable, int] = answer.kept.setdefault("keys", {})
-    key = answer(*call)
-    try:
-        return numbers.setdefault(key, len(numbers)), repr(key)
-    except TypeError as error:
-        why = f"{key!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
-        raise WrongKind(why) from None
+    numbers: dict[Hashable, int] = {}
+    found = []
+    for call in calls:
+        key = answer(*call)
+        try:
+            found.append((numbers.setdefault(key, len(numbers)), repr(key)))
+        except TypeError as error:
+            why = f"{key!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
+            raise WrongKind(why) from None
+    return found
 
 
 def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None) -> tuple[list[str], int, int]:

@@ -13,7 +13,6 @@ from tutorlib.failure import FailureKind, Flaw
 
 Work = Callable[[], object]
 LEGACY = 0  # the handle of the default stream
-SYNCHRONIZING = "aten::_local_scalar_dense"  # .item(), float(…), if …
 
 
 class CudaFlaw(FailureKind):
@@ -55,8 +54,6 @@ class Graph:
     def capture_begin(self, **options: Any) -> None:
         if self.cuda.current.cuda_stream == LEGACY:
             raise RuntimeError("CUDA graphs must be captured on a non-default stream")
-        if self.captured:
-            raise RuntimeError("This CUDAGraph already holds a capture; make a new one")
         self.captured = True
         self.cuda.capture, self.cuda.captured_on = self, self.cuda.current
         self.cuda.graphs.append(self)
@@ -141,13 +138,9 @@ class RecordedCuda:
         import torch
         from torch.utils._python_dispatch import TorchDispatchMode
 
-        cuda = self
-
         class Keeping(TorchDispatchMode):
             def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 given, name = kwargs or {}, func.name()  # "aten::add.out"
-                if name == SYNCHRONIZING:
-                    cuda.synchronize()
                 made = func(*args, **given)
                 if name.partition(".")[0].endswith("_") or name.endswith("out"):
                     graph.work.append(lambda: func(*args, **given))
