@@ -4,14 +4,33 @@ A record is plain data. The judge compares it with what it expects, or with the 
 """
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.graded_run import rng_of_run
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import attempt
+from tutorlib.checking.values import Case, attempt
 from tutorlib.compiling.errors import without_colours
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.wrong import Wrong
+
+
+def judged_by_record(
+    name: str, scenario: Callable[..., Any], draw: Callable[[Random], tuple], wrong_record: Callable[..., str]
+) -> Case:
+    """A case that is right when `wrong_record` returns "" for the scenario's record.
+
+    draw: makes the scenario's arguments. wrong_record: takes the record and these arguments, returns what is wrong.
+    """
+
+    def judge(answer: Served) -> Wrong | None:
+        args = draw(rng_of_run(17))
+        record, wrong = record_of(answer, scenario, *args)
+        said = "" if wrong else wrong_record(record, *args)
+        return Wrong(said) if said else wrong
+
+    return Case(name, judge)
 
 
 def record_of(answer: Served, scenario: Callable[..., Any], *args: Any) -> tuple[Any, Wrong | None]:

@@ -1,36 +1,25 @@
 """16.14: a Llama MLP as two GEMMs, the first of them gated, whose weights are interleaved once."""
 
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.graded_run import rng_of_run
-from tutorlib.checking.scenario import record_of
-from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case
+from tutorlib.checking.scenario import judged_by_record
 from tutorlib.exercises.n16_fusion.interleaving import sources
 from tutorlib.exercises.n16_fusion.judge.gated_modules import PIECE, GatedFlaw, gated_module, product
 from tutorlib.exercises.n16_fusion.judge.gradients import draw, is_close
 from tutorlib.failure import Flaw
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def gated(name: str, *rows: int, dtype: str = "float64") -> Case:
-    """rows: the leading modes of x."""
-
-    def judge(answer: Served) -> Wrong | None:
-        rng = rng_of_run(14)
-        hidden, features, factor = rng.randint(3, 20), PIECE * rng.randint(3, 9), rng.uniform(0.5, 2.0)
-        shapes = (features, hidden), (features, hidden), (hidden, features), (*rows, hidden)
-        *weights, x = draw(*shapes, seed=rng.getrandbits(32), dtype=dtype)
-        record, wrong = record_of(answer, gated_module, weights, x, factor)
-        if wrong:
-            return wrong
-        said = wrong_module(record, weights, x, factor)
-        return Wrong(said) if said else None
-
-    return Case(name, judge)
+def drawn(rows: tuple[int, ...], dtype: str, rng: Random) -> tuple:
+    """Arguments of `gated_module`. rows: the leading modes of x."""
+    hidden, features = rng.randint(3, 20), PIECE * rng.randint(3, 9)
+    shapes = (features, hidden), (features, hidden), (hidden, features), (*rows, hidden)
+    *weights, x = draw(*shapes, seed=rng.getrandbits(32), dtype=dtype)
+    return weights, x, rng.uniform(0.5, 2.0)
 
 
 def wrong_module(record: dict[str, Any], weights: "list[Tensor]", x: "Tensor", factor: float) -> str:
@@ -62,4 +51,7 @@ def wrong_module(record: dict[str, Any], weights: "list[Tensor]", x: "Tensor", f
     return "" if record["trained"] else Flaw("some of its parameters, or x, get no gradient.", GatedFlaw.GRADIENTS)
 
 
-GATED_MLPS = (gated("an MLP", 2, 5), gated("an MLP in bf16, and a matrix", 5, dtype="bfloat16"))
+GATED_MLPS = (
+    judged_by_record("an MLP", gated_module, partial(drawn, (2, 5), "float64"), wrong_module),
+    judged_by_record("an MLP in bf16, and a matrix", gated_module, partial(drawn, (5,), "bfloat16"), wrong_module),
+)

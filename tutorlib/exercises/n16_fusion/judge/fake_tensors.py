@@ -3,15 +3,14 @@
 A record says what the answer makes of tensors without data, and is compared with that of the course's own fake.
 """
 
+from random import Random
 from typing import Any
 
-from tutorlib.checking.graded_run import rng_of_run
-from tutorlib.checking.scenario import record_of
+from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import Wrong
 
 
 class FakeFlaw(FailureKind):
@@ -69,22 +68,18 @@ def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str
 def faked(name: str, rank: int, dtype: str = "float32", device: str = "cpu", symbols: bool = False) -> Case:
     """A case that is right when the answer makes a tensor like the result from tensors without data. rank: of x."""
 
-    def judge(answer: Served) -> Wrong | None:
-        from tutorlib.kernels.fused.linear import linear_fake
+    def draw(rng: Random) -> tuple:
+        out, *x = rng.sample(range(3, 40), rank + 1)
+        return tuple(x), (out, x[-1]), dtype, device, symbols
 
-        out, *x = rng_of_run(16).sample(range(3, 40), rank + 1)
-        given = (tuple(x), (out, x[-1]), dtype, device, symbols)
-        record, wrong = record_of(answer, fake_result, *given)
-        if wrong:
-            return wrong
-        said = unlike(record, fake_result(Served(linear_fake), *given))
-        return Wrong(f"x {given[0]} and weight {given[1]}, {dtype} on {device}: " + said) if said else None
-
-    return Case(name, judge)
+    return judged_by_record(name, fake_result, draw, unlike)
 
 
-def unlike(got: dict[str, Any], want: dict[str, Any]) -> str:
+def unlike(got: dict[str, Any], *given: Any) -> str:
     """How a fake differs from the course's, or ""."""
+    from tutorlib.kernels.fused.linear import linear_fake
+
+    want = fake_result(Served(linear_fake), *given)
     if "value" in got:
         return Flaw(f"it returns {got['value']}, which is no tensor.", FakeFlaw.NO_TENSOR)
     if got["data"]:
@@ -96,7 +91,9 @@ def unlike(got: dict[str, Any], want: dict[str, Any]) -> str:
         return Flaw(what, FakeFlaw.ASKS)
     if (got["shape"], got["like"]) != (want["shape"], want["like"]):
         shown = [f"({', '.join(one['shape'])}), {one['like']}" for one in (got, want)]
-        return Flaw(f"it returns {shown[0]}; the result is {shown[1]}.", FakeFlaw.SHAPE)
+        return Flaw(
+            f"of x {given[0]} and weight {given[1]} it returns {shown[0]}; the result is {shown[1]}.", FakeFlaw.SHAPE
+        )
     if got["strides"] != want["strides"]:
         what = f"its strides are ({', '.join(got['strides'])}); the operator's result is contiguous."
         return Flaw(what, FakeFlaw.STRIDES)

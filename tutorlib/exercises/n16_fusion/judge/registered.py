@@ -4,17 +4,16 @@ They are a kernel with a random factor, and a backward with another, which is no
 functions were registered.
 """
 
+from functools import partial
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import rng_of_run
-from tutorlib.checking.scenario import record_of
+from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case
 from tutorlib.exercises.n16_fusion.judge.gradients import draw, is_close
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -134,30 +133,27 @@ KINDS = {
 }
 
 
-def registers(part: str) -> Case:
-    def judge(answer: Served) -> Wrong | None:
-        import torch
-
-        rng = rng_of_run(16)
-        factor, scale = rng.uniform(0.5, 2.0), rng.uniform(2.0, 3.0)
-        *rows, k, n = (rng.randint(2, 9) for _ in range(rng.randint(3, 4)))
-        *given, grad = draw((*rows, k), (n, k), (n,), (*rows, n), seed=rng.getrandbits(32))
-        record, wrong = record_of(answer, registered, part, factor, scale, given, grad)
-        if wrong:
-            return wrong
-        result = forward_of(factor, *given)
-        wanted = {
-            "eager mode": [result],
-            "tensors without data": [torch.zeros_like(result)],
-            "backward()": backward_of(scale, grad, *given[:2]),
-            "autocast": [torch.zeros(1, dtype=torch.bfloat16)],
-        }
-        if not record["error"] and all(map(is_close, record["got"], wanted[part])):
-            return None
-        kind = OperatorFlaw.BACKWARD if part == "backward()" and record["error"] else KINDS.get(part)
-        return Wrong(Flaw(f"{SHOULD[part]}{record['error']}.", *([kind] if kind else [])))
-
-    return Case(part, judge)
+def drawn(part: str, rng: Random) -> tuple:
+    """Arguments of `registered`."""
+    *rows, k, n = (rng.randint(2, 9) for _ in range(rng.randint(3, 4)))
+    *given, grad = draw((*rows, k), (n, k), (n,), (*rows, n), seed=rng.getrandbits(32))
+    return part, rng.uniform(0.5, 2.0), rng.uniform(2.0, 3.0), given, grad
 
 
-REGISTERED = tuple(map(registers, PARTS))
+def wrong_part(record: Record, part: str, factor: float, scale: float, given: "list[Tensor]", grad: "Tensor") -> str:
+    import torch
+
+    result = forward_of(factor, *given)
+    wanted = {
+        "eager mode": [result],
+        "tensors without data": [torch.zeros_like(result)],
+        "backward()": backward_of(scale, grad, *given[:2]),
+        "autocast": [torch.zeros(1, dtype=torch.bfloat16)],
+    }
+    if not record["error"] and all(map(is_close, record["got"], wanted[part])):
+        return ""
+    kind = OperatorFlaw.BACKWARD if part == "backward()" and record["error"] else KINDS.get(part)
+    return Flaw(f"{SHOULD[part]}{record['error']}.", *([kind] if kind else []))
+
+
+REGISTERED = tuple(judged_by_record(part, registered, partial(drawn, part), wrong_part) for part in PARTS)

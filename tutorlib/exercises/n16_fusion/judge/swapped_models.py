@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import rng_of_run
-from tutorlib.checking.scenario import record_of
+from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -155,26 +153,21 @@ MODELS: dict[str, Callable[[Random], Model]] = {
 def swapped(name: str) -> Case:
     """A case that is right when only the class of the nn.Linear layers has changed."""
 
-    def judge(answer: Served) -> Wrong | None:
+    def draw(rng: Random) -> tuple:
         import torch
 
-        from tutorlib.kernels.fused.linear import use_kernels
-
-        rng = rng_of_run(16)
-        model, seed, factor = MODELS[name](rng), rng.getrandbits(32), rng.uniform(0.5, 2.0)
+        model = MODELS[name](rng)
         x = torch.linspace(-1.0, 1.0, 3 * WIDTH, dtype=getattr(torch, model.dtype)).view(3, WIDTH)
-        given = (tuple(model), seed, x, factor)
-        record, wrong = record_of(answer, swapped_model, *given)
-        if wrong:
-            return wrong
-        said = unlike(record, swapped_model(Served(use_kernels), *given))
-        return Wrong(said) if said else None
+        return tuple(model), rng.getrandbits(32), x, rng.uniform(0.5, 2.0)
 
-    return Case(name, judge)
+    return judged_by_record(name, swapped_model, draw, unlike)
 
 
-def unlike(got: dict[str, Any], want: dict[str, Any]) -> str:
+def unlike(got: dict[str, Any], *given: Any) -> str:
     """How a model differs from the course's, or ""."""
+    from tutorlib.kernels.fused.linear import use_kernels
+
+    want = swapped_model(Served(use_kernels), *given)
     for path, kind in want["classes"].items():
         if (mine := got["classes"].get(path)) != kind:
             return Flaw(f"{path or 'the module'} is {mine} and should be {kind}.", SwapFlaw.CLASS(got=str(mine)))

@@ -8,12 +8,11 @@ from itertools import zip_longest
 from typing import Any
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.scenario import record_of
+from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.kernel_cache import CompiledKernels
-from tutorlib.problems.wrong import Wrong
 
 Call = tuple[int, Hashable, int]  # which cache is called, the key, and the number of tensors
 
@@ -110,27 +109,23 @@ def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None
 def cached(name: str, calls: Sequence[Call], kind: FailureKind | None = None, refused: Hashable = None) -> Case:
     """kind: of too many or too few compilations."""
 
-    def judge(answer: Served) -> Wrong | None:
-        record, wrong = record_of(answer, cached_calls, calls, refused)
-        if wrong:
-            return wrong
+    def wrong_record(record: tuple[list[str], int, int], *given: Any) -> str:
         events, built, alive = record
-        wanted, *_ = cached_calls(Served(CompiledKernels), calls, refused)
+        wanted, *_ = cached_calls(Served(CompiledKernels), *given)
         call = "before the first call,"
         for got, want in zip_longest(events, wanted, fillvalue="do nothing more"):
             if got != want:
-                return Wrong(Flaw(f"{call} it should {want}, not {got}.", *kinds_of(got, want, kind)))
+                return Flaw(f"{call} it should {want}, not {got}.", *kinds_of(got, want, kind))
             call = got if got.startswith("in call") else call
         compiled = sum(event.startswith("compile") for event in events)
         if built > len(calls) + 2 * compiled:  # two more where it compiles cost little
-            what = f"{len(calls)} calls build {built} keys: one serves all of a call."
-            return Wrong(Flaw(what, KeepingFlaw.BUILT))
+            return Flaw(f"{len(calls)} calls build {built} keys: one serves all of a call.", KeepingFlaw.BUILT)
         if alive > 1:  # a cache may keep the tensors of its last call
             what = f"after {len(calls)} calls, each with tensors of its own, it still refers to {alive} of these. Keep "
-            return Wrong(Flaw(what + "the function, not what it was called with.", KeepingFlaw.KEPT))
-        return None
+            return Flaw(what + "the function, not what it was called with.", KeepingFlaw.KEPT)
+        return ""
 
-    return Case(name, judge)
+    return judged_by_record(name, cached_calls, lambda rng: (calls, refused), wrong_record)
 
 
 def kinds_of(got: str, want: str, kind: FailureKind | None) -> list[FailureKind]:

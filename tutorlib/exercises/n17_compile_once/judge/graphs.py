@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.graded_run import rng_of_run
-from tutorlib.checking.scenario import raised, record_of
+from tutorlib.checking.scenario import judged_by_record, raised
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case
 from tutorlib.exercises.n17_compile_once.judge.for_torch import beside_torch
 from tutorlib.exercises.n17_compile_once.judge.recorded_cuda import CudaRefuses, RecordedCuda, recorded_cuda
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.machine import turns
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,6 +26,7 @@ LAUNCHES = 3
 ON_GPU = 20  # launches in a graph that is timed
 SIZE = 8
 Record = dict[str, Any]
+Calls = list[tuple[int, "Tensor"]]  # which graph is replayed, and x
 
 
 class GraphFlaw(FailureKind):
@@ -48,8 +48,8 @@ class GraphFlaw(FailureKind):
 # In the answer's process ----------------------------------------------------------------------------------------------
 
 
-def graph_calls(answer: Served, n: int, examples: "Sequence[Tensor]", calls: "Sequence[tuple[int, Tensor]]") -> Record:
-    """Runs where the answer is. calls: which graph is replayed, and x.
+def graph_calls(answer: Served, n: int, examples: "list[Tensor]", calls: Calls) -> Record:
+    """Runs where the answer is.
 
     launches: in each graph; changed: the tensors of the caller that are written to; replays: of each call, the events
     and a copy of y; results: of the last call of each graph, after all calls; error: what stopped it.
@@ -122,23 +122,13 @@ def vectors(rng: Random) -> "list[Tensor]":
     return [torch.tensor([float(rng.randint(1, 99)) for _ in range(SIZE)]) for _ in range(4)]
 
 
-def graphed(name: str, wrong_record: Callable[[Record, int, "list[Tensor]"], str], graphs: int = 1) -> Case:
-    """wrong_record: of a record, the factor of all launches together, and examples and inputs, what is wrong; or ""."""
-
-    def judge(answer: Served) -> Wrong | None:
-        rng = rng_of_run(17)
-        n, tensors = rng.randint(2, 8), vectors(rng)
-        calls = [(nth % graphs, x) for nth, x in enumerate(tensors[graphs:])]
-        record, wrong = record_of(answer, graph_calls, n, tensors[:graphs], calls)
-        if wrong:
-            return wrong
-        said = wrong_record(record, n**LAUNCHES, tensors)
-        return Wrong(said) if said else None
-
-    return Case(name, judge)
+def drawn(rng: Random, graphs: int = 1) -> tuple:
+    """Arguments of `graph_calls`."""
+    tensors = vectors(rng)
+    return rng.randint(2, 8), tensors[:graphs], [(nth % graphs, x) for nth, x in enumerate(tensors[graphs:])]
 
 
-def wrong_capture(record: Record, factor: int, tensors: "list[Tensor]") -> str:
+def wrong_capture(record: Record, n: int, examples: "list[Tensor]", calls: Calls) -> str:
     """A capture of launches that run again is none."""
     launches = record["launches"]
     if record["error"] and not launches:
@@ -160,10 +150,12 @@ def wrong_events(events: Sequence[str]) -> str:
     return next(wrongs, "")
 
 
-def wrong_replays(record: Record, factor: int, tensors: "list[Tensor]") -> str:
-    for nth, (events, y) in enumerate(record["replays"], 1):
-        if said := wrong_events(events) or wrong_y(y, factor, tensors[nth], tensors[:nth]):
+def wrong_replays(record: Record, n: int, examples: "list[Tensor]", calls: Calls) -> str:
+    earlier = [*examples]
+    for (events, y), (_, x) in zip(record["replays"], calls, strict=False):
+        if said := wrong_events(events) or wrong_y(y, n**LAUNCHES, x, earlier):
             return said
+        earlier.append(x)
     return record["error"]
 
 
@@ -180,22 +172,22 @@ def wrong_y(y: "Tensor", factor: int, x: "Tensor", earlier: "list[Tensor]") -> s
     return Flaw("y is not what the launches make of x.", GraphFlaw.STALE)
 
 
-def wrong_two(record: Record, factor: int, tensors: "list[Tensor]") -> str:
+def wrong_two(record: Record, n: int, examples: "list[Tensor]", calls: Calls) -> str:
     if record["error"]:
         return record["error"]
     again = any({"capture", "launch"} & {*events} for events, _ in record["replays"])
     if record["launches"] != [LAUNCHES] * 2 or again:
         return Flaw("two calls of graphed do not capture two graphs, each with all launches.", GraphFlaw.NOT_CAPTURED)
-    if all(record["results"][str(n)].equal(factor * x) for n, x in enumerate(tensors[2:])):
+    if all(record["results"][str(which)].equal(n**LAUNCHES * x) for which, x in calls):
         return ""
     what = "after a replay of the second graph, the first one's y has changed: each needs buffers of its own."
     return Flaw(what, GraphFlaw.SHARED)
 
 
 GRAPHS = (
-    graphed("the capture", wrong_capture),
-    graphed("replays", wrong_replays),
-    graphed("two graphs", wrong_two, graphs=2),
+    judged_by_record("the capture", graph_calls, drawn, wrong_capture),
+    judged_by_record("replays", graph_calls, drawn, wrong_replays),
+    judged_by_record("two graphs", graph_calls, partial(drawn, graphs=2), wrong_two),
 )
 
 

@@ -7,19 +7,20 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import rng_of_run
-from tutorlib.checking.scenario import raised, record_of
+from tutorlib.checking.scenario import judged_by_record, raised
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.kernel_cache import for_torch, load_or_compile
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.wrong import count
 
 TIMES = 2**16  # above all n; products with what is tried are exact
 GET, PUT, TORN = "get", "put", "torn"
+Record = dict[str, Any]
 Step = tuple[str, str, int]  # a call of the answer, a file of another process, or a call whose saving fails; name; n
 
 
@@ -67,9 +68,9 @@ def names_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def saved_calls(answer: Served, steps: Sequence[Step]) -> list[dict[str, Any]]:
+def saved_calls(answer: Served, steps: Sequence[Step]) -> list[Record]:
     """Runs where the answer is, in a folder that is not there yet. Returns a record of each call of the answer."""
-    record: list[dict[str, Any]] = []
+    record: list[Record] = []
     with tempfile.TemporaryDirectory() as around:
         folder = Path(around, "kernels")
         for step, name, n in steps:
@@ -81,7 +82,7 @@ def saved_calls(answer: Served, steps: Sequence[Step]) -> list[dict[str, Any]]:
     return record
 
 
-def called(answer: Served, folder: Path, name: str, n: int, cut: bool) -> dict[str, Any]:
+def called(answer: Served, folder: Path, name: str, n: int, cut: bool) -> Record:
     """How often the call compiled; the folder's files, and those while one was half written; and x of 5 and of 2
     elements after calls of the function, or the error.
     """
@@ -109,45 +110,44 @@ def called(answer: Served, folder: Path, name: str, n: int, cut: bool) -> dict[s
 def saved(name: str, *steps: Step) -> Case:
     """A case of these steps; n is 0 or 1, the first or the second number that is drawn."""
 
-    def judge(answer: Served) -> Wrong | None:
-        numbers = rng_of_run(17).sample(range(2, TIMES), 2)
-        drawn = [(step, name, numbers[n]) for step, name, n in steps]
-        record, wrong = record_of(answer, saved_calls, drawn)
-        if wrong:
-            return wrong
+    def draw(rng: Random) -> tuple:
+        numbers = rng.sample(range(2, TIMES), 2)
+        return ([(step, name, numbers[n]) for step, name, n in steps],)
+
+    def wrong_record(record: list[Record], drawn: Sequence[Step]) -> str:
         known = saved_calls(Served(load_or_compile), drawn)
         cut = any(step == TORN for step, *_ in steps)
         names = [name for step, name, _ in steps if step != PUT]
-        told = (unlike(f"{name}.o", cut, *two) for name, *two in zip(names, record, known, strict=True))
-        return next(filter(None, told), None)
+        said = (unlike(f"{name}.o", cut, *two) for name, *two in zip(names, record, known, strict=True))
+        return next(filter(None, said), "")
 
-    return Case(name, judge)
+    return judged_by_record(name, saved_calls, draw, wrong_record)
 
 
-def unlike(file: str, cut: bool, got: dict[str, Any], want: dict[str, Any]) -> Wrong | None:
+def unlike(file: str, cut: bool, got: Record, want: Record) -> str:
     """How a call differs from the course's. cut: whether a call's saving stops halfway, in which files may be left."""
     there = ", ".join(got["files"]) or "nothing"
     times = count(got["compiled"], "time")
     if file in got["half"]:
         what = f"{file} is there before all of it is written: a process that dies then leaves half a file."
-        return Wrong(Flaw(what, SavingFlaw.TORN))
+        return Flaw(what, SavingFlaw.TORN)
     if got["error"] and not want["error"]:
-        return Wrong(got["error"])
+        return got["error"]
     if got["compiled"] > want["compiled"] == 0:
-        return Wrong(Flaw("the function is there, and compiled again.", SavingFlaw.AGAIN))
+        return Flaw("the function is there, and compiled again.", SavingFlaw.AGAIN)
     if got["compiled"] != want["compiled"]:
         kind = SavingFlaw.COMPILED(times=got["compiled"])
-        return Wrong(Flaw(f"compile was called {times}; {want['compiled']} is right.", kind))
+        return Flaw(f"compile was called {times}; {want['compiled']} is right.", kind)
     if want["error"]:
-        return None
+        return ""
     if not all(one.equal(other) for one, other in zip(got["results"], want["results"], strict=True)):
-        return Wrong(Flaw("the function that it returns does something else.", SavingFlaw.ANOTHER_FUNCTION))
+        return Flaw("the function that it returns does something else.", SavingFlaw.ANOTHER_FUNCTION)
     if file not in got["files"]:
-        return Wrong(Flaw(f"there is no {file} in the folder afterwards, but {there}.", SavingFlaw.NO_FILE))
+        return Flaw(f"there is no {file} in the folder afterwards, but {there}.", SavingFlaw.NO_FILE)
     if got["files"] != want["files"] and not cut:
         what = f"in the end the folder holds {there}; it should hold {', '.join(want['files'])} alone."
-        return Wrong(Flaw(what, SavingFlaw.LEFT))
-    return None
+        return Flaw(what, SavingFlaw.LEFT)
+    return ""
 
 
 SAVING = (
