@@ -13,8 +13,8 @@ from tutorlib.exercises.n16_fusion.judge import host_functions
 from tutorlib.exercises.n16_fusion.judge.fake_tensors import FAKED
 from tutorlib.exercises.n16_fusion.judge.gradients import gradients
 from tutorlib.exercises.n16_fusion.judge.registered import REGISTERED
-from tutorlib.exercises.n16_fusion.judge.shares import refuses, split
-from tutorlib.exercises.n16_fusion.judge.swapped_models import MODELS, swapped
+from tutorlib.exercises.n16_fusion.judge.shares import SHARES
+from tutorlib.exercises.n16_fusion.judge.swapped_models import SWAPPED
 from tutorlib.exercises.words import wrong_results
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 
@@ -145,18 +145,14 @@ EXERCISES = (
         id="16.10",
         title="use_kernels",
         points=3,
-        cases=tuple(map(swapped, MODELS)),
+        cases=SWAPPED,
         library=course(LAYER, "use_kernels"),
     ),
     ValueExercise(
         id="16.11",
         title="shard",
         points=3,
-        cases=(
-            split("one GPU, and two", (4, 6, 1), (6, 8, 2)),
-            split("four GPUs", (8, 12, 4)),
-            refuses("features that do not divide"),
-        ),
+        cases=SHARES,
         library=course("tutorlib.kernels.fused.parallel", "shard"),
     ),
     ValueExercise(

@@ -17,8 +17,8 @@ from tutorlib.exercises.n17_compile_once.cost_counts import (
     some_members,
 )
 from tutorlib.exercises.n17_compile_once.judge.caches import KEEPING
-from tutorlib.exercises.n17_compile_once.judge.for_torch import TRIALS, compiled_once, launch_costs
-from tutorlib.exercises.n17_compile_once.judge.graphs import GRAPHS, graph_costs
+from tutorlib.exercises.n17_compile_once.judge.for_torch import TRIALS, compiled_once, timed_launches
+from tutorlib.exercises.n17_compile_once.judge.graphs import GRAPHS, timed_replays
 from tutorlib.exercises.n17_compile_once.judge.integers import OnIntegers
 from tutorlib.exercises.n17_compile_once.judge.launch_exercise import LaunchExercise
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SAVING
@@ -87,7 +87,7 @@ EXERCISES = (
         points=5,
         needs=MMA_SYNC,
         cases=tuple(map(compiled_once, TRIALS)),
-        launch_costs=launch_costs,
+        timed=timed_launches,
         tiers=(0.25, 1.0),
         library={"for_torch": InModule(COURSE, "for_torch")},
     ),
@@ -126,7 +126,7 @@ EXERCISES = (
         points=4,
         needs=MMA_SYNC,
         cases=GRAPHS,
-        launch_costs=graph_costs,
+        timed=timed_replays,
         tiers=(4.0,),
     ),
 )

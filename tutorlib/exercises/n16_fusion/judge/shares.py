@@ -1,18 +1,14 @@
 """16.11: the weights of an MLP, split over ranks."""
 
-from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import more_for_points, rng_of_run
-from tutorlib.checking.scenario import record_of
+from tutorlib.checking.scenario import judged_by_record, raised
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.exercises.n16_fusion.judge.gradients import draw
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,24 +22,27 @@ class ShareFlaw(FailureKind):
     NOT_REFUSED = "sizes not refused"
 
 
-def shares(answer: Served, weights: "list[Tensor]", world: int) -> dict[str, Any]:
-    """Runs where the answer is. Each rank's three tensors, and which of them are views; or the error.
-
-    A view's memory is an argument's, or more than it needs.
+def shares(answer: Served, weights: "list[Tensor]", worlds: list[int]) -> list[dict[str, Any]]:
+    """Runs where the answer is. For each number of ranks the three tensors of each, which of them are views, and the
+    error; refused: whether it is a ValueError.
     """
     import torch
 
-    record: dict[str, Any] = {"parts": [], "views": [], "error": ""}
     given = {one.untyped_storage().data_ptr() for one in weights}
-    for rank in range(world):
+    record = []
+    for world in worlds:
+        told: dict[str, Any] = {"parts": [], "views": [], "error": "", "refused": False}
         try:
-            parts = answer(*weights, rank, world)
-        except ValueError as error:
-            return record | {"error": str(error)}
-        if not (isinstance(parts, tuple | list) and [isinstance(one, torch.Tensor) for one in parts] == [True] * 3):
-            raise WrongKind("it should return three tensors: the rank's gate, up and down.")
-        record["parts"].append([*parts])
-        record["views"].append([is_view(one) or one.untyped_storage().data_ptr() in given for one in parts])
+            for rank in range(world):
+                parts = answer(*weights, rank, world)
+                tensors = isinstance(parts, tuple | list) and [isinstance(one, torch.Tensor) for one in parts]
+                if tensors != [True] * 3:
+                    raise WrongKind("it should return three tensors: the rank's gate, up and down.")
+                told["parts"].append([*parts])
+                told["views"].append([one.untyped_storage().data_ptr() in given or is_view(one) for one in parts])
+        except Exception as error:
+            told |= {"error": raised("it", error), "refused": isinstance(error, ValueError)}
+        record.append(told)
     return record
 
 
@@ -52,75 +51,58 @@ def is_view(part: "Tensor") -> bool:
     return part.untyped_storage().nbytes() > 3 * part.nbytes
 
 
-def split(name: str, *sizes: tuple[int, int, int]) -> Case:
-    """A case that is right when the ranks' results add up to the whole, and each has its share of every matrix.
-
-    sizes: hidden, features, and ranks. The grader also tries weights of other sizes.
-    """
-
-    def judge(answer: Served) -> Wrong | None:
-        def others(rng: Random) -> list[tuple[int, int, int]]:
-            return [(rng.randint(3, 20), world * rng.randint(2, 9), world) for _, _, world in sizes]
-
-        tried = [*sizes, *chain(*more_for_points(others, 1))]
-        wrongs = (wrong_split(answer, weights(hidden, features), world) for hidden, features, world in tried)
-        return next(filter(None, wrongs), None)
-
-    calls = Drawn(lambda seed: [(*weights(hidden, features), 0, world) for hidden, features, world in sizes], 0)
-    return Case(name, judge, calls)
+def wrong_shares(record: list[dict[str, Any]], weights: "list[Tensor]", worlds: list[int]) -> str:
+    features = len(weights[0])
+    for told, world in zip(record, worlds, strict=True):
+        if features % world:
+            if not told["refused"]:
+                what = told["error"] or "it returns what it has, so some are lost"
+                return Flaw(
+                    f"{features} features over {world} ranks should be a ValueError; {what}.", ShareFlaw.NOT_REFUSED
+                )
+        elif said := told["error"] or wrong_split(told, weights, world):
+            return said
+    return ""
 
 
-def weights(hidden: int, features: int) -> "list[Tensor]":
-    """gate, up and down."""
-    return [*draw((features, hidden), (features, hidden), (hidden, features), seed=rng_of_run(16).getrandbits(32))]
-
-
-def wrong_split(answer: Served, whole: "list[Tensor]", world: int) -> Wrong | None:
+def wrong_split(told: dict[str, Any], weights: "list[Tensor]", world: int) -> str:
+    """The ranks' results should add up to the whole, and each rank have its share of every matrix."""
     import torch
     from torch.nn.functional import silu
 
-    record, wrong = record_of(answer, shares, whole, world)
-    if wrong or record["error"]:
-        return wrong or Wrong(f"features that divide are refused: {record['error']}")
-    gate, up, down = whole
+    gate, up, down = weights
     part, hidden = len(gate) // world, len(down)
+    shapes = {"gate": (part, hidden), "up": (part, hidden), "down": (hidden, part)}
     x = torch.linspace(-2, 2, 3 * hidden, dtype=gate.dtype).view(3, hidden)
     total = torch.zeros_like(x)
-    for rank, (parts, views) in enumerate(zip(record["parts"], record["views"], strict=True)):
-        of = f"rank {rank} of {world}: its"
-        shapes = (part, hidden), (part, hidden), (hidden, part)
-        for label, mine, shape, view in zip(("gate", "up", "down"), parts, shapes, views, strict=True):
+    for rank, (parts, views) in enumerate(zip(told["parts"], told["views"], strict=True)):
+        for (label, shape), mine, view in zip(shapes.items(), parts, views, strict=True):
+            of = f"rank {rank} of {world}: its {label}"
             if tuple(mine.shape) != shape:
-                what = f"{of} {label} has the shape {tuple(mine.shape)} and should have {shape}."
-                return Wrong(Flaw(what, ShareFlaw.SHAPE))
+                return Flaw(f"{of} has the shape {tuple(mine.shape)} and should have {shape}.", ShareFlaw.SHAPE)
             if not mine.is_contiguous():
-                return Wrong(f"{of} {label} has strides {mine.stride()}; its rows should be contiguous.")
+                return f"{of} has strides {mine.stride()}; its rows should be contiguous."
             if view:
-                what = f"{of} {label} is a view, which keeps the whole matrix in memory."
-                return Wrong(Flaw(what, ShareFlaw.VIEW))
+                return Flaw(f"{of} is a view, which keeps the whole matrix in memory.", ShareFlaw.VIEW)
         total += (silu(x @ parts[0].mT) * (x @ parts[1].mT)) @ parts[2].mT
     wanted = (silu(x @ gate.mT) * (x @ up.mT)) @ down.mT
     if torch.allclose(total, wanted):
-        return None
+        return ""
     off = float((total - wanted).abs().max())
-    why = "Do a rank's gate, up and down belong to the same features, and does each feature have one rank?"
-    return Wrong(f"the sum of the {world} ranks' results is not the whole MLP's; it is off by {off:.3g}.", why)
+    what = f"the sum of the {world} ranks' results is not the whole MLP's; it is off by {off:.3g}."
+    return what + "\n  Do a rank's gate, up and down belong to the same features, and does each feature have one rank?"
 
 
-def refuses(name: str) -> Case:
-    """A case that is right when features that do not divide raise ValueError, and others are split."""
+def split(name: str, *worlds: int) -> Case:
+    """0: a number of ranks that does not divide the features."""
 
-    def judge(answer: Served) -> Wrong | None:
-        rng = rng_of_run(16)
-        hidden, world = rng.randint(3, 20), rng.randint(3, 6)
-        if wrong := wrong_split(answer, weights(hidden, 12), 4):
-            return wrong
-        features = world * rng.randint(2, 5) + rng.randint(1, world - 1)
-        record, wrong = record_of(answer, shares, weights(hidden, features), world)
-        if wrong or not record["error"]:
-            raised = "are split" if wrong is None else "raise another error"
-            what = f"{features} features over {world} ranks {raised}; it should be a ValueError."
-            return Wrong(Flaw(what, ShareFlaw.NOT_REFUSED))
-        return None
+    def drawn(rng: Random) -> tuple:
+        hidden, features, other = rng.randint(3, 20), 4 * rng.randint(2, 9), rng.choice((3, 5, 7))
+        features += 4 * (features % other == 0)
+        shapes = (features, hidden), (features, hidden), (hidden, features)
+        return [*draw(*shapes, seed=rng.getrandbits(32))], [world or other for world in worlds]
 
-    return Case(name, judge)
+    return judged_by_record(name, shares, drawn, wrong_shares)
+
+
+SHARES = (split("one GPU, and two", 1, 2), split("four GPUs", 4), split("features that do not divide", 4, 0))

@@ -1,34 +1,25 @@
 """16.10: modules whose linear layers become the course's. A record of a model is compared with the course's own.
 
-A recipe of plain values says what the model is. Its products have a random factor, which shows the layers that have
+A model's products have a random factor, which shows the layers that have
 become kernels.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 WIDTH = 16  # of what goes in
-Recipe = tuple[Any, ...]  # a module: its kind, and its sizes or its children
-LINEAR = ("Linear", WIDTH, WIDTH)
-
-
-class Model(NamedTuple):
-    recipe: Recipe
-    dtype: str = "float32"
-    trained: bool = True
-    training: bool = True
 
 
 class SwapFlaw(FailureKind):
@@ -45,19 +36,38 @@ class SwapFlaw(FailureKind):
 # In the answer's process ----------------------------------------------------------------------------------------------
 
 
-def built(recipe: Recipe) -> "nn.Module":
+NAMES = ("an MLP", "layers in layers", "a bias", "another dtype", "frozen, in eval", "a subclass, which stays")
+
+
+def build(name: str, rng: Random) -> "nn.Module":
+    """The model of this name, for inputs of WIDTH."""
     from torch import nn
 
     from tutorlib.kernels.fused.mlp import LlamaMLP
 
-    kinds: dict[str, Callable[..., nn.Module]] = {
-        "Sequential": lambda *children: nn.Sequential(*map(built, children)),
-        "Subclass": nn.modules.linear.NonDynamicallyQuantizableLinear,
-        "LlamaMLP": LlamaMLP,
-        **{kind.__name__: kind for kind in (nn.Linear, nn.LayerNorm, nn.GELU)},
-    }
-    kind, *rest = recipe
-    return kinds[kind](*rest)
+    if name == "layers in layers":
+        return nested(rng, 2)
+    if name == "a bias":  # and layers without
+        biases = [True, False, *(rng.random() < 0.5 for _ in range(rng.randint(0, 2)))]
+        layers = [layer for bias in biases for layer in (nn.Linear(WIDTH, WIDTH, bias), nn.GELU())]
+        return nn.Sequential(nn.Sequential(*layers))
+    if name == "a subclass, which stays":
+        kind = nn.modules.linear.NonDynamicallyQuantizableLinear
+        layers = [nn.Linear(WIDTH, WIDTH), *(kind(WIDTH, WIDTH) for _ in range(rng.randint(1, 3)))]
+        return nn.Sequential(nn.Sequential(*rng.sample(layers, len(layers))))
+    mlp = LlamaMLP(WIDTH, 8 * rng.randint(2, 9))
+    if name == "another dtype":
+        return nn.Sequential(mlp.double())
+    return nn.Sequential(mlp.requires_grad_(False).eval()).eval() if name == "frozen, in eval" else mlp
+
+
+def nested(rng: Random, depth: int) -> "nn.Module":
+    """Layers in layers."""
+    from torch import nn
+
+    inner = nested(rng, depth - 1) if depth else nn.Linear(WIDTH, WIDTH)
+    layers = [nn.LayerNorm(WIDTH), nn.Sequential(inner), *(nn.Linear(WIDTH, WIDTH) for _ in range(rng.randint(0, 2)))]
+    return nn.Sequential(*rng.sample(layers, len(layers)))
 
 
 def class_of(module: "nn.Module") -> str:
@@ -81,24 +91,24 @@ def products_times(factor: float) -> Iterator[None]:
         yield
 
 
-def swapped_model(answer: Served, model: tuple, seed: int, x: "Tensor", factor: float) -> dict[str, Any]:
-    """Runs where the answer is. seed: of the model's parameters.
+def swapped_model(answer: Served, name: str, seed: int, factor: float) -> dict[str, Any]:
+    """Runs where the answer is. seed: of the model's sizes and parameters.
 
     classes, modes: of each module, by path; parameters: path → its path before; trained: those with requires_grad;
-    sizes: whether each layer's in_features and out_features are its weight's; result: for x.
+    sizes: whether each layer's in_features and out_features are its weight's; result: for some x.
     """
     import torch
 
-    recipe, dtype, trained, training = model
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        made = built(recipe).to(getattr(torch, dtype)).requires_grad_(trained).train(training)
+        made = build(name, Random(seed))
     before = dict(made.named_parameters())
     got = answer(made)
     if got is not made:
         what = f"it returns {type(got).__name__}; it should return the module itself, changed."
         raise WrongKind(Flaw(what, SwapFlaw.RETURNS))
     layers = [layer for layer in made.modules() if isinstance(layer, torch.nn.Linear)]
+    x = torch.linspace(-1.0, 1.0, 3 * WIDTH, dtype=next(made.parameters()).dtype).view(3, WIDTH)
     with products_times(factor):
         result = made(x).detach()
     return {
@@ -117,50 +127,8 @@ def swapped_model(answer: Served, model: tuple, seed: int, x: "Tensor", factor: 
 # In the judge's process -----------------------------------------------------------------------------------------------
 
 
-def nested(rng: Random, depth: int = 2) -> Recipe:
-    """Layers in layers, WIDTH wide."""
-    inner = nested(rng, depth - 1) if depth else LINEAR
-    children = [("LayerNorm", WIDTH), ("Sequential", inner), *[LINEAR] * rng.randint(0, 2)]
-    return ("Sequential", *rng.sample(children, len(children)))
-
-
-def biased(rng: Random) -> Recipe:
-    """Layers with a bias and without."""
-    biases = [True, False, *(rng.random() < 0.5 for _ in range(rng.randint(0, 2)))]
-    return ("Sequential", *(one for bias in biases for one in ((*LINEAR, bias), ("GELU",))))
-
-
-def mlp(rng: Random) -> Recipe:
-    return ("LlamaMLP", WIDTH, 8 * rng.randint(2, 9))
-
-
-def beside_subclass(rng: Random) -> Recipe:
-    """An nn.Linear among subclasses that stay."""
-    layers = [LINEAR, *[("Subclass", WIDTH, WIDTH)] * rng.randint(1, 3)]
-    return ("Sequential", *rng.sample(layers, len(layers)))
-
-
-MODELS: dict[str, Callable[[Random], Model]] = {
-    "an MLP": lambda rng: Model(mlp(rng)),
-    "layers in layers": lambda rng: Model(nested(rng)),
-    "a bias": lambda rng: Model(("Sequential", biased(rng))),
-    "another dtype": lambda rng: Model(("Sequential", mlp(rng)), "float64"),
-    "frozen, in eval": lambda rng: Model(("Sequential", mlp(rng)), trained=False, training=False),
-    "a subclass, which stays": lambda rng: Model(("Sequential", beside_subclass(rng))),
-}
-
-
-def swapped(name: str) -> Case:
-    """A case that is right when only the class of the nn.Linear layers has changed."""
-
-    def draw(rng: Random) -> tuple:
-        import torch
-
-        model = MODELS[name](rng)
-        x = torch.linspace(-1.0, 1.0, 3 * WIDTH, dtype=getattr(torch, model.dtype)).view(3, WIDTH)
-        return tuple(model), rng.getrandbits(32), x, rng.uniform(0.5, 2.0)
-
-    return judged_by_record(name, swapped_model, draw, unlike)
+def drawn(name: str, rng: Random) -> tuple:
+    return name, rng.getrandbits(32), rng.uniform(0.5, 2.0)
 
 
 def unlike(got: dict[str, Any], *given: Any) -> str:
@@ -188,3 +156,6 @@ def unlike(got: dict[str, Any], *given: Any) -> str:
         return "it changes requires_grad of some parameters."
     same = got["result"].shape == want["result"].shape and got["result"].allclose(want["result"], rtol=1e-4, atol=1e-5)
     return "" if same else "its result has changed."
+
+
+SWAPPED = tuple(judged_by_record(name, swapped_model, partial(drawn, name), unlike) for name in NAMES)

@@ -16,9 +16,8 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.compiling.cute import with_reader_line
 from tutorlib.dsl.refusals import what_to_do
+from tutorlib.exercises.n17_compile_once.judge.launch_exercise import Timed, beside_torch
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.machine import turns
-from tutorlib.measuring.bench import host_us
 from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ class CallFlaw(FailureKind):
     RUNS = "runs the function for nothing"
 
 
-ROUNDS = 7
 InOut = tuple["Tensor", "Tensor"]
 
 
@@ -137,11 +135,8 @@ def compiled_once(trial: str) -> Case:
 # On a GPU -------------------------------------------------------------------------------------------------------------
 
 
-def timed_launches(answer: Served) -> dict[str, Any]:
-    """Runs where the answer is. us: the host's for a launch by the answer, and for torch's.
-
-    replayed: y after x was set to 3 and a CUDA graph of a launch was replayed.
-    """
+def timed_launches(answer: Served) -> Timed:
+    """Runs where the answer is: y = 2x is launched, captured in a CUDA graph, replayed with another x, and timed."""
     import torch
     from cutlass.cute.runtime import make_fake_stream
 
@@ -154,29 +149,5 @@ def timed_launches(answer: Served) -> dict[str, Any]:
         launch(x, y)
     x.fill_(3.0)
     graph.replay()
-    return {"replayed": y.cpu(), "us": beside_torch(partial(launch, x, y), x)}
-
-
-def beside_torch(call: Callable[[], Any], x: "Tensor") -> tuple[float, float]:
-    """The host's µs for a call, and for torch.add of x: the median pair, by their quotient."""
-    import torch
-
-    def add() -> None:
-        torch.add(x, x, out=x)
-
-    pairs = [(host_us(call), host_us(add)) for _ in range(ROUNDS)]
-    ours, torchs = sorted(pairs, key=lambda pair: pair[1] / pair[0])[ROUNDS // 2]
-    return ours, torchs
-
-
-def launch_costs(served: Served) -> tuple[float, float] | str:
-    """µs of the host's time for the answer's launch, and for torch's; or what a CUDA graph breaks.
-
-    Raises CompileFailed and WrongKind.
-    """
-    with turns.own_turn():
-        record = served.ask(timed_launches)
-    if not record["replayed"].eq(6.0).all():
-        return "captured in a CUDA graph, the kernel leaves another y: it runs on another stream than torch's."
-    ours, torchs = record["us"]
-    return ours, torchs
+    what = "a captured kernel leaves another y in a replay: it runs on another stream than torch's."
+    return "" if y.eq(6.0).all() else what, *beside_torch(partial(launch, x, y), x)

@@ -10,13 +10,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import rng_of_run
 from tutorlib.checking.scenario import judged_by_record, raised
 from tutorlib.checking.served import Served
-from tutorlib.exercises.n17_compile_once.judge.for_torch import beside_torch
+from tutorlib.exercises.n17_compile_once.judge.launch_exercise import Timed, beside_torch
 from tutorlib.exercises.n17_compile_once.judge.recorded_cuda import CudaRefuses, RecordedCuda, recorded_cuda
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.machine import turns
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
@@ -194,8 +192,8 @@ GRAPHS = (
 # On a GPU -------------------------------------------------------------------------------------------------------------
 
 
-def timed_replays(answer: Served, inputs: "Sequence[Tensor]") -> Record:
-    """Runs where the answer is. results: of replays. us: the host's for each launch in one, and for torch's."""
+def timed_replays(answer: Served) -> Timed:
+    """Runs where the answer is: launches of y = 2x are captured, replayed for other x, and timed."""
     import torch
     from cutlass import cute
     from cutlass.cute.runtime import make_fake_stream
@@ -210,25 +208,7 @@ def timed_replays(answer: Served, inputs: "Sequence[Tensor]") -> Record:
         for _ in range(ON_GPU):
             launch(x, y, stream)
 
-    x, *others = (given.cuda() for given in inputs)
+    x, *others = (given.cuda() for given in vectors(Random(17)))
     replay = captured_by(answer, launches, x.clone(), torch.zeros_like(x))
-    results = [replay(given).cpu() for given in others]
-    ours, torchs = beside_torch(partial(replay, x), x)
-    return {"results": results, "us": (ours / ON_GPU, torchs)}
-
-
-def graph_costs(served: Served) -> tuple[float, float] | str:
-    """µs of the host's time for each launch in a replay, and for torch's; or what is wrong with the replays.
-
-    Raises WrongKind.
-    """
-    inputs = vectors(rng_of_run(17))
-    with turns.own_turn():
-        try:
-            record = served.ask(timed_replays, inputs)
-        except Exception as error:
-            return raised("on the GPU it", error)
-    if all(y.equal(2 * x) for y, x in zip(record["results"], inputs[1:], strict=True)):
-        ours, torchs = record["us"]
-        return ours, torchs
-    return Flaw("on the GPU y is not what the launches make of x.", GraphFlaw.STALE)
+    right = all(replay(given).equal(2 * given) for given in others)
+    return "" if right else "y is not what the launches make of x.", *beside_torch(partial(replay, x), x, ON_GPU)
