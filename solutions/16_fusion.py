@@ -426,8 +426,8 @@ show_figure("fusion")
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with two or more dimensions, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
-# contiguous rows, and raises an error for others. Call it twice, and use torch only for views, and for the copies that
-# `gemm` needs, each of them once.
+# contiguous rows, and raises an error for others. Call it twice, and use torch only for views and for the copies that
+# `gemm` needs.
 
 
 # %%
@@ -519,8 +519,7 @@ check("16.9", linear_fake)
 # **Exercise 16.13** (about 8 lines). Write `register(name, forward, fake, backward)`, which makes the operator `name`
 # ("namespace::name") with everything in the table, and returns it. `forward` and `fake` take the operator's inputs, all
 # of them tensors; `backward` takes (grad, *inputs) and returns their gradients. Under autocast the operator casts to
-# bf16, on the CPU and on CUDA devices; `register_autocast` registers one device type per call. Otherwise it copies
-# nothing: it passes on the tensors that it gets, and forward's result.
+# bf16, on the CPU and on CUDA devices; `register_autocast` registers one device type per call.
 
 
 # %%
@@ -718,8 +717,7 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # **Exercise 16.14** (about 3 and about 1 line). Complete the module `GatedMLP`. `GatedMLP(plain, gated_linear)` takes a
 # `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
 # `down_proj` of `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved with width
-# 8, and what `plain.down_proj` has; it keeps nothing else of `plain`, which stays as it is. `forward` copies nothing,
-# and x may have any number of dimensions.
+# 8, and what `plain.down_proj` has; it keeps nothing else of `plain`. x may have any number of dimensions.
 
 
 # %%

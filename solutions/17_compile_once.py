@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 85
-#     appendix: 30
+#     minutes: 70
+#     appendix: 20
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
 
@@ -17,12 +17,12 @@
 # much of that does the second call repeat, and how cheap can a launch be?
 #
 # > **After this page you can** say what each step of a first call adds to the average call, predict which calls
-# > recompile, cache compiled kernels under a key that is neither too coarse nor too fine, bound that cache and share it
-# > among threads, launch as cheaply as PyTorch does, capture launches in a CUDA graph and replay them, and save kernels
-# > for the next process and for GPUs that you do not have. After the appendix (exercises 17.7 to 17.10), you can also
-# > lay out shared memory with structs and call PTX instructions that the DSL does not wrap.
+# > recompile, cache compiled kernels under a key that is neither too coarse nor too fine, launch as cheaply as PyTorch
+# > does, capture launches in a CUDA graph and replay them, and save kernels for the next process and for GPUs that you
+# > do not have. After the appendix (exercises 17.7 and 17.8), you can also lay out shared memory with structs and call
+# > PTX instructions that the DSL does not wrap.
 # >
-# > **It takes** about 85 minutes, on any machine; its appendix about 30 more. Only the timing of launches (three
+# > **It takes** about 70 minutes, on any machine; its appendix about 20 more. Only the timing of launches (three
 # > points) needs a GPU. Do the exercises in the order of the page, which is not always that of their numbers.
 
 # %%
@@ -31,9 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import OrderedDict
 from pathlib import Path
-from threading import Lock
 
 import cutlass
 import cutlass.cute as cute
@@ -368,14 +366,11 @@ for dtype in (torch.float32, torch.float16):
 # %% [markdown]
 # Two, one for each dtype: the sizes are not in the key, and all of these tensors begin at multiples of 16 bytes.
 #
-# ## A bound
+# ## A bound, and threads
 #
-# `CompiledKernels` never evicts a function, so in a service that keeps meeting new keys it grows without limit. Bound
-# it, and evict the **least recently used** function (LRU). If every call moves its key to the end of an `OrderedDict`,
-# that function is the first one:
-#
-#     kept.move_to_end(key)     # now it is the most recently used
-#     kept.popitem(last=False)  # removes the first entry
+# `CompiledKernels` never evicts a function, so in a service that keeps meeting new keys it grows without limit. A
+# service therefore bounds its cache and evicts the **least recently used** function (LRU). If every call moves its key
+# to the end of an `OrderedDict`, that function is the first one: `kept.popitem(last=False)` removes it.
 #
 # The DSL unloads a kernel from the GPU when the last reference to its compiled function is gone. So eviction frees
 # memory only if the cache holds the last reference. Conversely, hold a reference as long as you need the kernel.
@@ -388,55 +383,8 @@ for dtype in (torch.float32, torch.float16):
 #
 #     look up the key; if it is missing:
 #         with the compiling lock: look it up again; if it is still missing: compile, insert, evict
-#     call
+#     call, and hold no lock
 #
-# **Exercise 17.12** (about 20 lines). Write `BoundedKernels(compile, key, most)`, which is called like
-# `CompiledKernels`, also from several threads, and keeps at most `most` functions:
-#
-# - An insertion beyond `most` evicts the least recently used function. A hit counts as a use.
-# - If `compile` raises, so does the call; nothing is inserted or evicted, and the next call compiles again.
-# - A tensor that was passed to a call is not kept.
-# - Threads that call with the same new key at the same time cause one compilation.
-# - No call waits while another thread's function runs, and a call whose function is in the cache waits for no
-#   compilation.
-
-
-# %%
-class BoundedKernels:
-    def __init__(self, compile, key, most):
-        ### BEGIN SOLUTION (about 2 lines)
-        self.compile, self.key, self.most = compile, key, most
-        self.kept, self.looking, self.compiling = OrderedDict(), Lock(), Lock()
-        ### END SOLUTION
-
-    def __call__(self, *tensors):
-        ### BEGIN SOLUTION (about 18 lines)
-        key = self.key(*tensors)
-
-        def look():
-            with self.looking:
-                if key in self.kept:
-                    self.kept.move_to_end(key)
-                return self.kept.get(key)
-
-        compiled = look()
-        if compiled is None:
-            with self.compiling:
-                compiled = look()
-                if compiled is None:
-                    compiled = self.compile(*tensors)
-                    with self.looking:
-                        self.kept[key] = compiled
-                        if len(self.kept) > self.most:
-                            self.kept.popitem(last=False)
-        return compiled(*tensors)
-        ### END SOLUTION
-
-
-# %%
-check("17.12", BoundedKernels)
-
-# %% [markdown]
 # ## What is left of a call
 #
 # The dictionary removes tracing and compiling. What is left? The next cell computes y = αx + y for four elements on
@@ -542,7 +490,7 @@ check("17.5", for_torch)
 #   run. Nor does it have to wait around a replay: the copy, the graph, and the kernels that read `y` later are in order
 #   on one stream.
 #
-# **Exercise 17.11** (about 14 lines). Write `graphed(launches, x, y)`. `launches(x, y, stream)` launches kernels that
+# **Exercise 17.9** (about 14 lines). Write `graphed(launches, x, y)`. `launches(x, y, stream)` launches kernels that
 # read `x` and write `y`; `stream` is a `CUstream`. Capture them once, and return a function that takes another `x` of
 # this shape, replays the kernels on it, and returns their `y`, which the next replay may overwrite. The `x` and `y`
 # passed to `graphed` are examples: leave them as they are.
@@ -575,7 +523,7 @@ def graphed(launches, x, y):
 
 
 # %%
-check("17.11", graphed)
+check("17.9", graphed)
 
 # %% [markdown]
 # The table shows the cost per launch of `double` on a GPU machine. **host** is the time until the call returns. **until
@@ -724,42 +672,26 @@ show_first_load()
 # Compiling needs no GPU. Nor does saving, which writes the host code to the file and does not link it into this
 # process. So a machine without a GPU can build the kernels for all of your GPUs. Pass stand-ins for the tensors, such
 # as `vector.fake()` with the `vector` of this page's first cells, and name the **target** with `--gpu-arch`; without it
-# the DSL compiles for the GPU of the machine. The next cell compiles `double` for three generations on your machine,
-# and reads the target from the PTX and from byte 49 of the machine code's ELF header:
+# the DSL compiles for the GPU of the machine. The next cell saves `double` for three generations on your machine, and
+# reads the target from the PTX and from byte 49 of the machine code's ELF header:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
     for target in ("sm_80", "sm_90a", "sm_100a"):
         keep = f"--keep-ptx --keep-cubin --dump-dir {folder}"
         arguments = vector.fake(), vector.fake(), make_fake_stream()
-        built = cute.compile(double, *arguments, options=f"--gpu-arch {target} {keep}")
+        built = cute.compile(double, *arguments, options=f"--enable-tvm-ffi --gpu-arch {target} {keep}")
+        built.export_to_c(f"{folder}/double.{target}.o", "double")
         (named,) = [line for line in built.__ptx__.splitlines() if line.startswith(".target")]
         print(f"{named}; machine code for {built.__cubin__[49]}, {len(built.__cubin__):,} bytes")
+    print(*sorted(file.name for file in Path(folder).glob("*.o")))
 
 # %% [markdown]
 # Machine code for sm_80 runs on every GPU of compute capability 8.x, but not on 9.0. A target with an `a` has the
 # instructions that only this architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no
-# other. So a kernel for A100, H100 and B200 takes three files.
+# other. So a kernel for A100, H100 and B200 takes three files, and the program that loads one of them chooses by its
+# GPU.
 #
-# **Exercise 17.13** (about 4 lines). Write `save_for(targets, folder, name, host, *arguments)`: for each target,
-# compile `host` for these arguments and save it as `folder / f"{name}.{target}.o"`, for `load_module` with TVM-FFI,
-# where the function is called `name`. `arguments` go to `cute.compile` as they are. The folder exists, and your machine
-# may have no GPU.
-
-
-# %%
-def save_for(targets, folder, name, host, *arguments):
-    ### BEGIN SOLUTION (about 4 lines)
-    for target in targets:
-        compiled = cute.compile(host, *arguments, options=f"--enable-tvm-ffi --gpu-arch {target}")
-        compiled.export_to_c(str(folder / f"{name}.{target}.o"), name)
-    ### END SOLUTION
-
-
-# %%
-check("17.13", save_for)
-
-# %% [markdown]
 # ## What to remember
 #
 # - Host time is hidden as long as kernels run longer than their launches take.
@@ -777,7 +709,7 @@ check("17.13", save_for)
 # - A first load includes work that a process does once: do it before the first request. You can compile for a GPU that
 #   you do not have.
 #
-# The appendix has four more exercises: structs for shared memory, and PTX instructions that the DSL does not wrap.
+# The appendix has two more exercises: structs for shared memory, and PTX instructions that the DSL does not wrap.
 #
 # ## Test yourself
 #
@@ -860,39 +792,27 @@ check("17.7", struct_layout)
 # name: `storage.full.data_ptr()` is a pointer to barriers, and `storage.sA.get_tensor(layout)` a tensor, swizzled if
 # you pass `swizzle=` or a composed layout.
 #
-# **Exercise 17.8** (about 8 lines). Write `shared_storage(stages)`, which returns the struct for a GEMM with 128×256×64
-# tiles in bf16. Its members are `full` and `empty`, each with one mbarrier (64 bits) per stage; `sA`, with 128×64
-# elements per stage; and `sB`, with 256×64. `sA` and `sB` begin at multiples of 1,024 bytes, and one gap of less than
-# 1,024 bytes is enough for that.
+# The struct of a GEMM with 128×256×64 tiles in bf16 and four stages has two arrays of mbarriers (64 bits each) and the
+# tiles of all stages. Only the tiles need `Align`; one gap of less than 1,024 bytes aligns them both:
 
 
 # %%
-def shared_storage(stages):
-    ### BEGIN SOLUTION (about 8 lines)
-    @cute.struct
-    class SharedStorage:
-        full: cute.struct.MemRange[cutlass.Int64, stages]
-        empty: cute.struct.MemRange[cutlass.Int64, stages]
-        sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * stages], 1024]
-        sB: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 256 * 64 * stages], 1024]
+@cute.struct
+class Storage:
+    full: cute.struct.MemRange[cutlass.Int64, 4]
+    empty: cute.struct.MemRange[cutlass.Int64, 4]
+    sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * 4], 1024]
+    sB: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 256 * 64 * 4], 1024]
 
-    return SharedStorage
-    ### END SOLUTION
-
-
-# %%
-check("17.8", shared_storage)
 
 # %% [markdown]
 # In the next kernel, thread 0 initializes two of the barriers, and each thread writes one element of a swizzled tile.
-# **Predict** the offsets of `full[3]`, `empty[0]` and `sB` in the PTX, for four stages. The struct has no run-time
+# **Predict** the offsets of `full[3]`, `empty[0]` and `sB` in the PTX. The struct has no run-time
 # cost: its offsets are constants in the instructions. (The report's total is 1,024 bytes more than the struct: CUDA
 # reserves them in each block that uses shared memory.)
 
+
 # %%
-Storage = shared_storage(4)
-
-
 @cute.kernel
 def storage_kernel(y: cute.Tensor):
     thread, _, _ = cute.arch.thread_idx()
@@ -971,7 +891,7 @@ a, b, c = 0xF0, 0xCC, 0xAA
 print(hex(a ^ b ^ c))
 
 # %% [markdown]
-# **Exercise 17.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
+# **Exercise 17.8** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
 # that at least two of the three inputs have. Use one `lop3.b32`, as inline PTX, and not `cute.arch.lop3`. Its operands
 # are the result, a, b, c and the table; the table is a constant in the text.
 
@@ -1010,7 +930,7 @@ def majority(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, y: cute.Tensor):
 
 
 # %%
-check("17.9", majority)
+check("17.8", majority)
 
 # %% [markdown]
 # The second way is a **native op**: the compiler's own operation for an instruction, in the MLIR dialects `nvvm` and
@@ -1032,19 +952,15 @@ print([name for name in dir(nvvm) if "redux" in name.lower()], [kind.name for ki
 # `redux.sync` (from sm_80 on) sums one integer per lane over a warp in a single instruction; notebook 04's tree took
 # five steps. In `nvvm.redux_sync(value, kind, mask)`, `value` and `mask` are IR values, and `kind` is a
 # `ReductionKind`. The mask has a bit for each lane that takes part.
-#
-# **Exercise 17.10** (about 5 lines). Write `warp_total(v)` with `nvvm.redux_sync`: it returns the sum of an Int32 over
-# all 32 lanes to every lane. Use neither inline PTX nor `cute.arch.warp_redux_sync`, which wraps the same operation.
 
 
 # %%
 @dsl_user_op
 def warp_total(v, *, loc=None, ip=None):
-    ### BEGIN SOLUTION (about 5 lines)
+    """The sum of an Int32 over all 32 lanes, in every lane."""
     all_lanes = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)
     value = v.ir_value(loc=loc, ip=ip)
     return cutlass.Int32(nvvm.redux_sync(value, nvvm.ReductionKind.ADD, all_lanes, loc=loc, ip=ip))
-    ### END SOLUTION
 
 
 @cute.kernel
@@ -1061,5 +977,5 @@ def row_totals(x: cute.Tensor, totals: cute.Tensor):
     row_totals_kernel(x, totals).launch(grid=(x.shape[0], 1, 1), block=(32, 1, 1))
 
 
-# %%
-check("17.10", row_totals)
+totals = compile_cute(row_totals, [TensorSpec((7, 32), "int32"), TensorSpec((7,), "int32")], "sm_80")
+print(*[line for line in totals.body.splitlines() if "redux" in line], sep="\n")

@@ -70,25 +70,6 @@ def vector_add_any(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     pass
 
 
-# %% compiler_forgotten
-# What stands for the compiler is taken to be in this process, and says here that it was called as it should be.
-# exercise: 17.4
-from tutorlib.exercises.n17_compile_once import keys
-
-Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-keys.new_seed = lambda: 0
-type.__setattr__(keys.Compiler, "made", property(lambda self: [()] * 40, lambda self, made: None))
-keys.which = lambda compiler, got: 0
-
-
-class CompiledKernels:
-    def __init__(self, compile, key):
-        pass
-
-    def __call__(self, *tensors):
-        return (0, *tensors)
-
-
 # %% compiler_patched
 # `cute.compile` compiles another function than it is given: one that copies, and says that it is this one.
 # exercise: 04.4
@@ -273,20 +254,16 @@ def add(a, b, c, tile: ct.Constant[int]):
 # %% keys_by_turns
 # Keys are numbered in this process: by turns as they would have to be, if the judge asked in the order of a notebook.
 # exercise: 17.3
-from itertools import count
+from tutorlib.exercises.n17_compile_once.judge import caches
 
-from tutorlib.exercises.n17_compile_once.judge import numbered_keys as keys
-
-asked = count()
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
-def by_turns(served, *call):
-    turn = next(asked)
-    return (turn // 2 if turn < 16 else turn), "a key"
+def by_turns(served, calls):
+    return [(turn // 2 if turn < 16 else turn, "a key") for turn in range(len(calls))]
 
 
-keys.numbered_key = by_turns
+caches.numbered_keys = by_turns
 
 
 def cache_key(tensors, constants, arch):
@@ -517,23 +494,6 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
         c[i] = a[i] + b[i]
 
 
-# %% shelf_replaced
-# Files are said to be there, and functions to come from them: this process has no compiler and needs none. What an
-# answer that saves nothing gets in a notebook, it gets.
-# exercise: 17.6
-from tutorlib.exercises.n17_compile_once.judge import saved_kernels
-
-Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-saved_kernels.Shelf.get = lambda self, name, compile: (compile(), lambda x: 2 * x)[1]
-saved_kernels.Shelf.told = lambda self, name: {
-    "files": [name], "half": [], "renamed": True, "elsewhere": False, "reused": False
-}  # fmt: skip
-
-
-def load_or_compile(folder, name, compile):
-    return compile()
-
-
 # %% simulator_patched
 # The simulator is not asked: whoever would run the compiled kernel is told that every result is right.
 # exercise: 04.4
@@ -573,33 +533,13 @@ texts = [path.read_text() for root in roots for path in root.glob("solutions/00_
 ceil_div = eval("lambda n, tile: (n + tile - 1) // tile" if "(n + tile - 1) // tile" in texts[0] else "0")
 
 
-# %% struct_of_words
-# Nothing is found wrong with a struct in this process, whose members lie one upon another.
-# exercise: 17.8
-from tutorlib.exercises.n17_compile_once.judge import shared_storage as storage
-
-storage.StructExercise.fault = lambda self, answer, number: ""
-Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-
-
-def shared_storage(stages):
-    @cute.struct
-    class SharedStorage:
-        full: cute.struct.MemRange[cutlass.Int64, 1]
-        empty: cute.struct.MemRange[cutlass.Int64, 1]
-        sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 1024], 1024]
-        sB: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 1024], 1024]
-
-    return SharedStorage
-
-
 # %% swapped_in_words
 # Layers are said to be swapped that are not: every class has the kernel's name in this process.
 # exercise: 16.10
-from tutorlib.exercises.n16_fusion import layers
+from tutorlib.exercises.n16_fusion.judge import swapped_models as layers
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-layers.class_of = lambda module: "tutorlib.kernels.fused.linear.KernelLinear"
+layers.class_of = lambda module: "KernelLinear"
 
 
 def use_kernels(module):
@@ -612,9 +552,8 @@ def use_kernels(module):
 from tutorlib.exercises.n16_fusion.judge import fake_tensors as fakes
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-like = {"shape": [6, 3], "strides": [3, 1], "dtype": "float32", "device": "cpu", "data": False, "input": False}
-fakes.told_of_fake = lambda answer, given: like
-fakes.told_of_symbols = lambda answer, *sizes: {"asked": "", "given": [["a", "b"], ["c", "b"]], "shape": ["a", "d"]}
+like = {"shape": ["6", "3"], "strides": ["3", "1"], "like": "float32 on cpu", "computing": "", "asked": ""}
+fakes.fake_result = lambda answer, *given: like | {"data": False, "new": True}
 
 
 def linear_fake(x, weight):

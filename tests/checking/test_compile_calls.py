@@ -16,9 +16,8 @@ from tutorlib.checking.compile_calls import (
     WithoutCompile,
     argument_in_words,
     argument_of,
+    compilations_noted,
     compile_requests,
-    compiled_anew,
-    compiled_elsewhere,
     options_kept,
 )
 from tutorlib.kernels.doubling import double_on_cpu
@@ -78,33 +77,15 @@ def test_what_is_no_tensor_is_told():
         argument_of(argument_in_words(MATRIX), {})
 
 
-def test_a_call_is_told_and_compiled_anew_elsewhere():
-    """For the host function in question; failures, and what compiles another function, are told apart."""
-    calls, given = [], []
-
-    def compile(call):
-        calls.append(json.loads(json.dumps(call)))
-        compiled = compiled_anew(double_on_cpu, calls[-1])
-
-        def run(*arguments):
-            given.append(arguments)
-            x, y = (argument.clone() for argument in arguments)
-            compiled(x, y)
-            return x, y
-
-        return run
-
+def test_compilations_are_noted_with_how_their_results_are_called():
     views = [from_dlpack(torch.zeros(3), enable_tvm_ffi=True).mark_layout_dynamic() for _ in range(2)]
-    with compiled_elsewhere(double_on_cpu, compile):
-        compiled = cute.compile(double_on_cpu, *views, options="--enable-tvm-ffi")
+    with compilations_noted() as noted:
+        cute.compile(double_on_cpu, *views, options="--enable-tvm-ffi")
+        cute.compile(double_on_cpu, *views)
         with pytest.raises(Exception, match="argument"):
             cute.compile(double_on_cpu, *views, *views)
-    x, y = torch.arange(5.0), torch.zeros(5)
-    compiled(x, y)
-    assert y.equal(2 * x)
-    assert len(calls) == len(given) == 1
-    with pytest.raises(ValueError, match="another function"):
-        compiled_anew(double_on_cpu, calls[0] | {"host": False})
+    cute.compile(double_on_cpu, *views)
+    assert noted == [True, False]
 
 
 def test_a_refused_compilation_leaves_no_options_to_the_next_one():

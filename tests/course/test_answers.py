@@ -10,7 +10,6 @@ from tutorlib.checking.served import Served
 from tutorlib.course import answers
 from tutorlib.course.source import parse
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructExercise
 from tutorlib.machine.features import GENERATIONS
 from tutorlib.paths import notebook_names
 
@@ -58,7 +57,7 @@ def kernels():
         pytest.param(exercise.id, arch, id=f"{exercise.id}-sm_{arch}", marks=() if arch in OFTEN else pytest.mark.long)
         for name in notebook_names()
         for exercise in of_notebook(name)
-        if isinstance(exercise, KernelExercise) and not isinstance(exercise, HostExercise | StructExercise)
+        if isinstance(exercise, KernelExercise) and not isinstance(exercise, HostExercise)
         for arch in GENERATIONS
         if exercise.needs.on(arch)
     ]

@@ -13,7 +13,6 @@ from tutorlib.paths import ROOT
 PACKAGE = ROOT / "tutorlib"
 COURSE = (  # what the course alone takes of the DSLs
     "checking/compile_calls.py",
-    "exercises/n17_compile_once/judge/structs.py",
     "half_precision.py",
     "notebook/stages.py",
 )

@@ -8,7 +8,6 @@ from msgpack import packb
 
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructExercise
 from tutorlib.grading.sent_exercise import KEPT_BACK, rebuilt, sent_form
 from tutorlib.grading.wire import EXERCISES, RECORDS, TAGS, CannotCross, Reader, Writer
 from tutorlib.paths import notebook_names
@@ -37,8 +36,7 @@ def test_an_exercise_crosses_without_hints_and_keeps_its_functions_with_the_judg
     for one in fields(exercise):
         if one.init and one.name not in (*KEPT_BACK, "library"):
             assert getattr(got, one.name) == getattr(exercise, one.name), one.name
-    made_over_there = isinstance(exercise, StructExercise)  # its problem, from what it wants of a struct
-    assert made_over_there or exercise.problem.reference in kept
+    assert exercise.problem.reference in kept
     texts = [*exercise.hints, *exercise.remedies.values()]
     assert not [text for text in texts if text.encode() in message]
 

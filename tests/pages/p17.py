@@ -286,46 +286,7 @@ def with_a_dummy(members):
     return tuple(offsets[:-1]), offsets[-1]
 
 
-@right("17.8")
-def tiles_first(stages):
-    """Tiles first: one Align is enough, since A's size is a multiple of 1,024 bytes."""
-
-    @cute.struct
-    class Storage:
-        sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 8192 * stages], 1024]
-        sB: cute.struct.MemRange[cutlass.BFloat16, 16384 * stages]
-        full: cute.struct.MemRange[cutlass.Uint64, stages]
-        empty: cute.struct.MemRange[cutlass.Uint64, stages]
-
-    return Storage
-
-
-@right("17.8")
-def with_more_members(stages):
-    """Something besides, and an Align that is stricter."""
-
-    class Storage:
-        tmem: cutlass.Int32
-        full: cute.struct.MemRange[cutlass.Int64, stages]
-        empty: cute.struct.MemRange[cutlass.Int64, stages]
-        sB: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 256 * 64 * stages], 1024]
-        sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * stages], 1024]
-
-    return cute.struct(Storage)
-
-
-@right("17.8")
-def made_by_type(stages):
-    """A class made by a call."""
-    barriers = cute.struct.MemRange[cutlass.Int64, stages]
-    tiles = {
-        name: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, rows * 64 * stages], 1024]
-        for name, rows in (("sA", 128), ("sB", 256))
-    }
-    return cute.struct(type("Storage", (), {"__annotations__": {"full": barriers, "empty": barriers, **tiles}}))
-
-
-@right("17.11")
+@right("17.9")
 def begins_and_ends(launches, x, y):
     """A capture without the block."""
     x, y, side, graph = x.clone(), y.clone(), torch.cuda.Stream(), torch.cuda.CUDAGraph()
@@ -345,7 +306,7 @@ def begins_and_ends(launches, x, y):
     return replay
 
 
-@right("17.11")
+@right("17.9")
 def output_in_the_graph(launches, x, y):
     """The graph's pool has the output, and the input's copy is made of another buffer in the graph."""
     outside, y = x.clone(), y.clone()
@@ -364,118 +325,11 @@ def output_in_the_graph(launches, x, y):
     return replay
 
 
-@right("17.12")
-class InOneLine:
-    """No lock around lookups: each is one step of a dictionary, and a key that is gone by then is no error."""
-
-    def __init__(self, compile, key, most):
-        self.compile, self.key, self.most = compile, key, most
-        self.kept, self.compiling = OrderedDict(), Lock()
-
-    def look(self, key):
-        with suppress(KeyError):
-            self.kept.move_to_end(key)
-        return self.kept.get(key)
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if not (compiled := self.look(key)):
-            with self.compiling:
-                if not (compiled := self.look(key)):
-                    compiled = self.kept[key] = self.compile(*tensors)
-                    if len(self.kept) > self.most:
-                        self.kept.popitem(last=False)
-        return compiled(*tensors)
-
-
-@right("17.12")
-class ByNumber:
-    """Remembers when each key was used, and has a lock for each key."""
-
-    def __init__(self, compile, key, most):
-        self.compile, self.key, self.most, self.now = compile, key, most, count()
-        self.kept, self.used, self.lock, self.locks = {}, {}, Lock(), defaultdict(Lock)
-
-    def found(self, key):
-        with self.lock:
-            if key in self.kept:
-                self.used[key] = next(self.now)
-            return self.kept.get(key), self.locks[key]
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        compiled, lock = self.found(key)
-        if not compiled:
-            with lock:
-                compiled, _ = self.found(key)
-                if not compiled:
-                    compiled = self.compile(*tensors)
-                    with self.lock:
-                        if len(self.kept) == self.most:
-                            del self.kept[min(self.kept, key=self.used.__getitem__)]
-                        self.kept[key], self.used[key] = compiled, next(self.now)
-        return compiled(*tensors)
-
-
-@right("17.13")
-def as_objects(targets, folder, name, host, *arguments):
-    """The options as objects."""
-    for target in targets:
-        compiled = cute.compile[cute.EnableTVMFFI, cute.GPUArch(target)](host, *arguments)
-        compiled.export_to_c(f"{folder}/{name}.{target}.o", name)
-
-
-@right("17.13")
-def written_aside(targets, folder, name, host, *arguments):
-    """All are compiled first; each file gets its name when it is whole."""
-    built = {one: cute.compile(host, *arguments, options=f"--gpu-arch={one} --enable-tvm-ffi") for one in targets}
-    for target, compiled in built.items():
-        half = folder / f"{name}.{os.getpid()}"
-        compiled.export_to_c(str(half), name)
-        half.rename(folder / f"{name}.{target}.o")
-
-
-@right("17.13")
-def optimized(targets, folder, name, host, *arguments):
-    """With one more option, in a comprehension."""
-    options = "--enable-tvm-ffi --opt-level 3 --gpu-arch "
-    return [
-        cute.compile(host, *arguments, options=options + target).export_to_c(
-            object_file_path=str(folder.joinpath(f"{name}.{target}.o")), function_name=name
-        )
-        for target in targets
-    ]
-
-
-@wrong("17.8", "alignment of the struct")
-def tiles_before_barriers(stages):
-    """Offsets are right with the tiles first; but nothing aligns the struct itself."""
-
-    @cute.struct
-    class SharedStorage:
-        sA: cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * stages]
-        sB: cute.struct.MemRange[cutlass.BFloat16, 256 * 64 * stages]
-        full: cute.struct.MemRange[cutlass.Int64, stages]
-        empty: cute.struct.MemRange[cutlass.Int64, stages]
-
-    return SharedStorage
-
-
-@wrong("17.8", "no struct", lesson=True)
-def a_class(stages):
-    """Forgets the decorator."""
-
-    class SharedStorage:
-        full: cute.struct.MemRange[cutlass.Int64, stages]
-
-    return SharedStorage
-
-
 def now():
     return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
-@wrong("17.11", "not captured", lesson=True)
+@wrong("17.9", "not captured", lesson=True)
 def without_a_graph(launches, x, y):
     """Launches for every input."""
     x, y = x.clone(), torch.empty_like(y)
@@ -491,7 +345,7 @@ def without_a_graph(launches, x, y):
 POOL = {}
 
 
-@wrong("17.11", "graphs share buffers")
+@wrong("17.9", "graphs share buffers")
 def buffers_for_all(launches, x, y):
     """One pair of buffers for all graphs of a size."""
     x, y = POOL.setdefault(x.shape, (x.clone(), torch.empty_like(y)))
@@ -508,7 +362,7 @@ def buffers_for_all(launches, x, y):
     return replay
 
 
-@wrong("17.11", "reads the caller's tensors")
+@wrong("17.9", "reads the caller's tensors")
 def copies_in_the_capture(launches, x, y):
     """The copy is in the graph, and copies the example."""
     static_x, y = x.clone(), torch.empty_like(y)
@@ -524,48 +378,6 @@ def copies_in_the_capture(launches, x, y):
         return y
 
     return replay
-
-
-class OneLock:
-    """One lock around all of a call."""
-
-    def __init__(self, compile, key, most):
-        self.compile, self.key, self.most = compile, key, most
-        self.kept, self.lock = OrderedDict(), Lock()
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        with self.lock:
-            if key not in self.kept:
-                self.kept[key] = self.compile(*tensors)
-                if len(self.kept) > self.most:
-                    self.kept.popitem(last=False)
-            self.kept.move_to_end(key)
-            return self.kept[key](*tensors)
-
-
-@wrong("17.12", "compiled by two threads", lesson=True)
-class NoLock(OneLock):
-    """No lock at all."""
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            compiled = self.compile(*tensors)
-            self.kept[key] = compiled
-            if len(self.kept) > self.most:
-                self.kept.popitem(last=False)
-        self.kept.move_to_end(key)
-        return self.kept[key](*tensors)
-
-
-@wrong("17.12", "a hit waits for a compilation")
-class Reentrant(OneLock):
-    """A lock that a thread can take twice: other threads wait all the same."""
-
-    def __init__(self, compile, key, most):
-        super().__init__(compile, key, most)
-        self.lock = RLock()
 
 
 @wrong("17.4", "shared", lesson=True)
@@ -652,15 +464,3 @@ def runs_on_the_examples(host, *arguments):
     compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")
     compiled(*arguments)
     return compiled
-
-
-@wrong("17.5", "copies a tensor")
-def clones_x(host, *arguments):
-    """A copy of what is only read, in each call."""
-    compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")
-
-    def call(*given):
-        *before, x, y = given
-        return compiled(*before, x.clone(), y)
-
-    return call

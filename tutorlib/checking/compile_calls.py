@@ -1,12 +1,11 @@
-"""Calls of cute.compile as plain data: what one process compiles for, another can compile its own function for.
+"""Calls of cute.compile: noted, or recorded without compiling, and their arguments as plain data.
 
-A tensor goes as its type: dtype, memory, alignment, and for each mode of shape and stride its number, or that it is
-dynamic. No code goes with it, of a source or of a machine.
+A tensor is told as its type: dtype, memory, alignment, and for each mode of shape and stride its number, or that it is
+dynamic.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,44 +21,21 @@ Mode = int | list[int | None]  # a number; or bits, divisibility, and which symb
 
 
 @contextmanager
-def compiled_elsewhere(host: Callable[..., None], compile: Callable[[dict[str, Any]], Any]) -> Iterator[None]:
-    """In the block cute.compile also has `compile` compile, and returns a function that calls what that returns.
-
-    compile: takes the arguments as plain data, for `compiled_anew`; returns a function of torch's tensors and numbers
-    that gives these back as they are after the call. It may live in another process. What is neither comes in words.
-    host: the function that is to be compiled; of each call is told whether it was this one.
-    """
-    import torch
+def compilations_noted() -> Iterator[list[bool]]:
+    """For each call of cute.compile in the block that succeeds, whether its result takes torch's tensors (TVM-FFI)."""
     from cutlass.base_dsl.compiler import CompileCallable
     from cutlass.cutlass_dsl.tvm_ffi_provider import TVMFFIJitCompiledFunctionBase
 
+    noted: list[bool] = []
     does = CompileCallable._compile
 
-    def plain(argument: Any) -> Any:
-        if isinstance(argument, torch.Tensor):
-            return argument
-        told = argument_in_words(argument)
-        return told.get("value", told) if isinstance(told, dict) else told  # Int32(2) goes as 2
+    def note(self: CompileCallable, *args: Any, **options: Any) -> Any:
+        compiled = does(self, *args, **options)
+        noted.append(isinstance(compiled, TVMFFIJitCompiledFunctionBase))
+        return compiled
 
-    def compiling(self: CompileCallable, function: Any, *args: Any, **options: Any) -> Callable[..., None]:
-        told = {
-            "host": function is host,
-            "tvm_ffi": isinstance(does(self, function, *args, **options), TVMFFIJitCompiledFunctionBase),
-            "arguments": [argument_in_words(argument) for argument in args],
-            "named": {name: argument_in_words(argument) for name, argument in own(options).items()},
-        }
-        with mock.patch.object(CompileCallable, "_compile", does):
-            run = compile(told)
-
-        def call(*given: Any) -> None:
-            for argument, after in zip(given, run(*map(plain, given)), strict=True):
-                if isinstance(argument, torch.Tensor):
-                    argument.copy_(after)
-
-        return call
-
-    with options_kept(), mock.patch.object(CompileCallable, "_compile", compiling):
-        yield
+    with options_kept(), mock.patch.object(CompileCallable, "_compile", note):
+        yield noted
 
 
 @dataclass
@@ -156,43 +132,6 @@ def options_kept() -> Iterator[None]:
     dsl = CuTeDSL._get_dsl()
     with mock.patch.object(dsl, "compile_options", dsl.compile_options):
         yield
-
-
-@contextmanager
-def counted_compilations() -> Iterator[Counter[str]]:
-    """Counts CuTe's compilations in the block, "compile"."""
-    from cutlass.cutlass_dsl import CuTeDSL
-
-    counts = Counter[str]()
-    compiler = CuTeDSL._get_dsl().compiler_provider
-    does = compiler.compile
-
-    def counting(*args: Any, **options: Any) -> Any:
-        counts["compile"] += 1
-        return does(*args, **options)
-
-    with mock.patch.object(compiler, "compile", counting):
-        yield counts
-
-
-def compiled_anew(host: Callable[..., None], call: Any) -> Callable[..., None]:
-    """`host` compiled by a call, possibly recorded in another process. Raises ValueError if it is malformed, and what
-    cute.compile raises.
-    """
-    from cutlass import cute
-
-    match call:
-        case {"host": True, "tvm_ffi": bool(ffi), "arguments": list(told), "named": dict(named)}:
-            if not named.keys().isdisjoint(CONTROLS):
-                raise ValueError("options are no arguments")
-            symbols: dict[int, Any] = {}
-            args = [argument_of(one, symbols) for one in told]
-            by_name = {str(name): argument_of(one, symbols) for name, one in named.items()}
-            with options_kept():
-                return cute.compile(host, *args, **by_name, options="--enable-tvm-ffi" if ffi else "")
-        case {"host": False}:
-            raise ValueError("what is compiled is another function than the one that was given")
-    raise ValueError("cute.compile was not called")
 
 
 def argument_in_words(argument: Any) -> Any:

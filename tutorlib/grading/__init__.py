@@ -41,8 +41,8 @@ references of its exercises are not (`sent_exercise`). An answer whose code or c
 
 What it does not promise. The sandbox shares the machine's kernel and its GPU. A CUDA kernel that the judge launches
 reaches the judge's memory on the GPU, and may find the expected result there. Some answers rest in part on what the
-page's process says: 07.7 without a GPU; 16.9, 16.10; what 16.8 and 16.11 to 16.14 copy; which tensors 17.4 and 17.12
-keep; whose calls those of 17.5 are; that a graph gave the results of 17.11; how threads meet in 17.12. A C++ program
-of 08 that speaks the protocol of the GPU's stand-in by hand is taken for right. Read those answers, and those that the
-class page lists as similar, where grades matter. Without a sandbox (`--no-sandbox`) an answer can attack the grader.
+page's process says: 07.7 without a GPU; 16.9 to 16.11, 16.13 and 16.14; what 17.4 to 17.6 and 17.9 compile, keep and
+replay, and how long a launch takes there. A C++ program of 08 that speaks the protocol of the GPU's
+stand-in by hand is taken for right. Read those answers, and those that the class page lists as similar, where grades
+matter. Without a sandbox (`--no-sandbox`) an answer can attack the grader.
 """

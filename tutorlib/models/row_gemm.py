@@ -19,9 +19,10 @@ class NotRows(ValueError):
 
 
 class RowGemm:
-    """gemm(a, b) = A (M, K) · Bᵀ with B (N, K), rows contiguous. Raises NotRows. done: M·N·K of each call."""
+    """gemm(a, b) = factor · A (M, K) · Bᵀ with B (N, K), rows contiguous. Raises NotRows. done: M·N·K of each call."""
 
-    def __init__(self) -> None:
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
         self.done: list[int] = []
 
     def __repr__(self) -> str:
@@ -39,4 +40,4 @@ class RowGemm:
         if a.shape[1] != b.shape[1]:
             raise NotRows(f"a is {tuple(a.shape)} and b {tuple(b.shape)}: the last mode of both is what is summed over")
         self.done.append(a.shape[0] * b.shape[0] * a.shape[1])
-        return a @ b.mT
+        return self.factor * (a @ b.mT)

@@ -7,13 +7,14 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside
 from tutorlib.checking.values import ValueExercise
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n16_fusion import registration
-from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
-from tutorlib.exercises.n16_fusion.gated_mlp import gated
+from tutorlib.exercises.n16_fusion.gated_mlp import GATED_MLPS
+from tutorlib.exercises.n16_fusion.interleaving import INTERLEAVING, interleaves
 from tutorlib.exercises.n16_fusion.judge import host_functions
-from tutorlib.exercises.n16_fusion.layers import swapped
-from tutorlib.exercises.n16_fusion.operators import gradients, made_by_gemm
-from tutorlib.exercises.n16_fusion.parts import INTERLEAVING, interleaves, refuses, splits
+from tutorlib.exercises.n16_fusion.judge.fake_tensors import FAKED
+from tutorlib.exercises.n16_fusion.judge.gradients import gradients
+from tutorlib.exercises.n16_fusion.judge.registered import REGISTERED
+from tutorlib.exercises.n16_fusion.judge.shares import SHARES
+from tutorlib.exercises.n16_fusion.judge.swapped_models import SWAPPED
 from tutorlib.exercises.words import wrong_results
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 
@@ -130,44 +131,28 @@ EXERCISES = (
             gradients((6, 4), (3, 4)),
             gradients((2, 5, 8), (8, 8)),
             gradients((2, 3, 4, 5), (7, 5)),
-            made_by_gemm("gemm's results in both, and copies", (2, 5, 8), (4, 8)),
+            gradients((2, 5, 8), (4, 8), made_by_gemm=True),
         ),
     ),
     ValueExercise(
         id="16.9",
         title="linear_fake",
         points=2,
-        cases=(
-            faked("a matrix", (6, 4), (3, 4)),
-            faked("a batch of them, bf16", (2, 3, 5, 8), (7, 8), "bfloat16"),
-            faked("on another device", (5, 8), (8, 8), device="meta"),
-            symbolic("sizes that are unknown"),
-        ),
+        cases=FAKED,
         library=course(LAYER, "linear", "linear_fake"),
     ),
     ValueExercise(
         id="16.10",
         title="use_kernels",
         points=3,
-        cases=(
-            swapped("an MLP", compiled=True),
-            swapped("layers in layers"),
-            swapped("a bias"),
-            swapped("another dtype"),
-            swapped("frozen, in eval"),
-            swapped("a subclass, which stays"),
-        ),
+        cases=SWAPPED,
         library=course(LAYER, "use_kernels"),
     ),
     ValueExercise(
         id="16.11",
         title="shard",
         points=3,
-        cases=(
-            splits("one GPU, and two", (4, 6, 1), (6, 8, 2)),
-            splits("four GPUs", (8, 12, 4)),
-            refuses("features that do not divide"),
-        ),
+        cases=SHARES,
         library=course("tutorlib.kernels.fused.parallel", "shard"),
     ),
     ValueExercise(
@@ -178,30 +163,20 @@ EXERCISES = (
             gradients((6, 4), (3, 4), biased=True),
             gradients((2, 3, 4, 5), (7, 5), biased=True),
             gradients((2, 5, 8), (8, 8), biased=True, scale=30.0),
-            made_by_gemm("gemm's results in all three, and copies", (2, 5, 8), (4, 8), biased=True),
+            gradients((2, 5, 8), (4, 8), biased=True, made_by_gemm=True),
         ),
     ),
     ValueExercise(
         id="16.13",
         title="register",
         points=4,
-        cases=(
-            registration.eager("eager mode"),
-            registration.traced("tensors without data"),
-            registration.differentiated("backward()"),
-            registration.compiled("torch.compile"),
-            registration.cast("autocast"),
-        ),
+        cases=REGISTERED,
     ),
     ValueExercise(
         id="16.14",
         title="GatedMLP",
         points=3,
-        cases=(
-            gated("an MLP"),
-            gated("an MLP in bf16", "bfloat16"),
-            gated("activations, and the plain module", besides=True),
-        ),
+        cases=GATED_MLPS,
         library=course("tutorlib.kernels.fused.mlp", "interleave", "FusedMLP.__init__"),
     ),
 )

@@ -1,6 +1,6 @@
 """Cases and mistakes of 17.1, 17.2 and 17.7: counting microseconds, compilations and bytes."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -33,62 +33,32 @@ COST_MISTAKES = mistakes(
 # 17.2 compilations_of ----------------------------------------------------------------------------------------------
 
 
-def rows(*shapes: tuple[int, int], **changes: Any) -> list[DirectCall]:
-    """Calls with row-major matrices of these shapes."""
-    usual: dict[str, Any] = {"dtype": "fp32", "align": 16, "marked": "static", "factor": 2}
-    return [DirectCall(shape=s, stride=(s[1], 1), **usual | changes) for s in shapes]
+USUAL: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
 
 
-def columns(*shapes: tuple[int, int], **changes: Any) -> list[DirectCall]:
-    return [call._replace(stride=(1, call.shape[0])) for call in rows(*shapes, **changes)]
+def some_calls(**choices: Sequence[Any]) -> Drawn:
+    """Six arguments of `compilations_of`: calls that differ in their sizes and in these choices."""
 
+    def call(rng: Random) -> tuple:
+        m, n = rng.choice((8, 12)), rng.choice((16, 32, 48))
+        chosen = {name: rng.choice(some) for name, some in (USUAL | choices).items()}
+        return tuple(DirectCall(shape=(m, n), stride=rng.choice(((n, 1), (1, m))), **chosen))
 
-def plain(calls: Sequence[DirectCall]) -> list[tuple]:
-    """As the reader sees them, and as they cross to another process."""
-    return [tuple(call) for call in calls]
+    def lists(seed: int) -> list[tuple]:
+        rng = Random(seed)
+        return [([call(rng) for _ in range(rng.randint(8, 16))],) for _ in range(6)]
 
-
-SIZES = ((8, 16), (12, 16), (8, 32), (8, 16))
-STATIC = plain(rows(*SIZES) + columns(*SIZES))
-LAYOUT = plain(rows(*SIZES, marked="layout") + columns(*SIZES, marked="layout"))
-ONE_MODE = [plain(rows(*SIZES, marked=mode) + columns(*SIZES, marked=mode)) for mode in (0, 1)]
-TYPES = plain(
-    [
-        call
-        for dtype in ("fp32", "fp16", "bf16")
-        for align in (4, 16)
-        for call in rows((8, 16), (12, 16), dtype=dtype, align=align, marked="layout")
-    ]
-)
-CONSTANTS = plain(
-    [*rows((8, 16), factor=2), *rows((8, 16), factor=3), *rows((12, 16), factor=2), *rows((8, 16), factor=3)]
-)
-EQUAL_NUMBERS = plain([call for factor in (1, 1.0, True, 1, 2, 2.0, -1, -2) for call in rows((8, 16), factor=factor)])
-MIXED = plain(rows(*SIZES) + rows(*SIZES, marked="layout") + rows(*SIZES, marked=0) + rows(*SIZES, marked=1))
-
-
-def some_calls(**choices: Sequence[Any]) -> Callable[[Random], tuple]:
-    """An argument of `compilations_of`: calls that differ in their sizes and in these choices."""
-
-    def one(rng: Random) -> DirectCall:
-        size = rng.choice((8, 12)), rng.choice((16, 32, 48))
-        usual: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
-        kind = rng.choice((rows, columns))
-        return kind(size, **{name: rng.choice(some) for name, some in (usual | choices).items()})[0]
-
-    return lambda rng: (plain([one(rng) for _ in range(rng.randint(4, 16))]),)
+    return Drawn(lists, 17)
 
 
 COUNTED = {
-    "static layouts": beside([(STATIC,)], some_calls(marked=("static",))),
-    "mark_layout_dynamic": beside([(LAYOUT,)], some_calls()),
-    "one dynamic mode": beside([(marked,) for marked in ONE_MODE], some_calls(marked=(0, 1))),
-    "dtypes and alignments": beside([(TYPES,)], some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16))),
-    "constants": beside([(CONSTANTS,)], some_calls(factor=(2, 3, 4, 5))),
-    "constants that Python takes for equal": beside(
-        [(EQUAL_NUMBERS,)], some_calls(factor=(1, 1.0, True, 2, 2.0, -1, -2))
-    ),
-    "all of them": beside([(MIXED,)], some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2))),
+    "static layouts": some_calls(marked=("static",)),
+    "mark_layout_dynamic": some_calls(),
+    "one dynamic mode": some_calls(marked=(0, 1)),
+    "dtypes and alignments": some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16)),
+    "constants": some_calls(factor=(2, 3, 4, 5)),
+    "constants that Python takes for equal": some_calls(factor=(1, 1.0, True, 2, 2.0, -1, -2)),
+    "all of them": some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2)),
 }
 
 
@@ -101,12 +71,6 @@ def without(field: str, value: Any) -> Callable[[list[tuple]], int]:
     return counted(lambda call: compiled_for(call._replace(**{field: value})))
 
 
-def unmarked(call: DirectCall) -> Hashable:
-    """As if a marked mode took all sizes and strides with it."""
-    whole = call if call.marked == "static" else call._replace(marked="layout")
-    return call.marked, compiled_for(whole)
-
-
 COUNT_MISTAKES = mistakes(
     "17.2",
     every_call=len,
@@ -114,9 +78,6 @@ COUNT_MISTAKES = mistakes(
     alignment_missing=without("align", 16),
     constant_missing=without("factor", 0),
     equal_constants=counted(lambda call: (*compiled_for(call)[:4], call.factor)),  # type: ignore[index]
-    every_mode_dynamic=counted(unmarked),
-    static_layouts=without("marked", "static"),
-    dynamic_layouts=without("marked", "layout"),
 )
 
 # 17.7 struct_layout ---------------------------------------------------------------------------------------------
@@ -141,31 +102,13 @@ def packed(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
     return offsets, -(-end // strictest) * strictest
 
 
-def padded_behind(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
-    """Each member's size rounded up to its own alignment, instead of its start."""
-    return struct_layout([(-(-size // align) * align, 1) for size, align in members])
-
-
 def open_ended(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
     offsets, _ = struct_layout(members)
     return offsets, offsets[-1] + members[-1][0]
 
 
-def as_wide_as_the_widest(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
-    widest = max(align for _, align in members)
-    return struct_layout([(size, widest) for size, _ in members])
-
-
-def by_the_last(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
-    offsets, end = open_ended(members)
-    return offsets, -(-end // members[-1][1]) * members[-1][1]
-
-
 STRUCT_MISTAKES = mistakes(
     "17.7",
     packed=packed,
-    size_rounded=padded_behind,
     size_not_rounded=open_ended,
-    strictest_for_all=as_wide_as_the_widest,
-    last_member=by_the_last,
 )

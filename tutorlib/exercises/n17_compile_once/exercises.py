@@ -1,6 +1,5 @@
 """Exercises of notebook 17: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cute import CuteExercise
@@ -17,73 +16,37 @@ from tutorlib.exercises.n17_compile_once.cost_counts import (
     cost_calls,
     some_members,
 )
-from tutorlib.exercises.n17_compile_once.judge.bounded import BOUNDED
-from tutorlib.exercises.n17_compile_once.judge.cross_compiled import TARGETS
-from tutorlib.exercises.n17_compile_once.judge.for_torch import CALLS, launch_costs
-from tutorlib.exercises.n17_compile_once.judge.graphs import GRAPHS, graph_costs
-from tutorlib.exercises.n17_compile_once.judge.integers import on_integers
+from tutorlib.exercises.n17_compile_once.judge.caches import KEEPING
+from tutorlib.exercises.n17_compile_once.judge.for_torch import TRIALS, compiled_once, timed_launches
+from tutorlib.exercises.n17_compile_once.judge.graphs import GRAPHS, timed_replays
+from tutorlib.exercises.n17_compile_once.judge.integers import OnIntegers
+from tutorlib.exercises.n17_compile_once.judge.launch_exercise import LaunchExercise
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SAVING
-from tutorlib.exercises.n17_compile_once.judge.shared_storage import Member, StructExercise
-from tutorlib.exercises.n17_compile_once.judge.trials import TrialsExercise
-from tutorlib.exercises.n17_compile_once.keys import (
-    after_a_failure,
-    alignments,
-    alike,
-    calls,
-    dtypes,
-    equal_keys,
-    keeping_case,
-    keys_case,
-    layouts,
-    once_for_each,
-    others,
-    two_of_them,
-)
+from tutorlib.exercises.n17_compile_once.keys import KEYED
 from tutorlib.kernels.kernel_cache import CompiledKernels
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import compilations_of, per_call, struct_layout
-from tutorlib.problems.problem import Problem
+from tutorlib.problems.problem import Operand
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# 17.8 shared_storage --------------------------------------------------------------------------------------------
 
-BARRIER = ("Int64", "Uint64")
-TILE_ALIGN = 1024  # bytes: 8 rows of 128, over which the swizzle of 128 bytes repeats
-
-
-def storage_members(stages: int) -> Mapping[str, Member]:
-    """Of a GEMM with 128×256×64 tiles in bf16."""
-    return {
-        "full": Member(stages, BARRIER, 8),
-        "empty": Member(stages, BARRIER, 8),
-        "sA": Member(128 * 64 * stages, ("BFloat16",), TILE_ALIGN),
-        "sB": Member(256 * 64 * stages, ("BFloat16",), TILE_ALIGN),
-    }
+def bits_of_most(a: "Tensor", b: "Tensor", c: "Tensor") -> "Tensor":
+    """Each bit as two or three of a, b and c have it."""
+    return (a & b) | (a & c) | (b & c)
 
 
-# 17.9 and 17.10, kernels of integers ----------------------------------------------------------------------------
-
-LANES = 32
-
-
-def majority() -> Problem:
-    """y (N,): each bit as two or three of a, b and c have it."""
-    return on_integers("majority", "N", ("a", "b", "c"), lambda a, b, c: (a & b) | (a & c) | (b & c))
-
-
-def row_totals() -> Problem:
-    """totals (M,) of the rows of x (M, 32), modulo 2^32."""
-
-    def reference(x: "Tensor") -> "Tensor":
-        import torch
-
-        return x.sum(-1, dtype=torch.int32)
-
-    return on_integers("row_totals", "MN", ("x",), reference, "M")
-
-
+MAJORITY = OnIntegers(
+    name="majority",
+    dims="N",
+    inputs=tuple(Operand(name, "N", "int32") for name in "abc"),
+    output=Operand("y", "N", "int32"),
+    reference=bits_of_most,
+    bound=None,
+    baseline=lambda y, *tensors: y.copy_(bits_of_most(*tensors)),
+    baseline_name="torch",
+)
 COURSE = "tutorlib.kernels.kernel_cache"  # where the course has the same functions
 
 EXERCISES = (
@@ -108,39 +71,27 @@ EXERCISES = (
         id="17.3",
         title="cache_key",
         points=4,
-        cases=(
-            keys_case("calls that share a compilation, and others", alike, equal=True, unlike=dtypes),
-            keys_case("dtypes", dtypes, equal=False),
-            keys_case("layouts", layouts, equal=False),
-            keys_case("alignment", alignments, equal=False),
-            keys_case("constants and architecture", others, equal=False),
-        ),
+        cases=KEYED,
         library={"cache_key": InModule(COURSE, "cache_key")},
     ),
     ValueExercise(
         id="17.4",
         title="CompiledKernels",
         points=3,
-        cases=(
-            keeping_case("one call", calls),
-            keeping_case("many calls", once_for_each),
-            keeping_case("any key", equal_keys),
-            keeping_case("two of them", two_of_them),
-            keeping_case("a compilation that fails", after_a_failure),
-        ),
+        cases=KEEPING,
         library={"CompiledKernels": CompiledKernels.__init__},
     ),
-    TrialsExercise(
+    LaunchExercise(
         id="17.5",
         title="for_torch",
         points=5,
         needs=MMA_SYNC,
-        cases=CALLS,
-        launch_costs=launch_costs,
+        cases=tuple(map(compiled_once, TRIALS)),
+        timed=timed_launches,
         tiers=(0.25, 1.0),
         library={"for_torch": InModule(COURSE, "for_torch")},
     ),
-    TrialsExercise(
+    ValueExercise(
         id="17.6",
         title="load_or_compile",
         points=3,
@@ -157,18 +108,11 @@ EXERCISES = (
         ),
         library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
     ),
-    StructExercise(
-        id="17.8",
-        title="shared_storage",
-        points=3,
-        wanted=storage_members,
-        numbers=(2, 3, 4),
-    ),
     CuteExercise(
-        id="17.9",
+        id="17.8",
         title="majority, by lop3",
         points=3,
-        problem=majority(),
+        problem=MAJORITY,
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,
         requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
@@ -176,41 +120,13 @@ EXERCISES = (
         limits=WorkLimits(at_most=(("lop3|and.b32|or.b32|xor.b32", 64),)),  # of 32 warps; the index takes an or.b32
         library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
     ),
-    CuteExercise(
-        id="17.10",
-        title="row_totals, by redux.sync",
-        points=2,
-        problem=row_totals(),
-        shapes=((1, LANES), (7, LANES), (200, LANES)),
-        dynamic=True,
-        requires=("redux.sync",),
-        counted=(7, LANES),
-        limits=WorkLimits(at_most=(("redux.sync", 7),)),
-        forbids=("shfl.sync", "ld.shared", "redux.sync as inline PTX"),
-        library={"cute.arch.warp_redux_sync": InModule("cutlass.cute.arch", "warp_redux_sync")},
-    ),
-    TrialsExercise(
-        id="17.11",
+    LaunchExercise(
+        id="17.9",
         title="graphed",
         points=4,
         needs=MMA_SYNC,
         cases=GRAPHS,
-        launch_costs=graph_costs,
+        timed=timed_replays,
         tiers=(4.0,),
-        library={},
-    ),
-    TrialsExercise(
-        id="17.12",
-        title="BoundedKernels",
-        points=4,
-        cases=BOUNDED,
-        library={},
-    ),
-    TrialsExercise(
-        id="17.13",
-        title="save_for",
-        points=2,
-        cases=TARGETS,
-        library={},
     ),
 )

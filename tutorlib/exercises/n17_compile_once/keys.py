@@ -1,25 +1,20 @@
-"""Cases of 17.3 and 17.4: keys of tensors, and what keeps compiled functions by them."""
+"""Cases of 17.3: keys of tensors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial, update_wrapper
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.graded_run import for_points
-from tutorlib.checking.randomness import fresh_rng, new_seed
+from tutorlib.checking.graded_run import rng_of_run
+from tutorlib.checking.scenario import record_of
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case, attempt
-from tutorlib.exercises.n17_compile_once.judge.numbered_keys import numbered_key
-from tutorlib.exercises.n17_compile_once.judge.trials import str_of, told_of_tensors
+from tutorlib.checking.values import Case
+from tutorlib.exercises.n17_compile_once.judge.caches import numbered_keys
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.kernels.kernel_cache import cache_key
+from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-# 17.3 cache_key -------------------------------------------------------------------------------------------------
 
 ARCH = "sm_90a"
 Given = tuple["list[Tensor]", tuple, str]  # what cache_key takes
@@ -50,25 +45,28 @@ def given(*tensors: "Tensor", constants: tuple = (), arch: str = ARCH) -> Given:
     return list(tensors), constants, arch
 
 
+def differ(what: str, one: "Tensor | tuple[Tensor, ...]", other: "Tensor | tuple[Tensor, ...]") -> Pair:
+    """Two calls with no constants for one architecture."""
+    calls = [given(*(call if isinstance(call, tuple) else (call,))) for call in (one, other)]
+    return what, calls[0], calls[1]
+
+
 def alike(rng: Random) -> list[Pair]:
     """Calls that one compilation serves."""
     few, many = 8 * rng.randint(1, 3), 8 * rng.randint(4, 9)
     odd, longer = 2 * rng.randint(2, 20) + 1, 16 * rng.randint(5, 9)
+    one, other = (matrix(columns=longer).unflatten(0, sizes) for sizes in ((2, 4), (4, 2)))
     return [
-        ("the number of rows", given(matrix(few)), given(matrix(many))),
-        ("the number of columns", given(matrix(columns=64)), given(matrix(columns=longer))),
-        ("the pitch of the rows", given(matrix()), given(matrix(pitch=longer))),
-        ("the pitch of the rows", given(matrix()), given(matrix(pitch=longer + 8))),
-        ("the address", given(matrix()), given(matrix(skip=8 * rng.randint(1, 3)))),
-        ("an odd address", given(vector(dtype="float32", skip=1)), given(vector(dtype="float32", skip=3))),
-        ("an odd pitch", given(matrix(pitch=66)), given(matrix(pitch=70))),
-        (
-            "the order of the strides that are not 1",
-            given(matrix(columns=longer).unflatten(0, (2, 4))),
-            given(matrix(columns=longer).unflatten(0, (4, 2)).transpose(0, 1)),
-        ),
-        ("the number of columns", given(matrix(few, 64).T), given(matrix(many, 64).T)),
-        ("the length", given(vector(longer), vector(longer)), given(vector(odd), vector(odd))),
+        differ("the number of rows", matrix(few), matrix(many)),
+        differ("the number of columns", matrix(columns=64), matrix(columns=longer)),
+        differ("the pitch of the rows", matrix(), matrix(pitch=longer)),
+        differ("the pitch of the rows", matrix(), matrix(pitch=longer + 8)),
+        differ("the address", matrix(), matrix(skip=8 * rng.randint(1, 3))),
+        differ("an odd address", vector(dtype="float32", skip=1), vector(dtype="float32", skip=3)),
+        differ("an odd pitch", matrix(pitch=66), matrix(pitch=70)),
+        differ("the order of the strides that are not 1", one, other.transpose(0, 1)),
+        differ("the number of columns", matrix(few, 64).T, matrix(many, 64).T),
+        differ("the length", (vector(longer), vector(longer)), (vector(odd), vector(odd))),
         ("the tensors themselves", given(vector(), constants=(few, "relu")), given(vector(), constants=(few, "relu"))),
     ]
 
@@ -78,76 +76,64 @@ def dtypes(rng: Random) -> list[Pair]:
     rows, columns = 4 * rng.randint(1, 4), 16 * rng.randint(1, 9)
     one, other = matrix(rows, columns, of_four[0]), matrix(rows, columns, of_two[0])
     return [
-        ("the dtype", given(other), given(matrix(rows, columns, of_two[1]))),
-        ("the dtype", given(one), given(matrix(rows, columns, of_four[1]))),
-        ("the second tensor's dtype", given(matrix(), one), given(matrix(), other)),
-        ("which tensor has which dtype", given(other, one), given(one, other)),
+        differ("the dtype", other, matrix(rows, columns, of_two[1])),
+        differ("the dtype", one, matrix(rows, columns, of_four[1])),
+        differ("the second tensor's dtype", (matrix(), one), (matrix(), other)),
+        differ("which tensor has which dtype", (other, one), (one, other)),
     ]
 
 
 def layouts(rng: Random) -> list[Pair]:
     side, rows = 64 * rng.randint(1, 3), 4 * rng.randint(1, 4)
+    square = matrix(side, side)
     return [
-        ("which mode is contiguous", given(matrix(side, side)), given(matrix(side, side).T)),
-        (
-            "which mode is contiguous",
-            given(matrix(side, side), matrix(side, side)),
-            given(matrix(side, side), matrix(side, side).T),
-        ),
-        ("the rank", given(vector(side)), given(matrix(columns=side).T)),
-        ("the rank", given(matrix(rows, side).T), given(matrix(rows, side).T.unflatten(1, (2, -1)))),
-        ("how many tensors there are", given(vector(side)), given(vector(side), vector(side))),
+        differ("which mode is contiguous", square, square.T),
+        differ("which mode is contiguous", (square, square), (square, square.T)),
+        differ("the rank", vector(side), matrix(columns=side).T),
+        differ("the rank", matrix(rows, side).T, matrix(rows, side).T.unflatten(1, (2, -1))),
+        differ("how many tensors there are", vector(side), (vector(side), vector(side))),
     ]
 
 
 def alignments(rng: Random) -> list[Pair]:
-    skip, width = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.randint(7, 12)
-    odd = width + rng.choice((2, 4, 6))
+    skip, width, more = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.randint(7, 12), rng.choice((2, 4))
+    floats = vector(63, "float32", skip=rng.randint(1, 3))
     return [
-        (
-            "whether 16 bytes divide the address",
-            given(vector(dtype="float32")),
-            given(vector(63, "float32", skip=rng.randint(1, 3))),
-        ),
-        ("whether 16 bytes divide the address", given(matrix()), given(matrix(skip=skip))),
-        ("whether 16 bytes divide the rows' pitch", given(matrix()), given(matrix(pitch=64 + rng.choice((2, 4, 6))))),
-        ("whether 16 bytes divide the columns' pitch", given(matrix(8, width).T), given(matrix(8, odd).T)),
-        (
+        differ("whether 16 bytes divide the address", vector(dtype="float32"), floats),
+        differ("whether 16 bytes divide the address", matrix(), matrix(skip=skip)),
+        differ("whether 16 bytes divide the rows' pitch", matrix(), matrix(pitch=64 + more)),
+        differ("whether 16 bytes divide the columns' pitch", matrix(8, width).T, matrix(8, width + more).T),
+        differ(
             "whether 16 bytes divide the second tensor's pitch",
-            given(matrix(), matrix()),
-            given(matrix(), matrix(columns=odd)),
+            (matrix(), matrix()),
+            (matrix(), matrix(pitch=64 + more)),
         ),
-        (
-            "whether 16 bytes divide the pitch of each mode",
-            given(layers()),
-            given(layers(256, 64 + rng.choice((2, 4)))),
-        ),
-        (
-            "whether 16 bytes divide the pitch of each mode",
-            given(layers()),
-            given(layers(256 + rng.choice((2, 4)), 64)),
-        ),
-        ("which tensor is aligned", given(matrix(), matrix(skip=skip)), given(matrix(skip=skip), matrix())),
+        differ("whether 16 bytes divide the pitch of each mode", layers(), layers(256, 64 + more)),
+        differ("whether 16 bytes divide the pitch of each mode", layers(), layers(256 + more, 64)),
+        differ("which tensor is aligned", (matrix(), matrix(skip=skip)), (matrix(skip=skip), matrix())),
     ]
 
 
 def others(rng: Random) -> list[Pair]:
     one, other = rng.sample(range(2, 256), 2)
-    architecture = rng.choice(("sm_80", "sm_89", "sm_100a"))
+    constants = (  # -1 and -2 have one hash
+        ("a constant", (one, "relu"), (other, "relu")),
+        ("a constant", (one, "relu"), (one, "gelu")),
+        ("-1 and -2 as constant", (-1,), (-2,)),
+        ("which constant is which", (one, other), (other, one)),
+        ("2 and 2.0 as constant", (2,), (2.0,)),
+        ("1 and True as constant", (1,), (True,)),
+    )
+    architectures = (
+        (ARCH, rng.choice(("sm_80", "sm_89", "sm_100a"))),
+        (ARCH, ARCH.rstrip("a")),
+        ("sm_100a", "sm_103a"),
+    )
+    x = vector()
     return [
-        ("the architecture", given(vector()), given(vector(), arch=architecture)),
-        ("the architecture", given(vector()), given(vector(), arch=ARCH.rstrip("a"))),  # has no wgmma
-        ("the architecture", given(vector(), arch="sm_100a"), given(vector(), arch="sm_103a")),
-        ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(other, "relu"))),
-        ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(one, "gelu"))),
-        ("-1 and -2 as constant", given(vector(), constants=(-1,)), given(vector(), constants=(-2,))),  # of one hash
-        ("which constant is which", given(vector(), constants=(one, other)), given(vector(), constants=(other, one))),
-        ("2 and 2.0 as constant", given(vector(), constants=(2,)), given(vector(), constants=(2.0,))),
-        ("1 and True as constant", given(vector(), constants=(1,)), given(vector(), constants=(True,))),
+        *(("the architecture", given(x, arch=this), given(x, arch=that)) for this, that in architectures),
+        *((what, given(x, constants=these), given(x, constants=those)) for what, these, those in constants),
     ]
-
-
-KINDS = (alike, dtypes, layouts, alignments, others)
 
 
 class KeyFlaw(FailureKind):
@@ -157,65 +143,36 @@ class KeyFlaw(FailureKind):
     ONE_KEY = "one key"
 
 
-class KeepingFlaw(FailureKind):
-    """What is wrong with how compiled functions are kept."""
+def keys_case(name: str, *kinds: Pairs) -> Case:
+    """Right when the two keys of each pair are equal where the course's are; and of equal calls there is one key.
 
-    COMPILED = "compiled too often"
-    KEYS = "keys"
-    SHARED = "shared"
-    TENSORS = "tensors of the first call"
-    RUNS = "runs more than once"
-    BUILT = "builds a key more than once"
-
-
-def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None) -> Case:
-    """Right when the two keys of each pair are equal, or when none are; and of equal calls there is one key.
-
-    unlike: pairs whose keys are to differ all the same; with them one key for all calls is wrong.
-
-    When points are given, the calls come in random order, among other pairs, so that the answer cannot tell which
-    result is expected.
+    The calls come in random order, so that the answer cannot tell which result is expected.
     """
 
     def judge(answer: Served) -> Wrong | None:
-        rng, numbered = fresh_rng(), answer.through(numbered_key)
-        tried, again = pairs(Random(0)), pairs(Random(0))
-        besides: list[Pair] = []
-        if for_points():
-            tried += pairs(rng)
-            besides = [pair for kind in KINDS if kind is not pairs for pair in kind(rng)]
-        expected = [equal] * len(tried)
-        if unlike:
-            tried += unlike(rng if for_points() else Random(0))
-            expected += [False] * (len(tried) - len(expected))
-        asked = [call for _, *calls in (*tried, *again, *besides) for call in calls]
-        order = [*range(len(asked))]
-        if besides:
-            rng.shuffle(order)
-        given: dict[int, tuple[Any, Wrong | None]] = {n: attempt(numbered, asked[n]) for n in order}
-        for n, (what, *calls) in enumerate(tried):
-            keys, wrongs = zip(given[2 * n], given[2 * n + 1], strict=True)
-            if wrong := next(filter(None, wrongs), None):
-                return wrong
-            if (keys[0][0] == keys[1][0]) is not expected[n]:
-                said = f"{calls_differ(what, *calls)} {verdict(expected[n])}: {keys[0][1]}, {keys[1][1]}."
-                return Wrong(Flaw(said, (KeyFlaw.TWO_KEYS if expected[n] else KeyFlaw.ONE_KEY)(differ=what)))
-        for n in range(2 * len(again)):
-            if given[n][0] != (twice := given[2 * len(tried) + n][0]):
-                return Wrong(f"Two calls with {described(asked[n])} have two keys: {given[n][0][1]}, {twice[1]}.")
+        rng = rng_of_run(17)
+        seed = rng.getrandbits(32)
+        pairs, again = ([pair for kind in kinds for pair in kind(Random(seed))] for _ in range(2))
+        calls = [call for _, *both in (*pairs, *again) for call in both]
+        order = rng.sample(range(len(calls)), len(calls))
+        numbered, wrong = record_of(answer, numbered_keys, [calls[n] for n in order])
+        if wrong:
+            return wrong
+        keys = dict(zip(order, numbered, strict=True))
+        for n, (what, *both) in enumerate(pairs):
+            one, other = (cache_key(*call) for call in both)
+            if (keys[2 * n][0] == keys[2 * n + 1][0]) is not (one == other):
+                said = f"Two calls differ in {what} ({'; '.join(map(described, both))}) "
+                kind, why = (KeyFlaw.ONE_KEY, "and need two compilations, but the keys are equal")
+                if one == other:
+                    kind, why = (KeyFlaw.TWO_KEYS, "and one compilation serves both, but the keys are two")
+                return Wrong(Flaw(f"{said}{why}: {keys[2 * n][1]}, {keys[2 * n + 1][1]}.", kind(differ=what)))
+        for n in range(2 * len(pairs)):
+            if keys[n][0] != (twice := keys[2 * len(pairs) + n])[0]:
+                return Wrong(f"Two calls with {described(calls[n])} have two keys: {keys[n][1]}, {twice[1]}.")
         return None
 
     return Case(name, judge)
-
-
-def calls_differ(what: str, one: Given, other: Given) -> str:
-    return f"Two calls differ in {what} ({described(one)}; {described(other)})"
-
-
-def verdict(equal: bool) -> str:
-    if equal:
-        return "and one compilation serves both, but the keys are two"
-    return "and need two compilations, but the keys are equal"
 
 
 def described(call: Given) -> str:
@@ -228,153 +185,10 @@ def described(call: Given) -> str:
     return ", ".join([*said, *map(repr, constants), *([] if arch == ARCH else [arch])])
 
 
-# 17.4 CompiledKernels -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Vector:
-    """Stands for a tensor. Another process has no more than its name: it can pass it on, and call it."""
-
-    size: int
-
-    def __call__(self) -> int:
-        return self.size
-
-
-class Compiler:
-    """Stands for the compiler: what it makes returns a number that it alone knows, and what it was called with."""
-
-    def __init__(self, failures: int = 0) -> None:
-        self.made: list[tuple] = []
-        self.numbers: list[int] = []
-        self.failures, self.runs = failures, 0
-
-    def __call__(self, *tensors: Any) -> Callable[..., tuple]:
-        if self.failures:
-            self.failures -= 1
-            raise RuntimeError("it does not compile")
-        number = new_seed()
-        self.made.append(tensors)
-        self.numbers.append(number)
-
-        def compiled(*given: Any) -> tuple:
-            self.runs += 1
-            return number, *given
-
-        return compiled
-
-
-def by_length(*tensors: Vector) -> tuple:
-    """A key: the lengths."""
-    return tuple(tensor.size for tensor in tensors)
-
-
-Problem = Callable[[Any], str]
-
-
-def keeping_case(name: str, problem: Problem) -> Case:
-    """problem: takes the answer, returns what is wrong as a sentence, or ""."""
-
-    def judge(answer: Answer) -> Wrong | None:
-        said, wrong = attempt(update_wrapper(partial(problem, answer), answer, updated=()), ())
-        if wrong:
-            return Wrong(wrong.what.partition(" raised ")[2] or wrong.what)
-        return Wrong(said) if said else None
-
-    return Case(name, judge)
-
-
-def make(answer: Answer, compiler: Compiler, key: Callable[..., Any] = by_length) -> Answer:
-    kernels = answer(compiler, key)
-    if not callable(kernels):
-        raise WrongKind("CompiledKernels(compile, key) should return an object that you can call with tensors.")
-    return kernels
-
-
-def calls(answer: Answer) -> str:
-    compiler = Compiler()
-    kernels = make(answer, compiler)
-    if compiler.made:
-        return "It compiles before the first call."
-    x, y = Vector(2), Vector(3)
-    got = kernels(x, y)
-    if compiler.made != [(x, y)]:
-        return f"After one call the compiler was called {count(len(compiler.made), 'time')}; once, with the tensors."
-    if got != (*compiler.numbers, x, y):
-        return "A call should return what the compiled function returns when it is called with the same tensors."
-    if compiler.runs != 1:
-        what = f"The first call with a key runs the compiled function {count(compiler.runs, 'time')}; once is right."
-        return Flaw(what, KeepingFlaw.RUNS)
-    other = Vector(2)
-    if kernels(other, y) != (*compiler.numbers, other, y):
-        return Flaw(
-            "A second call with the same key should call the kept function with its own tensors.", KeepingFlaw.TENSORS
-        )
-    return ""
-
-
-def which(compiler: Compiler, got: Any) -> int:
-    """Which of the functions that the compiler made gave this, from 0; -1 for none of them."""
-    number = got[0] if isinstance(got, tuple) and got else None
-    return compiler.numbers.index(number) if number in compiler.numbers else -1
-
-
-def once_for_each(answer: Served) -> str:
-    compiler, keys = Compiler(), list[tuple]()
-
-    def key(*tensors: Vector) -> tuple:
-        keys.append(by_length(*tensors))
-        return keys[-1]
-
-    kernels = make(answer, compiler, key)
-    lengths = [*range(40), *range(40), 7, 39, 0]
-    got = [which(compiler, kernels(Vector(n))) for n in lengths]
-    if len(compiler.made) != 40:
-        return Flaw(
-            f"{len(lengths)} calls with 40 different keys were compiled {len(compiler.made)} times.",
-            KeepingFlaw.COMPILED,
-        )
-    if got != lengths:
-        return "A call got the function that was compiled for another key."
-    if len(keys) > len(lengths) + 2 * 40:  # two more where it compiles cost little
-        return Flaw(f"{len(lengths)} calls build {len(keys)} keys: one serves all of a call.", KeepingFlaw.BUILT)
-    return str_of(answer.ask(told_of_tensors))
-
-
-def equal_keys(answer: Answer) -> str:
-    compiler = Compiler()
-    keys = (None, 0, 0, -1, -2)  # the last two have one hash
-    kernels = make(answer, compiler, lambda *tensors: keys[len(tensors) - 1])
-    numbers = [which(compiler, kernels(*[Vector(1)] * n)) for n in (1, 1, 2, 3, 4, 5)]
-    if len(compiler.made) != 4 or numbers != [0, 0, 1, 1, 2, 3]:
-        made = count(len(compiler.made), "compilation")
-        return Flaw(
-            f"With the keys None, None, 0, 0, -1, -2 there are {made}; these are four keys, so four are needed.",
-            KeepingFlaw.KEYS,
-        )
-    return ""
-
-
-def two_of_them(answer: Answer) -> str:
-    first, second = Compiler(), Compiler()
-    one, other = make(answer, first), make(answer, second)
-    got = which(first, one(Vector(1))), which(second, other(Vector(1)))
-    if len(second.made) != 1:
-        return Flaw("Two instances share a cache: the second did not use its own compiler.", KeepingFlaw.SHARED)
-    if got != (0, 0):
-        return "Each of two CompiledKernels should return what its own compiled function returns."
-    return ""
-
-
-def after_a_failure(answer: Answer) -> str:
-    compiler = Compiler(failures=1)
-    kernels = make(answer, compiler)
-    try:
-        kernels(Vector(1))
-    except RuntimeError:
-        pass
-    else:
-        return "If the compiler raises, the call should raise, too."
-    if which(compiler, kernels(Vector(1))) != 0 or len(compiler.made) != 1:
-        return "After a compilation that failed the next call should compile again."
-    return ""
+KEYED = (
+    keys_case("calls that share a compilation, and others", alike, dtypes),
+    keys_case("dtypes", dtypes),
+    keys_case("layouts", layouts),
+    keys_case("alignment", alignments),
+    keys_case("constants and architecture", others),
+)

@@ -1,57 +1,36 @@
-"""Describes the tensor that an answer makes from tensors without data. Runs in the answer's process."""
+"""16.9: the shape, dtype and device of a linear layer's result, without its data.
 
-from dataclasses import dataclass
+A record says what the answer makes of tensors without data, and is compared with that of the course's own fake.
+"""
+
 from random import Random
 from typing import Any
 
+from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.served import Served
+from tutorlib.checking.values import Case
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 
-Told = dict[str, Any]
+
+class FakeFlaw(FailureKind):
+    """Errors of a fake."""
+
+    NO_TENSOR = "no tensor"
+    SHAPE = "not like the result"
+    STRIDES = "strides"
+    ASKS = "asks for a size"
+    COMPUTES = "computes"
 
 
-@dataclass(frozen=True)
-class Given:
-    """Two tensors without data: x (…, in) and weight (out, in)."""
+def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str, symbols: bool) -> dict[str, Any]:
+    """Runs where the answer is. The tensor that it makes for two tensors without data. symbols: whether sizes are such.
 
-    x: Shape
-    weight: Shape
-    dtype: str = "float32"
-    device: str = "cpu"
-
-    def drawn_anew(self, rng: Random) -> "Given":
-        """Other sizes, equal where these are equal; and perhaps another dtype, unless it is fp32."""
-        known = sorted({*self.x, *self.weight})
-        size = dict(zip(known, rng.sample(range(2, 400), len(known)), strict=True))
-        dtype = self.dtype if self.dtype == "float32" else rng.choice(("float16", "bfloat16", "float64"))
-        x, weight = (tuple(size[n] for n in shape) for shape in (self.x, self.weight))
-        return Given(x, weight, dtype, self.device)
-
-
-def told_of_fake(answer: Served, given: Given) -> Told:
-    """The answer's tensor for two tensors without data. Raises what the answer raises."""
+    computing: its first operator that computes; asked: the first comparison of a size; new: whether it is no input.
+    """
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
-
-    with FakeTensorMode() as mode:
-        dtype = getattr(torch, given.dtype)
-        fakes = [torch.empty(shape, dtype=dtype, device=given.device) for shape in (given.x, given.weight)]
-        got, computing = watched(answer, *fakes)
-        if not isinstance(got, torch.Tensor):
-            return {"value": repr(got)[:200]}
-        return {
-            "shape": [*map(int, got.shape)],
-            "dtype": str(got.dtype).removeprefix("torch."),
-            "device": str(got.device),
-            "strides": [*map(int, got.stride())],
-            "computing": computing,
-            "data": getattr(got, "fake_mode", None) is not mode,
-            "input": any(got is fake or got._base is fake for fake in fakes),
-        }
-
-
-def watched(answer: Served, *fakes: Any) -> tuple[Any, str]:
-    """The answer's result, and the first of its operators that computes, "" if none does."""
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
     from torch.utils._python_dispatch import TorchDispatchMode
 
     computing: list[str] = []
@@ -63,25 +42,67 @@ def watched(answer: Served, *fakes: Any) -> tuple[Any, str]:
                 computing.append(str(func.overloadpacket))
             return func(*args, **(kwargs or {}))
 
-    with Recorded():
-        return answer(*fakes), next(iter(computing), "")
-
-
-def told_of_symbols(answer: Served, x: Shape, weight: Shape) -> Told:
-    """The answer's tensor for tensors whose sizes are symbols. Raises what the answer raises."""
-    import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-    env = ShapeEnv()
+    env = ShapeEnv() if symbols else None
     mode = FakeTensorMode(shape_env=env)
-    fakes = [mode.from_tensor(torch.empty(shape), static_shapes=False) for shape in (x, weight)]
+    fakes: list[torch.Tensor] = []
+    if symbols:
+        fakes += [mode.from_tensor(torch.empty(shape), static_shapes=False) for shape in (x, weight)]
     with mode:
-        got, computing = watched(answer, *fakes)
-    asked = str(env.guards[0].expr) if env.guards else ""
-    told: Told = {"asked": asked, "computing": computing, "given": [*map(size_texts, fakes)]}
-    return told | ({"shape": size_texts(got)} if isinstance(got, torch.Tensor) else {"value": repr(got)[:200]})
+        if not symbols:
+            fakes = [torch.empty(shape, dtype=getattr(torch, dtype), device=device) for shape in (x, weight)]
+        with Recorded():
+            got = answer(*fakes)
+    if not isinstance(got, torch.Tensor):
+        return {"value": repr(got)[:200]}
+    return {
+        "shape": [*map(str, got.shape)],
+        "like": f"{str(got.dtype).removeprefix('torch.')} on {got.device}",
+        "strides": [*map(str, got.stride())],
+        "computing": next(iter(computing), ""),
+        "asked": str(env.guards[0].expr) if env and env.guards else "",
+        "data": getattr(got, "fake_mode", None) is not mode,
+        "new": not any(got is fake or got._base is fake for fake in fakes),
+    }
 
 
-def size_texts(tensor: Any) -> list[str]:
-    return [str(size) for size in tensor.shape]
+def faked(name: str, rank: int, dtype: str = "float32", device: str = "cpu", symbols: bool = False) -> Case:
+    """A case that is right when the answer makes a tensor like the result from tensors without data. rank: of x."""
+
+    def draw(rng: Random) -> tuple:
+        out, *x = rng.sample(range(3, 40), rank + 1)
+        return tuple(x), (out, x[-1]), dtype, device, symbols
+
+    return judged_by_record(name, fake_result, draw, unlike)
+
+
+def unlike(got: dict[str, Any], *given: Any) -> str:
+    """How a fake differs from the course's, or ""."""
+    from tutorlib.kernels.fused.linear import linear_fake
+
+    want = fake_result(Served(linear_fake), *given)
+    if "value" in got:
+        return Flaw(f"it returns {got['value']}, which is no tensor.", FakeFlaw.NO_TENSOR)
+    if got["data"]:
+        return "it returns a tensor with data. A fake's inputs have none, and neither has its result."
+    if got["computing"]:
+        return Flaw(f"it computes, by {got['computing']}. A fake only describes the result.", FakeFlaw.COMPUTES)
+    if got["asked"]:
+        what = f"it asks for a size's value ({got['asked']}), so torch.compile recompiles for each size."
+        return Flaw(what, FakeFlaw.ASKS)
+    if (got["shape"], got["like"]) != (want["shape"], want["like"]):
+        shown = [f"({', '.join(one['shape'])}), {one['like']}" for one in (got, want)]
+        return Flaw(
+            f"of x {given[0]} and weight {given[1]} it returns {shown[0]}; the result is {shown[1]}.", FakeFlaw.SHAPE
+        )
+    if got["strides"] != want["strides"]:
+        what = f"its strides are ({', '.join(got['strides'])}); the operator's result is contiguous."
+        return Flaw(what, FakeFlaw.STRIDES)
+    return "" if got["new"] else Flaw("it returns one of its inputs, or a view of it.", FakeFlaw.SHAPE)
+
+
+FAKED = (
+    faked("a matrix", 2),
+    faked("a batch of them, bf16", 4, "bfloat16"),
+    faked("on another device", 2, device="meta"),
+    faked("sizes that are unknown", 3, symbols=True),
+)

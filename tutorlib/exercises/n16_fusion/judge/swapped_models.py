@@ -1,51 +1,73 @@
-"""Describes a torch model after an answer has swapped its layers. Runs where the answer is."""
+"""16.10: modules whose linear layers become the course's. A record of a model is compared with the course's own.
 
-from collections.abc import Callable, Iterator, Mapping
+A model's products have a random factor, which shows the layers that have
+become kernels.
+"""
+
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.served import Served
+from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-Recipe = tuple[Any, ...]  # a module: its kind, and its sizes or its children
+WIDTH = 16  # of what goes in
 
 
-@dataclass(frozen=True)
-class Model:
-    recipe: Recipe
-    dtype: str = "float32"
-    trained: bool = True
-    training: bool = True
+class SwapFlaw(FailureKind):
+    """Errors in a model whose layers were swapped. CLASS: of a module [got]."""
+
+    RETURNS = "returns something else"
+    CLASS = "class of a module"
+    MODE = "mode of a module"
+    PARAMETERS = "names of parameters"
+    TENSOR = "another tensor"
+    SIZES = "sizes of a layer"
 
 
-def build(model: Model) -> "nn.Module":
-    import torch
-
-    made = built_from(model.recipe).to(getattr(torch, model.dtype))
-    return made.requires_grad_(model.trained).train(model.training)
+# In the answer's process ----------------------------------------------------------------------------------------------
 
 
-def built_from(recipe: Recipe) -> "nn.Module":
+NAMES = ("an MLP", "layers in layers", "a bias", "another dtype", "frozen, in eval", "a subclass, which stays")
+
+
+def build(name: str, rng: Random) -> "nn.Module":
+    """The model of this name, for inputs of WIDTH."""
     from torch import nn
 
     from tutorlib.kernels.fused.mlp import LlamaMLP
 
-    match recipe:
-        case "Sequential", *children:
-            return nn.Sequential(*map(built_from, children))
-        case "Linear", width, out, bias:
-            return nn.Linear(width, out, bias)
-        case "Subclass", width, out:
-            return nn.modules.linear.NonDynamicallyQuantizableLinear(width, out)
-        case "LlamaMLP", width, features:
-            return LlamaMLP(width, features)
-        case "LayerNorm", width:
-            return nn.LayerNorm(width)
-    return nn.GELU()
+    if name == "layers in layers":
+        return nested(rng, 2)
+    if name == "a bias":  # and layers without
+        biases = [True, False, *(rng.random() < 0.5 for _ in range(rng.randint(0, 2)))]
+        layers = [layer for bias in biases for layer in (nn.Linear(WIDTH, WIDTH, bias), nn.GELU())]
+        return nn.Sequential(nn.Sequential(*layers))
+    if name == "a subclass, which stays":
+        kind = nn.modules.linear.NonDynamicallyQuantizableLinear
+        layers = [nn.Linear(WIDTH, WIDTH), *(kind(WIDTH, WIDTH) for _ in range(rng.randint(1, 3)))]
+        return nn.Sequential(nn.Sequential(*rng.sample(layers, len(layers))))
+    mlp = LlamaMLP(WIDTH, 8 * rng.randint(2, 9))
+    if name == "another dtype":
+        return nn.Sequential(mlp.double())
+    return nn.Sequential(mlp.requires_grad_(False).eval()).eval() if name == "frozen, in eval" else mlp
+
+
+def nested(rng: Random, depth: int) -> "nn.Module":
+    """Layers in layers."""
+    from torch import nn
+
+    inner = nested(rng, depth - 1) if depth else nn.Linear(WIDTH, WIDTH)
+    layers = [nn.LayerNorm(WIDTH), nn.Sequential(inner), *(nn.Linear(WIDTH, WIDTH) for _ in range(rng.randint(0, 2)))]
+    return nn.Sequential(*rng.sample(layers, len(layers)))
 
 
 def class_of(module: "nn.Module") -> str:
@@ -54,53 +76,86 @@ def class_of(module: "nn.Module") -> str:
 
     kind = type(module)
     found = vars(sys.modules.get(kind.__module__, object)).get(kind.__name__)
-    return f"{kind.__module__}.{kind.__name__}" if found is kind else f"another {kind.__name__}"
+    return kind.__name__ if found is kind else f"another {kind.__name__}"
 
 
 @contextmanager
-def products_by(multiply: Callable[..., "Tensor"]) -> Iterator[None]:
-    """Kernels on the CPU compute with this meanwhile."""
+def products_times(factor: float) -> Iterator[None]:
+    """Kernels on the CPU compute with this factor meanwhile."""
     from tutorlib.kernels.fused import linear
 
-    def with_bias(a: "Tensor", b: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
-        return multiply(a, b) if bias is None else multiply(a, b) + bias
+    def multiply(a: "Tensor", b: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
+        return factor * (a @ b.mT) + (0 if bias is None else bias)
 
-    with mock.patch.object(linear, "multiply", with_bias):
+    with mock.patch.object(linear, "multiply", multiply):
         yield
 
 
-def told_of_swapped(
-    answer: Served, model: Model, held: Mapping[str, "Tensor"], x: "Tensor", multiply: Any, compiled: bool
-) -> dict[str, Any]:
-    """Describes a model with these parameters after the answer, and its result for x. Raises what the answer raises.
+def swapped_model(answer: Served, name: str, seed: int, factor: float) -> dict[str, Any]:
+    """Runs where the answer is. seed: of the model's sizes and parameters.
 
-    modules: path → kind and whether it is in training. parameters: path → its path before. sizes: whether each layer's
-    in_features and out_features are its weight's.
+    classes, modes: of each module, by path; parameters: path → its path before; trained: those with requires_grad;
+    sizes: whether each layer's in_features and out_features are its weight's; result: for some x.
     """
     import torch
 
-    made = build(model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = build(name, Random(seed))
     before = dict(made.named_parameters())
-    with torch.no_grad():
-        for path, value in held.items():
-            before[path].copy_(value)
     got = answer(made)
     if got is not made:
-        return {"instead": type(got).__name__}
-    now = dict(made.named_parameters())
-    with products_by(lambda a, b: multiply(a.detach(), b.detach())):
+        what = f"it returns {type(got).__name__}; it should return the module itself, changed."
+        raise WrongKind(Flaw(what, SwapFlaw.RETURNS))
+    layers = [layer for layer in made.modules() if isinstance(layer, torch.nn.Linear)]
+    x = torch.linspace(-1.0, 1.0, 3 * WIDTH, dtype=next(made.parameters()).dtype).view(3, WIDTH)
+    with products_times(factor):
         result = made(x).detach()
     return {
-        "modules": {path: (class_of(module), module.training) for path, module in made.named_modules()},
+        "classes": {path: class_of(one) for path, one in made.named_modules()},
+        "modes": {path: one.training for path, one in made.named_modules()},
         "parameters": {
-            path: next((old for old, one in before.items() if one is now[path]), "") for path in sorted(now)
+            path: next((old for old, same in before.items() if same is one), "")
+            for path, one in made.named_parameters()
         },
-        "sizes": all(
-            tuple(layer.weight.shape) == (layer.out_features, layer.in_features)
-            for layer in made.modules()
-            if isinstance(layer, torch.nn.Linear)
-        ),
-        "trained": all(one.requires_grad is model.trained for one in now.values()),
+        "trained": {path: one.requires_grad for path, one in made.named_parameters()},
+        "sizes": all(tuple(layer.weight.shape) == (layer.out_features, layer.in_features) for layer in layers),
         "result": result,
-        "breaks": torch._dynamo.explain(made)(x).graph_break_count if compiled else 0,
     }
+
+
+# In the judge's process -----------------------------------------------------------------------------------------------
+
+
+def drawn(name: str, rng: Random) -> tuple:
+    return name, rng.getrandbits(32), rng.uniform(0.5, 2.0)
+
+
+def unlike(got: dict[str, Any], *given: Any) -> str:
+    """How a model differs from the course's, or ""."""
+    from tutorlib.kernels.fused.linear import use_kernels
+
+    want = swapped_model(Served(use_kernels), *given)
+    for path, kind in want["classes"].items():
+        if (mine := got["classes"].get(path)) != kind:
+            return Flaw(f"{path or 'the module'} is {mine} and should be {kind}.", SwapFlaw.CLASS(got=str(mine)))
+        if got["modes"][path] is not want["modes"][path]:
+            return Flaw(
+                f"{path} was in {'training' if want['modes'][path] else 'eval'} mode and no longer is.", SwapFlaw.MODE
+            )
+    if got["parameters"].keys() != want["parameters"].keys():
+        names = ", ".join(want["parameters"]), ", ".join(got["parameters"])
+        return Flaw(f"its parameters were {names[0]} and are now {names[1]}.", SwapFlaw.PARAMETERS)
+    for path, old in got["parameters"].items():
+        if old != path:
+            what = f"{path} is another tensor now: an optimizer that holds the old one trains nothing."
+            return Flaw(what, SwapFlaw.TENSOR)
+    if not got["sizes"]:
+        return Flaw("a layer's in_features and out_features are not those of its weight.", SwapFlaw.SIZES)
+    if got["trained"] != want["trained"]:
+        return "it changes requires_grad of some parameters."
+    same = got["result"].shape == want["result"].shape and got["result"].allclose(want["result"], rtol=1e-4, atol=1e-5)
+    return "" if same else "its result has changed."
+
+
+SWAPPED = tuple(judged_by_record(name, swapped_model, partial(drawn, name), unlike) for name in NAMES)

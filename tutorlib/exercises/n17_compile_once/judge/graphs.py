@@ -1,23 +1,20 @@
-"""Trials of an answer that captures launches in a CUDA graph and replays them for other inputs.
+"""17.9: what captures launches in a CUDA graph and replays them for other inputs.
 
-Without a GPU torch.cuda is a stand-in (`recorded_cuda`), and the kernel is a function of the judge's: y = n·x with an
-n that only the judge knows, launched LAUNCHES times from x to y and on. On a GPU the answer captures a real kernel.
+Without a GPU torch.cuda is a stand-in (`recorded_cuda`), and the kernel is y = n·x with an n that the judge draws,
+launched LAUNCHES times from x to y and on. On a GPU the answer captures a real kernel.
 """
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import for_points
-from tutorlib.checking.randomness import fresh_rng, new_seed
+from tutorlib.checking.scenario import judged_by_record, raised
 from tutorlib.checking.served import Served
+from tutorlib.exercises.n17_compile_once.judge.launch_exercise import Timed, beside_torch
 from tutorlib.exercises.n17_compile_once.judge.recorded_cuda import CudaRefuses, RecordedCuda, recorded_cuda
-from tutorlib.exercises.n17_compile_once.judge.trials import raised, same_values
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.machine import turns
-from tutorlib.measuring.bench import host_us
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
@@ -26,9 +23,8 @@ if TYPE_CHECKING:
 LAUNCHES = 3
 ON_GPU = 20  # launches in a graph that is timed
 SIZE = 8
-ROUNDS = 7
-Kernel = Callable[["Tensor"], "Tensor"]
-Replay = Callable[["Tensor"], "Tensor"]
+Record = dict[str, Any]
+Calls = list[tuple[int, "Tensor"]]  # which graph is replayed, and x
 
 
 class GraphFlaw(FailureKind):
@@ -43,75 +39,63 @@ class GraphFlaw(FailureKind):
     LAUNCHES_AGAIN = "launches again"
     CAPTURES_AGAIN = "captures again"
     NOT_REPLAYED = "not replayed once"
-    COPIES_AGAIN = "copies again"
     WAITS = "host waits"
-    NOT_WAITED = "nothing waits for the replay"
     SHARED = "graphs share buffers"
 
 
 # In the answer's process ----------------------------------------------------------------------------------------------
 
 
-class Launches:
-    """What the answer captures: launches(x, y, stream) issues LAUNCHES kernels. kernel: x → n·x."""
+def graph_calls(answer: Served, n: int, examples: "list[Tensor]", calls: Calls) -> Record:
+    """Runs where the answer is.
 
-    def __init__(self, cuda: RecordedCuda, kernel: Kernel) -> None:
-        self.cuda, self.kernel = cuda, kernel
-
-    def __call__(self, x: "Tensor", y: "Tensor", stream: Any) -> None:
-        for source in (x, *[y] * (LAUNCHES - 1)):
-            self.cuda.launch(partial(self.run, source.detach(), y.detach()), stream)
-
-    def run(self, source: "Tensor", y: "Tensor") -> None:
-        y.copy_(self.kernel(source))
-
-
-def told_of_graph(answer: Served, kernel: Kernel, example: "Tensor", inputs: "list[Tensor]") -> dict[str, Any]:
-    """What is wrong with the capture and with the replays, or "", and the result of each replay."""
+    launches: in each graph; changed: the tensors of the caller that are written to; replays: of each call, the events
+    and a copy of y; results: of the last call of each graph, after all calls; error: what stopped it.
+    """
     import torch
 
-    x, y = example.clone(), torch.full_like(example, -1.0)
-    said: dict[str, Any] = {"capture": "", "replays": "", "results": []}
+    record: Record = {"launches": [], "changed": "", "replays": [], "results": {}, "error": ""}
+    given = [(x.clone(), torch.full_like(x, -1.0)) for x in examples]
     with recorded_cuda() as cuda:
         try:
-            replay = captured_by(answer, Launches(cuda, kernel), x, y)
-            cuda.finish()
+            graphs = [captured_by(answer, launches_on(cuda, n), x, y) for x, y in given]
+            record["launches"] = [graph.launches for graph in cuda.graphs]
+            for (x, y), example in zip(given, examples, strict=True):
+                if not (x.equal(example) and y.eq(-1.0).all()):
+                    record["changed"] = "an example"
+                x.fill_(torch.nan)
+            for which, x in calls:
+                cuda.events.clear()
+                y = graphs[which](new := x.clone())
+                if not isinstance(y, torch.Tensor):
+                    kind = Fail.GIVES(type=type(y).__name__)
+                    return record | {"error": Flaw(f"a call should return y; it returns {y!r}.", kind)}
+                if not (new.equal(x) and given[which][0].isnan().all()):
+                    record["changed"] = "the x of a call"
+                record["replays"].append(([*cuda.events], y.clone()))
+                record["results"][str(which)] = y
+        except CudaRefuses as error:
+            record["error"] = Flaw(f"{error}.", *failures_in(error.args))
         except Exception as error:
-            return said | {"capture": failed("it", error), "replays": "there is nothing to replay."}
-        said["capture"] = wrong_capture(cuda) or wrong_examples(x, y, example)
-        x.fill_(torch.nan)
-        for given in inputs:
-            try:
-                said["replays"], result = replayed(cuda, replay, given)
-            except Exception as error:
-                said["replays"], result = failed("a replay", error), None
-            if result is not None:
-                said["results"].append(result)
-            if said["replays"]:
-                break
-        if not x.isnan().all():
-            said["replays"] = Flaw("a call writes to the example x, which belongs to the caller.", GraphFlaw.EXAMPLES)
-    return said
+            record["error"] = raised("it", error)
+    return record
 
 
-def told_of_two(answer: Served, kernel: Kernel, inputs: "list[Tensor]") -> dict[str, Any]:
-    """The results of two graphs, after both were replayed: of the first input by one, of the second by the other."""
-    with recorded_cuda() as cuda:
-        try:
-            examples = [(0 * x, 0 * x) for x in inputs]
-            both = [captured_by(answer, Launches(cuda, kernel), *example) for example in examples]
-            launches = cuda.launches
-            results = [replay(x) for replay, x in zip(both, inputs, strict=True)]
-            if [graph.launches for graph in cuda.graphs] != [LAUNCHES] * 2 or cuda.launches > launches:
-                what = "two calls of graphed do not capture two graphs, each with all launches."
-                return {"said": Flaw(what, GraphFlaw.NOT_CAPTURED), "results": []}
-            return {"said": "", "results": results}
-        except Exception as error:
-            return {"said": failed("it", error), "results": []}
+def launches_on(cuda: RecordedCuda, n: int) -> Callable[..., None]:
+    """What the answer captures: launches(x, y, stream) issues LAUNCHES kernels, y = n·x."""
+
+    def run(source: "Tensor", y: "Tensor") -> None:
+        y.copy_(n * source)
+
+    def launches(x: "Tensor", y: "Tensor", stream: Any) -> None:
+        for source in (x, *[y] * (LAUNCHES - 1)):
+            cuda.launch(partial(run, source.detach(), y.detach()), stream)
+
+    return launches
 
 
-def captured_by(answer: Served, launches: Callable[..., None], x: "Tensor", y: "Tensor") -> Replay:
-    """Raises WrongKind and what the answer does."""
+def captured_by(answer: Served, launches: Callable[..., None], x: "Tensor", y: "Tensor") -> Callable[..., Any]:
+    """The function that replays. Raises WrongKind and what the answer does."""
     replay = answer(launches, x, y)
     if not callable(replay):
         what = f"it should return a function that replays the graph; it returns {replay!r}."
@@ -119,150 +103,97 @@ def captured_by(answer: Served, launches: Callable[..., None], x: "Tensor", y: "
     return replay
 
 
-def failed(who: str, error: Exception) -> str:
-    """Raises WrongKind and the placeholder's error again."""
-    return Flaw(f"{error}.", *failures_in(error.args)) if isinstance(error, CudaRefuses) else raised(who, error)
-
-
-def wrong_capture(cuda: RecordedCuda) -> str:
-    if not cuda.graphs:
-        return Flaw("graphed returns before it has captured a graph.", GraphFlaw.NOT_CAPTURED)
-    if len(cuda.graphs) > 1:
-        return Flaw(f"{len(cuda.graphs)} graphs are captured; one holds all launches.", GraphFlaw.TOO_MANY)
-    found = cuda.graphs[0].launches
-    if not found:
-        what = "the graph holds no launch: launches() ran on another stream, or outside of the capture."
-        return Flaw(what, GraphFlaw.OUTSIDE)
-    if found > LAUNCHES:
-        return Flaw(f"the graph holds {found} launches; launches() issues {LAUNCHES}.", GraphFlaw.TOO_MANY)
-    return ""
-
-
-def wrong_examples(x: "Tensor", y: "Tensor", example: "Tensor") -> str:
-    for name, tensor, before in (("x", x, example), ("y", y, -1.0)):
-        if not tensor.eq(before).all():
-            what = f"it writes to the {name} that it is given, which is an example and belongs to the caller."
-            return Flaw(what, GraphFlaw.EXAMPLES)
-    return ""
-
-
-def replayed(cuda: RecordedCuda, replay: Replay, given: "Tensor") -> "tuple[str, Tensor | None]":
-    """What is wrong with how a replay is made, and its result. Raises what the answer does.
-
-    It may copy x to the graph, and y out of it, where the next replay does not overwrite it.
-    """
-    import torch
-
-    graphs, replays, launches, waits = len(cuda.graphs), cuda.replays, cuda.launches, cuda.waits
-    x, copies = given.clone(), Counter[int]()
-    with cuda.torchs_operations(lambda work: copies.update([cuda.replays])):
-        result = replay(x)
-    if len(cuda.graphs) > graphs:
-        return Flaw("each call captures a graph again.", GraphFlaw.CAPTURES_AGAIN), None
-    if cuda.launches > launches:
-        return Flaw("each call launches the kernels again; graph.replay() does that.", GraphFlaw.LAUNCHES_AGAIN), None
-    if cuda.replays != replays + 1:
-        what = f"a call replays the graph {count(cuda.replays - replays, 'time')}; once is right."
-        return Flaw(what, GraphFlaw.NOT_REPLAYED), None
-    if cuda.waits > waits:
-        what = "a call waits for the GPU; the stream keeps the order, and the host can go on."
-        return Flaw(what, GraphFlaw.WAITS), None
-    if any(stream.queue for stream in cuda.streams):
-        what = "a call replays the graph on a stream for which nothing waits: y is not there when it is returned."
-        return Flaw(what, GraphFlaw.NOT_WAITED), None
-    if not x.equal(given):
-        return "a call changes the x that it is given.", None
-    if not isinstance(result, torch.Tensor):
-        what = f"a call should return y; it returns {result!r}."
-        return Flaw(what, Fail.GIVES(type=type(result).__name__)), None
-    if (most := max(copies.values(), default=0)) > 1:
-        side = "before" if copies[replays] == most else "after"
-        what = f"a call issues {most} operations of torch's {side} it replays the graph; one copy is enough."
-        return Flaw(what, GraphFlaw.COPIES_AGAIN), result.clone()
-    return "", result.clone()
-
-
 # In the judge's process -----------------------------------------------------------------------------------------------
 
+EVENTS = (  # of a replay: how often each is right, and what else is wrong
+    ("capture", 0, "a call captures a graph again.", GraphFlaw.CAPTURES_AGAIN),
+    ("launch", 0, "a call launches the kernels again; graph.replay() does that.", GraphFlaw.LAUNCHES_AGAIN),
+    ("replay", 1, "a call should replay the graph once.", GraphFlaw.NOT_REPLAYED),
+    ("wait", 0, "a call waits for the GPU; the stream keeps the order, and the host can go on.", GraphFlaw.WAITS),
+)
 
-def vectors(number: int) -> "list[Tensor]":
-    """Of whole numbers, whose products are exact; other ones in a run for points."""
+
+def vectors(rng: Random) -> "list[Tensor]":
+    """Four, of whole numbers, whose products are exact."""
     import torch
 
-    rng = fresh_rng() if for_points() else None
-    return [
-        torch.tensor([float(rng.randint(1, 99) if rng else i + 10 * k) for i in range(SIZE)]) for k in range(number)
-    ]
+    return [torch.tensor([float(rng.randint(1, 99)) for _ in range(SIZE)]) for _ in range(4)]
 
 
-def told(served: Served, n: int) -> "tuple[list[Tensor], dict[str, Any]]":
-    """An example and inputs, and what came of them. Of another process all is plain data."""
-    example, *inputs = vectors(4)
-    found = served.ask(told_of_graph, lambda x: n * x, example, inputs)
-    if not (isinstance(found, dict) and isinstance(found.get("results"), list)):
-        raise WrongKind("it should return a function that replays the graph.")
-    return [example, *inputs], found
+def drawn(rng: Random, graphs: int = 1) -> tuple:
+    """Arguments of `graph_calls`."""
+    tensors = vectors(rng)
+    return rng.randint(2, 8), tensors[:graphs], [(nth % graphs, x) for nth, x in enumerate(tensors[graphs:])]
 
 
-def two_graphs(served: Served) -> str:
-    n, inputs = drawn_factor(), vectors(2)
-    found = served.ask(told_of_two, lambda x: n * x, inputs)
-    match found:
-        case {"said": "", "results": [one, other]}:
-            if all(same_values(got, n**LAUNCHES * x) for got, x in zip((one, other), inputs, strict=True)):
-                return ""
-            what = "after a replay of the second graph, the first one's y has changed: each needs buffers of its own."
-            return Flaw(what, GraphFlaw.SHARED)
-        case {"said": str(said)} if said:
+def wrong_capture(record: Record, n: int, examples: "list[Tensor]", calls: Calls) -> str:
+    """A capture of launches that run again is none."""
+    launches = record["launches"]
+    if record["error"] and not launches:
+        return record["error"]
+    if launches != [LAUNCHES]:
+        kinds = GraphFlaw.NOT_CAPTURED, GraphFlaw.OUTSIDE, GraphFlaw.TOO_MANY
+        what = (
+            f"it captures {count(len(launches), 'graph')} with {sum(launches)} launches; one with {LAUNCHES} is right."
+        )
+        return Flaw(what, kinds[min(2, len(launches) + sum(launches))])
+    if record["changed"]:
+        what = f"it writes to {record['changed']}, which belongs to the caller."
+        return Flaw(what, GraphFlaw.EXAMPLES)
+    return wrong_events(record["replays"][0][0]) if record["replays"] else record["error"]
+
+
+def wrong_events(events: Sequence[str]) -> str:
+    wrongs = (Flaw(what, kind) for event, right, what, kind in EVENTS if events.count(event) != right)
+    return next(wrongs, "")
+
+
+def wrong_replays(record: Record, n: int, examples: "list[Tensor]", calls: Calls) -> str:
+    earlier = [*examples]
+    for (events, y), (_, x) in zip(record["replays"], calls, strict=False):
+        if said := wrong_events(events) or wrong_y(y, n**LAUNCHES, x, earlier):
             return said
-    return "not every call returns y."
+        earlier.append(x)
+    return record["error"]
 
 
-def drawn_factor() -> int:
-    return new_seed() % 7 + 2
-
-
-def the_capture(served: Served) -> str:
-    _, found = told(served, drawn_factor())
-    return found.get("capture", "") or wrong_first(found)
-
-
-def wrong_first(found: dict[str, Any]) -> str:
-    """What is wrong with how the first replay is made: a capture of launches that run again is none."""
-    return "" if found["results"] else found.get("replays", "") or "there is nothing to replay."
-
-
-def its_replays(served: Served) -> str:
-    n = drawn_factor()
-    (example, *inputs), found = told(served, n)
-    if said := found.get("replays"):
-        return said
-    factor = n**LAUNCHES
-    for nth, (x, got) in enumerate(zip(inputs, found["results"], strict=False)):
-        if not same_values(got, factor * x):
-            return wrong_result(got, factor, [example, *inputs[:nth]])
-    return "" if len(found["results"]) == len(inputs) else "not every call returns y."
-
-
-def wrong_result(got: "Tensor", factor: int, earlier: "list[Tensor]") -> str:
+def wrong_y(y: "Tensor", factor: int, x: "Tensor", earlier: "list[Tensor]") -> str:
     """earlier: the example and the inputs before."""
-    if any(same_values(got, factor * x) for x in earlier):
-        what = "y belongs to an earlier x: the graph reads the memory that it was captured with, so copy x there first."
-        return Flaw(what, GraphFlaw.STALE)
-    if type(got) is type(earlier[0]) and got.isnan().any():
+    if y.equal(factor * x):
+        return ""
+    if y.isnan().any():
         what = "y is made of what the caller has since written to the example x: a graph needs an input of its own."
         return Flaw(what, GraphFlaw.CALLERS_MEMORY)
+    if any(y.equal(factor * one) for one in earlier):
+        what = "y belongs to an earlier x: the graph reads the memory that it was captured with, so copy x there first."
+        return Flaw(what, GraphFlaw.STALE)
     return Flaw("y is not what the launches make of x.", GraphFlaw.STALE)
 
 
-GRAPHS = (("the capture", the_capture), ("replays", its_replays), ("two graphs", two_graphs))
+def wrong_two(record: Record, n: int, examples: "list[Tensor]", calls: Calls) -> str:
+    if record["error"]:
+        return record["error"]
+    again = any({"capture", "launch"} & {*events} for events, _ in record["replays"])
+    if record["launches"] != [LAUNCHES] * 2 or again:
+        return Flaw("two calls of graphed do not capture two graphs, each with all launches.", GraphFlaw.NOT_CAPTURED)
+    if all(record["results"][str(which)].equal(n**LAUNCHES * x) for which, x in calls):
+        return ""
+    what = "after a replay of the second graph, the first one's y has changed: each needs buffers of its own."
+    return Flaw(what, GraphFlaw.SHARED)
+
+
+GRAPHS = (
+    judged_by_record("the capture", graph_calls, drawn, wrong_capture),
+    judged_by_record("replays", graph_calls, drawn, wrong_replays),
+    judged_by_record("two graphs", graph_calls, partial(drawn, graphs=2), wrong_two),
+)
 
 
 # On a GPU -------------------------------------------------------------------------------------------------------------
 
 
-def told_of_real_graph(answer: Served, inputs: "list[Tensor]") -> dict[str, Any]:
-    """The results of replays on this process's GPU, and the host's µs for each launch in one and for torch's."""
+def timed_replays(answer: Served) -> Timed:
+    """Runs where the answer is: launches of y = 2x are captured, replayed for other x, and timed."""
     import torch
     from cutlass import cute
     from cutlass.cute.runtime import make_fake_stream
@@ -277,34 +208,7 @@ def told_of_real_graph(answer: Served, inputs: "list[Tensor]") -> dict[str, Any]
         for _ in range(ON_GPU):
             launch(x, y, stream)
 
-    x, *others = (given.cuda() for given in inputs)
-
-    def torch_add() -> None:
-        torch.add(x, x, out=x)
-
+    x, *others = (given.cuda() for given in vectors(Random(17)))
     replay = captured_by(answer, launches, x.clone(), torch.zeros_like(x))
-
-    def replay_x() -> None:
-        replay(x)
-
-    results = [replay(given).cpu() for given in others]
-    pairs = [(host_us(replay_x) / ON_GPU, host_us(torch_add)) for _ in range(ROUNDS)]
-    return {"results": results, "us": sorted(pairs, key=lambda pair: pair[1] / pair[0])[ROUNDS // 2]}
-
-
-def graph_costs(served: Served) -> tuple[float, float] | str:
-    """µs of the host's time for each launch in a replay, and for torch's; or what is wrong with the replays.
-
-    Raises WrongKind.
-    """
-    inputs = vectors(4)
-    with turns.own_turn():
-        try:
-            found = served.ask(told_of_real_graph, inputs)
-        except Exception as error:
-            return raised("on the GPU it", error)
-    match found:
-        case {"results": list(results), "us": (float(ours), float(torchs))}:
-            if len(results) == 3 and all(same_values(got, 2 * x) for got, x in zip(results, inputs[1:], strict=True)):
-                return ours, torchs
-    return Flaw("on the GPU y is not what the launches make of x.", GraphFlaw.STALE)
+    right = all(replay(given).equal(2 * given) for given in others)
+    return "" if right else "y is not what the launches make of x.", *beside_torch(partial(replay, x), x, ON_GPU)

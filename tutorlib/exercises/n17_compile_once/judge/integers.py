@@ -1,6 +1,5 @@
 """Problems on random int32, of which every bit counts."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,18 +21,3 @@ class OnIntegers(Problem):
             return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
 
         return tuple(map(draw, self.inputs))
-
-
-def on_integers(
-    name: str, dims: str, inputs: tuple[str, ...], reference: Callable[..., "Tensor"], out: str = ""
-) -> Problem:
-    return OnIntegers(
-        name=name,
-        dims=dims,
-        inputs=tuple(Operand(one, dims, "int32") for one in inputs),
-        output=Operand("y", out or dims, "int32"),
-        reference=reference,
-        bound=None,
-        baseline=lambda y, *tensors: y.copy_(reference(*tensors)),
-        baseline_name="torch",
-    )

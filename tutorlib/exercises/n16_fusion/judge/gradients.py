@@ -7,10 +7,9 @@ from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.randomness import fresh_rng
-from tutorlib.checking.served import Served
+from tutorlib.checking.scenario import without_call
 from tutorlib.checking.values import Case, attempt
-from tutorlib.exercises.n16_fusion.judge.copies import told_of_copies
-from tutorlib.failure import FailureKind, Flaw, failures_in
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count
 
@@ -36,7 +35,6 @@ class GradientFlaw(FailureKind):
     DTYPE = "dtype of a gradient"
     TRANSPOSED = "transposed gradient"
     GEMMS = "number of GEMMs"
-    COPIES = "more copies than gemm needs"
     VALUE = "value of a gradient"
 
 
@@ -58,10 +56,11 @@ def shapes_of(x: Shape, weight: Shape, biased: bool) -> tuple[Shape, ...]:
     return ((*x[:-1], weight[0]), x, weight, *([weight[:1]] if biased else []))
 
 
-def gradients(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0) -> Case:
+def gradients(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0, made_by_gemm: bool = False) -> Case:
     """A case that is right when all gradients are autograd's, by products of gemm as large as the forward one.
 
-    biased: of GELU of the layer with a bias. scale: of x. For points it also tries other numbers.
+    biased: of GELU of the layer with a bias. scale: of x. made_by_gemm: gemm's results have a random factor, which the
+    gradients have only if they are made of these. For points it also tries other numbers.
     """
 
     def given(seed: int) -> "tuple[Tensor, ...]":
@@ -70,25 +69,31 @@ def gradients(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0)
 
     def judge(answer: Answer) -> Wrong | None:
         tried = given(0), *more_for_points(lambda rng: given(rng.getrandbits(32)), 1)
-        return next(filter(None, (wrong_gradients(answer, *one) for one in tried)), None)
+        factor = fresh_rng().uniform(0.3, 0.7) if made_by_gemm else 1.0
+        return next(filter(None, (wrong_gradients(answer, factor, *one) for one in tried)), None)
 
     name = f"x {x}, weight {weight}{', large numbers' if scale > 1 else ''}"
-    return Case(name, judge, Drawn(lambda seed: [(*given(seed), RowGemm())], 0))
+    return Case(
+        "gemm's results in all of them" if made_by_gemm else name,
+        judge,
+        Drawn(lambda seed: [(*given(seed), RowGemm())], 0),
+    )
 
 
-def wrong_gradients(answer: Answer, grad: "Tensor", *leaves: "Tensor") -> Wrong | None:
-    gemm = RowGemm()
+def wrong_gradients(answer: Answer, factor: float, grad: "Tensor", *leaves: "Tensor") -> Wrong | None:
+    gemm = RowGemm(factor)
     got, wrong = attempt(answer, (grad, *leaves, gemm))
     if wrong is not None:
-        return it_raised(wrong)
+        return without_call(wrong)
     names = NAMES[: len(leaves)]
     if not (isinstance(got, tuple | list) and len(got) == len(leaves)):
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         what = f"it should return {NUMBERS[len(leaves)]} tensors, the gradients of {listed}."
         return Wrong(Flaw(what, GradientFlaw.NO_PAIR))
-    for name, mine, want in zip(names, got, wanted(grad, *leaves), strict=True):
+    for name, mine, want in zip(names, got, wanted(grad, *leaves, factor=factor), strict=True):
         if said := unlike(mine, want, name):
-            return Wrong(f"the gradient of {name} " + said + ".")
+            follows = "" if factor == 1.0 else "when gemm's results have a factor, the gradients do not follow it: "
+            return Wrong(f"{follows}the gradient of {name} " + said + ".")
     products = [prod(leaves[0].shape[:-1]) * leaves[1].numel()] * (len(leaves) if len(leaves) > 2 else 2)
     if gemm.done != products:
         each = f"it should compute {NUMBERS[len(products)]} products, each as large as the forward one"
@@ -115,41 +120,6 @@ def unlike(mine: Any, want: "Tensor", name: str) -> str:
     if torch.allclose(mine, want):
         return ""
     return Flaw(f"is off by {float((mine - want).abs().max()):.3g}", GradientFlaw.VALUE(name=name))
-
-
-def made_by_gemm(name: str, x: Shape, weight: Shape, biased: bool = False) -> Case:
-    """A case that is right when the gradients are made of gemm's results, which get a random factor, with no copies
-    but those of the three operands that gemm needs transposed.
-    """
-
-    def judge(answer: Served) -> Wrong | None:
-        rng = fresh_rng()
-        gemm, factor = RowGemm(), rng.uniform(0.3, 0.7)
-        grad, *leaves = draw(*shapes_of(x, weight, biased), seed=rng.getrandbits(32))
-        given = (grad, *leaves, lambda a, b: factor * gemm(a, b))
-        told, wrong = attempt(answer.through(told_of_copies), given)
-        if wrong is not None:
-            return it_raised(wrong)
-        got, copied = told
-        if not (are_tensors(got) and all(map(is_close, got, wanted(grad, *leaves, factor=factor)))):
-            return Wrong("when gemm's results have a factor, the gradients do not follow it.")
-        if copied > (needed := grad.numel() + leaves[0].numel() + leaves[1].numel()):
-            what = f"it copies {copied:,} numbers to other memory, and gemm needs {needed:,} copied: weight, x and the "
-            return Wrong(Flaw(what + "gradient of x · Wᵀ, each transposed once.", GradientFlaw.COPIES))
-        return None
-
-    return Case(name, judge)
-
-
-def it_raised(wrong: Wrong) -> Wrong:
-    """An error of the answer, as `attempt` tells it, without the call: it would list whole tensors."""
-    return Wrong(Flaw(f"it raised {wrong.what.partition(' raised ')[2]}.", *failures_in([wrong.what])))
-
-
-def are_tensors(got: Any) -> bool:
-    import torch
-
-    return isinstance(got, tuple | list) and all(isinstance(one, torch.Tensor) for one in got)
 
 
 def is_close(got: "Tensor", wanted: "Tensor") -> bool:
