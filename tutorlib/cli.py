@@ -169,7 +169,7 @@ def grade(
 def grade_class(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The submissions: a folder or file per student.")],
     names: Annotated[list[str] | None, typer.Argument(metavar="[NOTEBOOK]...", help="Same as --notebooks.")] = None,
-    to: Annotated[Path, typer.Option("--out", help="Gradebook, CSV files and reports go here.")] = Path("graded"),
+    to: Annotated[Path, typer.Option("--out", help="Your roster.csv, and all results.")] = Path("graded"),
     asked: Annotated[
         list[str] | None,
         typer.Option("--notebooks", help="The notebooks to grade, such as 00 01 02; default: all that were submitted."),
@@ -189,34 +189,20 @@ def grade_class(
         list[str] | None,
         typer.Option("--regrade", metavar="STUDENT", help="Grade this student again: a name or an id."),
     ] = None,
-    roster: Annotated[
-        list[str] | None, typer.Option(metavar="CSV", help="The class: Moodle's or Canvas's export, or id,name,email.")
-    ] = None,
-    rules: Annotated[str | None, typer.Option(metavar="TOML", help="Due dates and late penalties.")] = None,
-    corrections: Annotated[
-        list[str] | None, typer.Option(metavar="CSV", help="Manual points and comments: id,exercise,points,comment.")
-    ] = None,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Export grades although some students are not graded; theirs stay empty.")
-    ] = False,
 ) -> None:
     """Grade a class: every submission in a folder, into OUT/gradebook.sqlite.
 
     A second run resumes, and grades only new and changed submissions. It always rewrites OUT/grades.csv and the other
-    reports. A roster, rules and corrections also apply to later runs, until you pass others, or "none".
+    reports. Each run reads your files in OUT: roster.csv, rules.toml (late penalties) and corrections*.csv.
     """
-    from tutorlib.classroom import class_command
-    from tutorlib.classroom.instructor_files import InstructorFiles
+    from tutorlib.classroom import CannotGrade, class_command
     from tutorlib.classroom.task import Settings
 
     wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        files = InstructorFiles(roster or (), [rules] if rules else (), corrections or ())
-        summary = class_command.grade_folder(
-            folder, to, settings, wanted, again or (), workers, ray, err, files, partial
-        )
-    except class_command.ENDINGS as error:
+        summary = class_command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
+    except CannotGrade as error:
         raise fail(str(error)) from None
     except class_command.Ended as error:
         ended = fail(str(error), error.status)

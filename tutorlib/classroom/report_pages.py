@@ -1,12 +1,12 @@
 """Renders the reports' templates, with all values escaped, and names outcomes."""
 
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tutorlib.checking.exercise import Status
+from tutorlib.classroom.exports import report_name
 from tutorlib.classroom.grades import MISSING
 from tutorlib.classroom.highlighting import highlighted
 from tutorlib.classroom.task import LONGEST_ANSWER, Judged
@@ -36,8 +36,7 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["points"] = lambda number: f"{number:g}"
-    environment.filters["minutes"] = minutes
-    environment.filters["highlighted"] = highlighted
+    environment.filters |= {"highlighted": highlighted, "report_name": report_name}
     environment.globals |= {
         "WORDS": WORDS,
         "state_of": state_of,
@@ -45,19 +44,6 @@ def render(template: str, **values: Any) -> str:
         "LONGEST_ANSWER": LONGEST_ANSWER,
     }
     return environment.get_template(template).render(values)
-
-
-def minutes(seconds: list[float]) -> str:
-    """The median, in whole minutes."""
-    if not seconds:
-        return "–"
-    middle = median(seconds) / 60
-    return f"{middle:.0f} min" if middle >= 1 else "< 1 min"
-
-
-def title(notebook: str) -> str:
-    """ "02 layout algebra"."""
-    return notebook.replace("_", " ")
 
 
 def verdict_text(one: Judged) -> str:
