@@ -67,12 +67,12 @@ class Files:
 def files_of(student: HandedIn) -> Files:
     """What a student handed in, read in a child process."""
     try:
-        return in_child(UNPACKING, read_all, student)
+        return in_child(UNPACKING, everything_of, student)
     except Exceeded as error:
         return Files(notes=(f"None of the files is read: reading them {error}.",))
 
 
-def read_all(student: HandedIn) -> Files:
+def everything_of(student: HandedIn) -> Files:
     """The newest notebooks, and the modules nearest to them."""
     unread: dict[tuple[str, str], list[str]] = {}
     room, others = LARGEST_HAND_IN, list[str]()
