@@ -47,13 +47,7 @@ from cutlass.memory import SmemAllocator
 from tutorlib import check
 from tutorlib.compiling.cute import compilations, compile_cute
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.notebook.launches import (
-    show_first_calls,
-    show_first_load,
-    show_later_calls,
-    show_new_processes,
-    show_stages,
-)
+from tutorlib.notebook.launches import show_first_calls, show_later_calls, show_new_processes, show_stages
 from tutorlib.notebook.measured import show_figure
 from tutorlib.notebook.trials import run_on_gpu
 
@@ -663,7 +657,7 @@ show_new_processes()
 # %% [markdown]
 # Both times contain more than the steps of the first table, where compiling `double` takes 63 ms and loading it less
 # than 1 ms. *Compiled and saved* compiles the host code again for TVM-FFI, and once more for the file, and then loads
-# the file. But what takes the 69 ms of *loaded*? Look at the host's share first, on *your* machine: a new process loads
+# the file. But what takes the 69 ms of *loaded*? Look at the host's share, on *your* machine: a new process loads
 # the `negate` of this page step by step. **Predict** which step takes longest:
 
 # %%
@@ -700,21 +694,7 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # The kernel reaches the GPU later. The object file holds the cubin as data, and its host code passes it to the driver
 # in the first call. By default (`CUDA_MODULE_LOADING=LAZY`) the driver then only records the kernel, and copies its
-# code to the GPU at the first launch; with `EAGER` it copies at once. So `EAGER` should lengthen `cuModuleLoadData` and
-# shorten the first launch.
-#
-# The next table has these steps on a GPU, and those of a process that loads the same cubin with the driver's own
-# functions, under both settings. (`tutor sweep launches` records them.) **Predict** how much of the 69 ms is the
-# kernel's.
-
-# %%
-show_first_load()
-
-# %% [markdown]
-# Hardly 1 ms. The import of `tvm_ffi` takes 108 ms on this machine, `load_module` 6, the first call less than 1. The
-# driver loads and launches the cubin in 0.4 ms, with `EAGER` as with `LAZY`: for one small kernel the two settings
-# differ by some 20 µs in the expected direction, which one record cannot tell from chance. What every process pays
-# before that, with any library, is the CUDA context: more than 100 ms.
+# code to the GPU at the first launch; with `EAGER` it copies at once.
 #
 # A process pays for these steps once. Let it pay before the service takes requests: import, load, and call each kernel
 # once.

@@ -89,7 +89,6 @@ SEVERAL = {
     "linear_swiglu": "of torch tensors; the problem that exercises set",
     "load": "read with its module: targets.load, submission.load, driver.load",
     "main": "of a module that runs as a process",
-    "fetch": "from shared memory, of a GEMM's operands; of a copy's ring",
     "make_fused": "of each generation: the host function with an epilogue",
     "make_gemm": "of each generation: the host function for a configuration",
     "make_mma": "of each generation: mma.sync's, WGMMA's",

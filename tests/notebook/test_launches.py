@@ -3,7 +3,7 @@
 import pytest
 
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.instruments.launches import DONE, FIRST, LATER, READY, STEPS, TORCH
+from tutorlib.instruments.launches import DONE, FIRST, LATER, READY, TORCH
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.registers import make_copy
 from tutorlib.notebook import launches as page
@@ -16,7 +16,6 @@ FOUND = {
     LATER: {"kept": 4.0, "graph": 0.12, TORCH: 5.0},
     DONE: {"kept": 6.0, "graph": 1.25, TORCH: 7.0},
     READY: {"compiled and saved": 300_000.0, "loaded": 70_000.0},
-    STEPS: {"CuTe": {"load_module": 5_000.0, "first call": 900.0}, "the driver, LAZY": {"first launch": 60.0}},
 }
 
 
@@ -52,22 +51,12 @@ def test_a_new_process(recorded, capsys):
     assert capsys.readouterr().out == "NVIDIA X, 2026-01-01: compiled and saved 300 ms, loaded 70 ms\n"
 
 
-def test_a_first_load_step_by_step(recorded):
-    steps = page.show_first_load()["NVIDIA X, 2026-01-01"]
-    assert steps.to_dict() == {
-        ("CuTe", "load_module"): "5.0 ms",
-        ("CuTe", "first call"): "0.9 ms",
-        ("the driver, LAZY", "first launch"): "60.0 µs",
-    }
-
-
 def test_without_records_a_line_says_what_to_run(monkeypatch, capsys):
     monkeypatch.setattr(page, "recorded_launches", lambda: [])
     assert page.show_first_calls() is None
     assert page.show_later_calls() is None
-    assert page.show_first_load() is None
     page.show_new_processes()
-    assert capsys.readouterr().out.count("`tutor sweep launches`") == 4
+    assert capsys.readouterr().out.count("`tutor sweep launches`") == 3
 
 
 def test_stages_are_printed(capsys):

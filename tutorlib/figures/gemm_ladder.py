@@ -40,11 +40,7 @@ def gemm_ladder(
     example (right). beside_nvidia: the sweep gemm_nvidia. Raises NoData.
     """
     if everything is None:
-        roofs = {tried.gpu: tried.facts for tried in known_sweeps("gemm_tries")}  # measured there, too
-        everything = [
-            with_newer(replace(swept, facts=roofs.get(swept.gpu, {}) | swept.facts))
-            for swept in all_sweep_results("gemm_rungs")
-        ]
+        everything = [with_newer(swept) for swept in all_sweep_results("gemm_rungs")]
         beside_nvidia = known_sweeps("gemm_nvidia")
     rows = [
         (family, part)

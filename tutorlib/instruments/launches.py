@@ -1,12 +1,10 @@
 """The cost of first and later calls: `tutor sweep launches`.
 
 First calls of three kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
-loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
-what it takes to have a saved one: as a whole, step by step, and the driver's own steps. Two minutes. The times go to
-figures/data/sweeps/GPU_launches.json.
+loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and what it
+takes to have a saved one. Two minutes. The times go to figures/data/sweeps/GPU_launches.json.
 """
 
-import ctypes
 import os
 import platform
 import tempfile
@@ -26,7 +24,7 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature, cute_target
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
-from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, STEPS, TORCH
+from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, TORCH
 from tutorlib.measuring.results import file_stem, write_json
 from tutorlib.notebook.stages import compile_in_stages
 from tutorlib.paths import SWEEPS
@@ -188,89 +186,6 @@ def ready_us(folder: str) -> dict[str, float]:
     return {"loaded" if saved else "compiled and saved": taken}
 
 
-# Its first load, step by step ----------------------------------------------------------------------------------------
-
-
-class Laps:
-    """µs of each step since the one before, by name."""
-
-    def __init__(self) -> None:
-        self.us: dict[str, float] = {}
-        self.start = time.perf_counter()
-
-    def end(self, step: str) -> None:
-        now = time.perf_counter()
-        self.us[step] = 1e6 * (now - self.start)
-        self.start = time.perf_counter()
-
-
-def first_load_steps(folder: str) -> dict[str, float]:
-    """The steps of loading the folder's `double` and of calling it, in a process that has imported torch and CuTe."""
-    import torch
-    from cutlass import cute
-
-    laps = Laps()
-    torch.cuda.init()
-    torch.empty(1, device="cuda")
-    laps.end("CUDA context")
-    x, y = vectors()
-    torch.cuda.synchronize()
-    laps.end("torch's first kernel")
-    import tvm_ffi  # noqa: F401
-
-    laps.end("import tvm_ffi")
-    function = cute.runtime.load_module(f"{folder}/double.o", enable_tvm_ffi=True)["double"]
-    laps.end("load_module")
-    for call in ("first call", "second call"):
-        function(x, y)
-        laps.end(call)
-        torch.cuda.synchronize()
-        laps.end(f"{call}, until the GPU is done")
-    torch.testing.assert_close(y, 2 * x)
-    return laps.us
-
-
-def driver_steps(folder: str) -> dict[str, float]:
-    """The steps of loading the folder's cubin with the driver alone, and of launching it for vectors of no elements."""
-    from cuda.bindings import driver
-
-    from tutorlib.measuring.driver import done
-
-    laps = Laps()
-    done(driver.cuInit(0))
-    laps.end("cuInit")
-    context = done(driver.cuDevicePrimaryCtxRetain(done(driver.cuDeviceGet(0))))
-    done(driver.cuCtxSetCurrent(context))
-    laps.end("CUDA context")
-    module = done(driver.cuModuleLoadData(Path(folder, "double.cubin").read_bytes()))
-    laps.end("cuModuleLoadData")
-    (kernel,) = done(driver.cuModuleEnumerateFunctions(1, module))
-    laps.end("finding the kernel")
-    nothing = ctypes.create_string_buffer(4096)  # every parameter, all zero: sizes, too
-    parameters = (ctypes.c_void_p * 64)(*[ctypes.addressof(nothing)] * 64)
-    for launch in ("first launch", "second launch"):
-        done(driver.cuLaunchKernel(kernel, 1, 1, 1, 128, 1, 1, 0, 0, ctypes.addressof(parameters), 0))
-        laps.end(launch)
-        done(driver.cuCtxSynchronize())
-        laps.end(f"{launch}, until the GPU is done")
-    return laps.us
-
-
-def save_double(folder: str) -> None:
-    """`double` for this machine's GPU into the folder: double.o, and double.cubin beside it."""
-    from cutlass import cute
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
-
-    fake = TensorSpec((SIZE,), dynamic=True).fake
-    stream = make_fake_stream(use_tvm_ffi_env_stream=True)
-    options = f"--enable-tvm-ffi --gpu-arch {device.compile_target()} --keep-cubin --dump-dir {folder}"
-    compiled: Any = cute.compile(double, fake(), fake(), stream, options=options)
-    Path(folder, "double.cubin").write_bytes(compiled.__cubin__)
-    compiled.export_to_c(f"{folder}/double.o", "double")
-
-
 # Later calls -------------------------------------------------------------------------------------------------------
 
 
@@ -385,24 +300,13 @@ def measure_new_processes() -> dict[str, Any]:
     return {READY: made | medians(loaded)}
 
 
-def measure_steps() -> dict[str, Any]:
-    """By who loads: CuTe, and the driver under each setting of CUDA_MODULE_LOADING."""
-    with tempfile.TemporaryDirectory() as folder:
-        in_a_process(save_double, folder)
-        found = {"CuTe": medians([in_a_process(first_load_steps, folder) for _ in range(PROCESSES)])}
-        for setting in ("LAZY", "EAGER"):
-            runs = [in_a_process(driver_steps, folder, CUDA_MODULE_LOADING=setting) for _ in range(PROCESSES)]
-            found[f"the driver, {setting}"] = medians(runs)
-    return {STEPS: found}
-
-
 def record() -> Path:
     """All that this machine can measure, into its file, part by part. Raises Failed after the rest is done."""
     gpu = device.gpu()
     file = SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json"
     data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
     data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
-    on_a_gpu = (partial(in_a_process, time_ways), measure_new_processes, measure_steps)
+    on_a_gpu = (partial(in_a_process, time_ways), measure_new_processes)
     failures = []
     for measure_part in (measure_first_calls, *(on_a_gpu if gpu else ())):
         try:

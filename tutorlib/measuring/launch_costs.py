@@ -8,7 +8,6 @@ from tutorlib.paths import SWEEPS
 NAME = "launches"
 TORCH = "torch.add"
 FIRST, LATER, DONE, READY = "first calls", "later calls", "later calls until done", "a new process"
-STEPS = "the steps of a first load"
 
 
 def recorded_launches() -> list[dict[str, Any]]:

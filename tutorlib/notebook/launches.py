@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, STEPS, TORCH, recorded_launches
+from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, TORCH, recorded_launches
 from tutorlib.notebook.stages import Stages, compile_in_stages
 
 if TYPE_CHECKING:
@@ -103,14 +103,3 @@ def show_new_processes() -> None:
         if READY in found
     ]
     print("\n".join(shown) or NOTHING)
-
-
-def show_first_load() -> "DataFrame | None":
-    """The steps of the first load of a saved kernel in a new process, and of the driver's share of it, for each GPU."""
-    import pandas
-
-    def steps_of(found: dict[str, Any]) -> dict[tuple[str, str], str]:
-        return {(who, step): host_time(us) for who, steps in found[STEPS].items() for step, us in steps.items()}
-
-    tables = by_machine(STEPS, steps_of)
-    return pandas.DataFrame(tables).fillna("") if tables else None

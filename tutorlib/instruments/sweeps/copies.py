@@ -1,6 +1,6 @@
 """The sweeps of notebooks 04 and 05: coalescing, what each step of a copy gains, and what the naive copy pays for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from cutlass import Constexpr, const_expr, cute
 
@@ -8,9 +8,6 @@ from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.directions import make_directed_copy
 from tutorlib.kernels.copies.registers import make_copy
-from tutorlib.kernels.copies.ring import RingConfig, make_ring_copy
-from tutorlib.machine import device
-from tutorlib.machine.features import TMA
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.catalogue import copy
@@ -38,30 +35,6 @@ STEPS = {  # rung 3 of the page is the last; each line changes what its name say
     "+ both": CopyConfig(),
     "+ both, tile 64×128": CopyConfig(WIDE),
     "+ both, tile 64×128, 256 threads": CopyConfig(WIDE, 256),
-}
-BEST = {
-    "tile 64×128": CopyConfig(WIDE, 256),
-    "tile 64×128, loads and stores streaming": CopyConfig(WIDE, 256, loads="streaming", stores="streaming"),
-    "tile 64×128, nothing kept in L1": CopyConfig(WIDE, 256, loads="no L1", stores="no L1"),
-    "tile 16×512": CopyConfig((16, 512), 256),
-    "tile 4×2048": CopyConfig((4, 2048), 256),
-    "tile 1×8192": CopyConfig((1, 8192), 256),
-    "tile 1×8192, loads and stores streaming": CopyConfig((1, 8192), 256, loads="streaming", stores="streaming"),
-    "tile 1×8192, nothing kept in L1": CopyConfig((1, 8192), 256, loads="no L1", stores="no L1"),
-    "tile 1×8192, 1024 threads": CopyConfig((1, 8192), 1024),
-    "tile 1×16384": CopyConfig((1, 16384), 256),
-    "tile 1×16384, 1024 threads": CopyConfig((1, 16384), 1024),
-    "tile 2×16384, 512 threads": CopyConfig((2, 16384), 512),
-    "tile 1×4096, 512 threads": CopyConfig((1, 4096), 512),
-    "tile 1×4096, 256 threads": CopyConfig((1, 4096), 256),
-    "tile 1×2048, 256 threads": CopyConfig((1, 2048), 256),
-    "tile 1×2048, 128 threads": CopyConfig((1, 2048), 128),
-    "tile 1×1024, 128 threads": CopyConfig((1, 1024), 128),
-    "tile 2×2048, 512 threads": CopyConfig((2, 2048), 512),
-    "tile 4×1024, 512 threads": CopyConfig((4, 1024), 512),
-    "tile 16×256, 512 threads": CopyConfig((16, 256), 512),
-    "tile 32×128, 512 threads": CopyConfig((32, 128), 512),
-    "tile 64×128, 1024 threads": CopyConfig(WIDE, 1024),
 }
 
 
@@ -127,22 +100,3 @@ def copy_naive() -> Sweep:
     }
     others = tuple(Candidate(name, CuteLauncher(host, PROBLEM)) for name, host in turned.items())
     return Sweep(PROBLEM, (*through_registers(direct), *others), CAUSE_SHAPES, CAUSE_COUNTERS, pairs=PAIRS, seconds=12)
-
-
-def copy_best() -> Sweep:
-    """Attempts to beat rung 3: longer pieces of a row, hints for the caches, TMA with a ring of tiles."""
-    return Sweep(PROBLEM, (*through_registers(BEST), *rings()), (LARGE,), pairs=PAIRS, seconds=40)
-
-
-def rings() -> Sequence[Candidate]:
-    sms = found.sms if (found := device.gpu()) else 1
-    configs = {
-        "TMA ring of 4, 3 blocks an SM": RingConfig(3 * sms),
-        "TMA ring of 6, 2 blocks an SM": RingConfig(2 * sms, stages=6),
-        "TMA ring of 4, 3 blocks an SM, evict first": RingConfig(3 * sms, evict_first=True),
-        "TMA ring of 6, tile 64×256": RingConfig(sms, (64, 256), 6),
-    }
-    return [
-        Candidate(name, CuteLauncher(make_ring_copy(config), PROBLEM), config.smem_bytes(2), needs=TMA)
-        for name, config in configs.items()
-    ]

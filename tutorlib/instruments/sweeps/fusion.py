@@ -13,15 +13,14 @@ from tutorlib.instruments.sweeps.hopper import changed
 from tutorlib.instruments.sweeps.mlp import activated, mlp, mlp_gradient, step
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, choose_fused, launch_fused, linear_swiglu
-from tutorlib.kernels.fused.linear import linear, use_kernels
-from tutorlib.kernels.fused.mlp import LLAMA_8B, LlamaMLP
+from tutorlib.kernels.fused.linear import linear
+from tutorlib.kernels.fused.mlp import LLAMA_8B
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.fusion import Fusion
 from tutorlib.kernels.hopper.launch import gemm
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.fused import by_torch_compile, linear_add, linear_gelu
 from tutorlib.problems.fused import linear_swiglu as swiglu_problem
@@ -107,16 +106,14 @@ def tokens(*counts: int) -> tuple[Shape, ...]:
 
 
 def mlp_forward() -> Sweep:
-    """A Llama 3 8B MLP beside torch's, and what torch makes of it as a module."""
+    """A Llama 3 8B MLP beside torch's."""
     separate = mlp()
     candidates = (
         Candidate("two GEMMs, the first gated", HostLauncher(two_gemms), needs=WGMMA, problem=mlp(PIECE)),
         Candidate("nn.Linear swapped", HostLauncher(with_linear), needs=WGMMA, problem=separate),
         Candidate("torch.compile", HostLauncher(by_compiler), needs=WGMMA, problem=separate),
     )
-    return Sweep(
-        separate, candidates, tokens(4096, 8192, 2048), pairs=PAIRS, pairs_if_large=PAIRS, seconds=25, look=as_a_module
-    )
+    return Sweep(separate, candidates, tokens(4096, 8192, 2048), pairs=PAIRS, pairs_if_large=PAIRS, seconds=25)
 
 
 def layer_with(backward: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
@@ -165,45 +162,3 @@ def mlp_training() -> Sweep:
         Candidate("backward with copies that transpose", with_layer(layer_with(by_copies)), needs=WGMMA),
     )
     return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=30)
-
-
-def as_a_module() -> dict[str, Any]:
-    """Whether torch takes the swapped module as it takes its own: compiled, cast, captured; and what a launch costs."""
-    torch.manual_seed(0)
-    plain = LlamaMLP(512, 1536, device="cuda", dtype=torch.bfloat16)
-    x = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
-    eager_us = host_us(lambda: plain(x), calls=50)
-    expected = plain(x).float()
-    swapped = use_kernels(plain)
-    whole = torch.compile(swapped, fullgraph=True)
-    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
-        cast = swapped(x.float())
-    graph, captured = captured_in_a_graph(swapped, x)
-    graph.replay()
-    return {
-        "largest": float(expected.abs().max()),
-        "compiled_off_by": off_by(whole(x), expected),
-        "autocast_off_by": off_by(cast, expected),
-        "graph_off_by": off_by(captured, expected),
-        "host_us": {
-            "torch": round(eager_us, 1),
-            "swapped": round(host_us(lambda: swapped(x), calls=50), 1),
-            "graph": round(host_us(graph.replay, calls=50), 1),
-        },
-    }
-
-
-def off_by(got: Tensor, expected: Tensor) -> float:
-    return float((got.float() - expected).abs().max())
-
-
-def captured_in_a_graph(module: Callable[[Tensor], Tensor], x: Tensor) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-    """A CUDA graph of a call on x, and where it leaves its result."""
-    side = torch.cuda.Stream()
-    with torch.no_grad(), torch.cuda.stream(side):  # what compiles or allocates once must not be captured
-        module(x)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.no_grad(), torch.cuda.graph(graph, stream=side):
-        result = module(x)
-    return graph, result

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
@@ -24,7 +24,7 @@ from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
 from tutorlib.measuring.measure import measure
-from tutorlib.problems.catalogue import gemm, gemm_block_scaled, gemm_fp8
+from tutorlib.problems.catalogue import gemm, gemm_fp8
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work, new_generator
 
@@ -279,32 +279,20 @@ FP8_SHAPE = (320, 32576, 7168)
 
 
 def hopper_fp8() -> Sweep:
-    """320×32576×7168 in e4m3: with one scale for each matrix, and with DeepGEMM's block scales."""
-    tile = partial(HopperConfig, dtype="e4m3", transposed=True)
-    one_scale: Mapping[str, HopperConfig] = {
-        "256×160, multicast": tile((256, 160, 128), cluster=(1, 2), scaled=True),
-        "256×160, multicast, A stays in L2": tile(
-            (256, 160, 128), cluster=(1, 2), scaled=True, l2_a="evict_first", l2_b="evict_last"
-        ),
-        "256×160": tile((256, 160, 128), scaled=True),
-        "128×160, multicast, deferred stores": tile((128, 160, 128), cluster=(1, 2), scaled=True, defer_stores=True),
-        "128×160, ping-pong": tile((128, 160, 128), "pingpong", scaled=True),
-        "128×160, ping-pong, multicast": tile((128, 160, 128), "pingpong", cluster=(1, 2), scaled=True),
+    """320×32576×7168 in e4m3, with one scale for each matrix."""
+    tile = partial(HopperConfig, dtype="e4m3", transposed=True, scaled=True)
+    wide, narrow, pair = (256, 160, 128), (128, 160, 128), (1, 2)
+    configs = {
+        "256×160, multicast": tile(wide, cluster=pair),
+        "256×160, multicast, A stays in L2": tile(wide, cluster=pair, l2_a="evict_first", l2_b="evict_last"),
+        "256×160": tile(wide),
+        "128×160, multicast, deferred stores": tile(narrow, cluster=pair, defer_stores=True),
+        "128×160, ping-pong": tile(narrow, "pingpong"),
+        "128×160, ping-pong, multicast": tile(narrow, "pingpong", cluster=pair),
         "chosen": replace(choose(*FP8_SHAPE, dtype="e4m3"), scaled=True),
     }
-    block_scales: Mapping[str, HopperConfig] = {
-        "block scales, 128×160": tile((128, 160, 128), block_scaled=True),
-        "block scales, 128×160, multicast": tile((128, 160, 128), cluster=(1, 2), block_scaled=True),
-        "block scales, 128×160, turns": tile((128, 160, 128), block_scaled=True, turns=2),
-        "block scales, 128×160, polling": tile((128, 160, 128), block_scaled=True, polls=True),
-        "block scales, 128×160, multicast, polling": tile(
-            (128, 160, 128), cluster=(1, 2), block_scaled=True, polls=True
-        ),
-    }
-    scaled, contract = gemm_fp8(), gemm_block_scaled()
-    candidates = [on_hopper(name, config, scaled, scales="tensor") for name, config in one_scale.items()]
-    candidates += [on_hopper(name, config, contract, scales="block") for name, config in block_scales.items()]
-    return Sweep(scaled, tuple(candidates), (FP8_SHAPE,), seconds=24)
+    candidates = [on_hopper(name, config) for name, config in configs.items()]
+    return Sweep(gemm_fp8(), tuple(candidates), (FP8_SHAPE,), seconds=24)
 
 
 # What the warps did ----------------------------------------------------------------------------------------------

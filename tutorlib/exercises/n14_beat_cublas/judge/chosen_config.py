@@ -202,8 +202,8 @@ def why_not_one(config: Any) -> str:
         return Flaw("not a HopperConfig", Fail.CONFIG)
     if config.dtype != "bf16":
         return Flaw(f"A and B are bf16, not {config.dtype}", Fail.CONFIG)
-    if config.scaled or config.block_scaled or config.trace:
-        return Flaw("scaled, block_scaled and trace are not for this exercise", Fail.CONFIG)
+    if config.scaled or config.trace:
+        return Flaw("scaled and trace are not for this exercise", Fail.CONFIG)
     if config.majors != ("k", "k"):
         return Flaw(f"in A and B K is contiguous: majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
     return ""

@@ -33,8 +33,7 @@ def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) 
     from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
     package = package or launch
-    make = package.make_scaled_gemm if config.block_scaled else package.make_gemm
-    return compile_for(make(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
+    return compile_for(package.make_gemm(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
 
 
 def simulate_config(
