@@ -6,7 +6,7 @@ import pytest
 
 from tests.stand_ins import MACHINE, UNKNOWN, copied
 from tutorlib.exercises import of_notebook
-from tutorlib.figures.copy_ladder import copy_ladder
+from tutorlib.figures.ladders import copy_ladder
 from tutorlib.measuring.results import NoData, Result, Results
 
 RUNGS = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.stand_ins import multiplied, swept
-from tutorlib.figures.cutile_space import tile_heatmap
+from tutorlib.figures.registry import FIGURES
 from tutorlib.instruments.sweeps import make_sweep
 from tutorlib.measuring.results import Point
 
@@ -22,7 +22,7 @@ def found():
 
 
 def test_the_map_shows_the_best_hints_of_each_tile(found):
-    axes = tile_heatmap([found]).axes[0]
+    axes = FIGURES["tile_heatmap"].draw([found]).axes[0]
     best = max(found.points, key=lambda point: point.measurement.tflops)
     config = best.facts["config"]
     tiles = {tuple(point.facts["config"][name] for name in ("tm", "tn", "tk")) for point in found.points}

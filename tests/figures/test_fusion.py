@@ -6,7 +6,7 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from tests.stand_ins import swept
-from tutorlib.figures.fusion import PLAIN, fusion
+from tutorlib.figures.levers import PLAIN, fusion
 
 SIZES = (512, 1024)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.stand_ins import multiplied, swept
-from tutorlib.figures.gemm_ladder import gemm_ladder
-from tutorlib.figures.roofline import roofline
+from tutorlib.figures.ladders import gemm_ladder
+from tutorlib.figures.registry import FIGURES
 from tutorlib.kernels.ladder import LADDER
 from tutorlib.measuring.results import NoData, Point
 
@@ -68,14 +68,14 @@ def test_a_plot_has_six_lines_at_most():
     beside = replace(
         found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
     )
-    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *roofline([found]).axes):
+    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *FIGURES["roofline"].draw([found]).axes):
         assert len(axes.get_lines()) <= 6
 
 
 def test_a_rung_has_one_color_in_all_figures():
     found = swept(*(rung.title for rung in LADDER))
     shown = {}
-    for axes in (*gemm_ladder([found]).axes, *roofline([found]).axes, *gemm_ladder([found], "11").axes):
+    for axes in (*gemm_ladder([found]).axes, *FIGURES["roofline"].draw([found]).axes, *gemm_ladder([found], "11").axes):
         for line in axes.get_lines():
             if line.get_label() in {rung.title for rung in LADDER}:
                 assert shown.setdefault(line.get_label(), line.get_color()) == line.get_color()

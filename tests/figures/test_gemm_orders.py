@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.stand_ins import UNKNOWN, swept
-from tutorlib.figures.gemm_orders import gemm_orders
+from tutorlib.figures.registry import FIGURES
 from tutorlib.measuring.counters import MEMORY_READ, WAVES
 
 COUNTED = {name: {MEMORY_READ: 2e9, WAVES: 4096 / 264} for name in ("raster", "groups of 8")}
@@ -13,7 +13,7 @@ FOUND = replace(swept(*COUNTED, sizes=(4096, 8192), tile=[128, 128, 64]), counte
 
 
 def memory(found):
-    return gemm_orders([found]).axes[1]
+    return FIGURES["gemm_orders"].draw([found]).axes[1]
 
 
 def test_counted_beside_the_model():

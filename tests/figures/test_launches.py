@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorlib.figures.launches import launches
+from tutorlib.figures.levers import launches
 from tutorlib.instruments.launches import LATER, TORCH
 from tutorlib.measuring.results import NoData
 

@@ -75,7 +75,7 @@ def test_a_broken_rule_is_a_sentence(settings, sentence):
 
 def test_every_setting_has_a_rule_or_takes_any_value_of_its_type():
     refused = {name for settings, _ in BROKEN for name in settings}
-    free = {"snake", "polls", "trace", "l2_b", "l2_c"}
+    free = {"snake", "zigzag", "polls", "trace", "l2_b", "l2_c", "scaled", "transposed"}
     assert {field.name for field in fields(HopperConfig)} == refused | free
 
 
