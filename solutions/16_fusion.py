@@ -792,24 +792,8 @@ show_costs("mlp_forward")
 # saves 143 µs, and at notebook 05's 4.2 TB/s, 587 MB take 140 µs: nearly all of it is the two kernels that disappear.
 # torch.compile makes one kernel of silu and the product, which still reads gate(x) and up(x).
 #
-# The next table has forward and backward, with all gradients: nine GEMMs, six of them with one or both operands
-# transposed. In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels
-# for these six, and *backward with copies that transpose* first copies the operands, as your `linear_backward` does. In
-# the rows with *activation compiled*, torch.compile makes one kernel of silu and the product. **Predict** the cost of
-# the copies, which read and write 1.6 GB in all at 4,096 tokens.
-
-# %%
-show_costs("mlp_training")
-
-# %% [markdown]
-# At 4,096 tokens the row with copies takes 8,385 µs and *nn.Linear swapped* 5,773: the copies cost 2.6 ms. At notebook
-# 05's bandwidth, 1.6 GB take under 0.4 ms. So torch's transposing copy is far slower than its plain one.
-#
-# The other rows differ by less. *nn.Linear swapped* is 1.4% faster than torch, and with the activation compiled 4.5%.
-# At 8,192 tokens the pairs spread too much for a comparison.
-#
-# The table has no row for the gated MLP. Its backward computes gate(x) and up(x) again: two GEMMs more, beside nine,
-# take about 1,200 µs, and its forward saves 143 µs. So expect it to save memory in training, not time.
+# In training, the gated MLP saves memory rather than time: its backward computes gate(x) and up(x) again, two GEMMs
+# more beside nine.
 #
 # ## Two GPUs, one all-reduce
 #

@@ -122,9 +122,9 @@ _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 show_first_calls()
 
 # %% [markdown]
-# You want only the launch; the other steps together take thousands of times as long. For both GEMMs, on both machines,
-# machine code takes the largest share. For y = 2x on the GPU machine, *host* code does: it takes 25 to 47 ms for every
-# kernel, however small.
+# You want only the launch; the other steps together take thousands of times as long. For the GEMM, on every machine,
+# machine code takes the largest share. For y = 2x on the GPU machines, *host* code does: it takes 25 to 33 ms for
+# either kernel, however small.
 #
 # So do everything before the launch only once. Once per process, or once for all processes?
 #

@@ -106,7 +106,6 @@ SEVERAL = {
     "smem_layout": "of each generation's GEMM",
     "table": "read with its module: readme.table, contents.table",
     "Schedule": "the tiles of a Hopper GEMM; attention's modeled in time",
-    "step": "of the MLP's training; of attention's consumer",
     "take_turn": "of Hopper's two ping-pongs",
 }
 # answers' names, and those of cuTile's own language and of PTX's instructions

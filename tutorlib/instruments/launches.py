@@ -1,6 +1,6 @@
 """The cost of first and later calls: `tutor sweep launches`.
 
-First calls of three kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
+First calls of two kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
 loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and what it
 takes to have a saved one. Two minutes. The times go to figures/data/sweeps/GPU_launches.json.
 """
@@ -15,13 +15,23 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+from cuda.bindings.driver import CUstream
+from cutlass import cute
+from cutlass.cute.runtime import from_dlpack, make_fake_stream
+from torch import Tensor
+
+from tutorlib.compiling.cute import cute_arguments
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.processes import Failed, in_a_process
+from tutorlib.kernels.copies.config import CopyConfig
+from tutorlib.kernels.copies.registers import make_copy
+from tutorlib.kernels.doubling import double
 from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature, cute_target
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, TORCH
@@ -29,9 +39,6 @@ from tutorlib.measuring.results import file_stem, write_json
 from tutorlib.notebook.stages import compile_in_stages
 from tutorlib.paths import SWEEPS
 from tutorlib.problems.work import Call
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PROCESSES = 3
 SIZE = 1024  # elements of the vector: next to no work
@@ -46,28 +53,19 @@ NO_GPU = "no_gpu"
 def first_calls() -> dict[str, dict[str, float]]:
     """Kernel → µs of each stage of its first call in this process; on a GPU `load` and a later `launch`, too."""
     warm_up_compiler()
-    return {
-        name: first_call(*parts(), needs)
-        for name, (needs, parts) in KERNELS.items()
-        if device.gpu() is None or not device.why_not(needs)
-    }
+    return {name: first_call(*parts()) for name, parts in KERNELS.items()}
 
 
 def warm_up_compiler() -> None:
     """Work that the compiler and the driver do once in a process is excluded."""
-    from tutorlib.kernels.copies.config import CopyConfig
-    from tutorlib.kernels.copies.registers import make_copy
-
     if device.gpu():
         vectors()
     spec = TensorSpec((256, 256), "bf16").fake
     compile_in_stages(make_copy(CopyConfig()), spec(), spec(), options="--gpu-arch sm_80")
 
 
-def first_call(
-    host: Callable[..., None], fakes: Sequence[Any], call: Callable[[Any], Call], needs: Feature
-) -> dict[str, float]:
-    arch = device.compile_target() if device.gpu() else cute_target(str(needs.since))
+def first_call(host: Callable[..., None], fakes: Sequence[Any], call: Callable[[Any], Call]) -> dict[str, float]:
+    arch = device.compile_target() if device.gpu() else "sm_80"
     compiled, stages = compile_in_stages(host, *fakes, options=f"--gpu-arch {arch}")
     found = asdict(stages)
     if device.gpu():
@@ -84,10 +82,6 @@ Compilable = tuple[Callable[..., None], Sequence[Any], Callable[[Any], Call]]
 
 def parts_of_double() -> Compilable:
     """The host function, what it is compiled for, and the compiled one → a call of it on the GPU."""
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
-
     fake = TensorSpec((SIZE,), dynamic=True).fake
     return (
         double,
@@ -97,69 +91,33 @@ def parts_of_double() -> Compilable:
 
 
 def parts_of_ampere() -> Compilable:
-    from tutorlib.kernels.ladder import AMPERE_RUNGS
-
     specs = [TensorSpec((GEMM, GEMM), "bf16")] * 3
     rung = next(rung for rung in AMPERE_RUNGS if rung.name == "tuned")
 
     def call(compiled: Any) -> Call:
-        from tutorlib.compiling.cute import cute_arguments
-
         return partial(compiled, *cute_arguments(matrices(), dynamic=False))
 
     return rung.host, [spec.fake() for spec in specs], call
 
 
-def parts_of_hopper() -> Compilable:
-    from cutlass import Int32
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.hopper import launch
-    from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.gemm import make_gemm
-
-    config = HopperConfig()
-
-    def call(compiled: Any) -> Call:
-        clusters = launch.max_clusters(config.cluster_size)
-        sums, flags = launch.scratch(config, clusters)
-        a, b, c, *scratch = (None if t is None else launch.dlpack(t) for t in (*matrices(), sums, flags))
-        return partial(compiled, a, b, c, None, None, *scratch, None, clusters, torch_stream())
-
-    return make_gemm(config), (*launch.fakes(config), Int32(1), make_fake_stream()), call
+KERNELS: dict[str, Callable[[], Compilable]] = {"y = 2x": parts_of_double, "GEMM of notebook 12": parts_of_ampere}
 
 
-KERNELS: dict[str, tuple[Feature, Callable[[], Compilable]]] = {
-    "y = 2x": (MMA_SYNC, parts_of_double),
-    "GEMM of notebook 12": (MMA_SYNC, parts_of_ampere),
-    "GEMM of notebook 14": (WGMMA, parts_of_hopper),
-}
-
-
-def vectors() -> "tuple[Tensor, Tensor]":
-    import torch
-
+def vectors() -> tuple[Tensor, Tensor]:
     return torch.ones(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
 
 
-def matrices() -> "list[Tensor]":
-    import torch
-
+def matrices() -> list[Tensor]:
     return [torch.zeros(GEMM, GEMM, dtype=torch.bfloat16, device="cuda") for _ in range(3)]
 
 
-def views(*tensors: "Tensor") -> list[Any]:
+def views(*tensors: Tensor) -> list[Any]:
     """As the compiled function takes them without TVM-FFI."""
-    from cutlass.cute.runtime import from_dlpack
-
     return [from_dlpack(tensor, assumed_align=16).mark_layout_dynamic() for tensor in tensors]
 
 
 def torch_stream() -> Any:
     """torch's current stream, for the driver."""
-    import torch
-    from cuda.bindings.driver import CUstream
-
     return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
@@ -169,9 +127,6 @@ def torch_stream() -> Any:
 def ready_us(folder: str) -> dict[str, float]:
     """µs until this process has `double` ready, called once: from the folder, or compiled where it is not there."""
     import torch
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
 
     x, y = vectors()
     torch.cuda.synchronize()
@@ -198,24 +153,20 @@ class WayToCall:
     launches: int = 1
 
 
-def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, WayToCall]:
+def ways_to_call(x: Tensor, y: Tensor) -> dict[str, WayToCall]:
     """Every way by name; the last is torch's own."""
     import torch
-    from cutlass import cute
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
 
     arch = device.compile_target()
 
-    def through_dlpack(*tensors: "Tensor") -> Callable[..., None]:
+    def through_dlpack(*tensors: Tensor) -> Callable[..., None]:
         compiled = cute.compile(double, *views(*tensors), torch_stream())
         return lambda *given: compiled(*views(*given), torch_stream())
 
-    def ffi(*tensors: "Tensor") -> Callable[..., None]:
+    def ffi(*tensors: Tensor) -> Callable[..., None]:
         return for_torch(double, *tensors, make_fake_stream(use_tvm_ffi_env_stream=True))
 
-    def key(*tensors: "Tensor") -> Any:
+    def key(*tensors: Tensor) -> Any:
         return cache_key(tensors, (), arch)
 
     def torch_add() -> None:
@@ -239,8 +190,6 @@ def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, WayToCall]:
 
 def graph_of(call: Call, times: int) -> Call:
     """The replay of a CUDA graph of `times` such calls."""
-    import torch
-
     call()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -255,8 +204,6 @@ def time_ways() -> dict[str, dict[str, float]]:
 
     Each result is checked.
     """
-    import torch
-
     x, y = vectors()
     ways = ways_to_call(x, y)
     times: dict[str, dict[str, list[float]]] = {LATER: {name: [] for name in ways}, DONE: {name: [] for name in ways}}
@@ -272,8 +219,6 @@ def time_ways() -> dict[str, dict[str, float]]:
 
 def done_us(call: Call, calls: int) -> float:
     """The time of a call until its kernels have run, in a series of many, in µs."""
-    import torch
-
     torch.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(calls):

@@ -15,7 +15,7 @@ MODULES = {
         *("gemm_any", "gemm_bands", "hopper_levers", "hopper_sustained", "hopper_k", "hopper_fp8", "hopper_timeline"),
         *("gemm_models", "gemm_quack"),
     ),
-    "fusion": ("fused_epilogues", "mlp_forward", "mlp_training"),
+    "fusion": ("fused_epilogues", "mlp_forward"),
     "attention": (
         *("attention_full", "attention_causal", "attention_levers", "attention_tuning", "attention_backward"),
         "decode",

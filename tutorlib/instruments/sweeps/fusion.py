@@ -1,16 +1,14 @@
 """The sweeps of notebook 16, on GPUs that have WGMMA. Together they take about 120 s of an H200."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from torch.nn.functional import silu
 
 from tutorlib.instruments.sweeps.hopper import changed
-from tutorlib.instruments.sweeps.mlp import activated, mlp, mlp_gradient, step
+from tutorlib.instruments.sweeps.mlp import mlp
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, choose_fused, launch_fused, linear_swiglu
 from tutorlib.kernels.fused.linear import linear
@@ -114,51 +112,3 @@ def mlp_forward() -> Sweep:
         Candidate("torch.compile", HostLauncher(by_compiler), needs=WGMMA, problem=separate),
     )
     return Sweep(separate, candidates, tokens(4096, 8192, 2048), pairs=PAIRS, pairs_if_large=PAIRS, seconds=25)
-
-
-def layer_with(backward: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    """linear(x, weight) on notebook 14's kernel, and its backward on backward(a, b), A · Bᵀ of transposed views."""
-
-    class Layer(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-            ctx.save_for_backward(x, weight)
-            return gemm(x.detach(), weight.detach())
-
-        @staticmethod
-        def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
-            (grad,), (x, weight) = grads, (saved.detach() for saved in ctx.saved_tensors)
-            return backward(grad, weight.mT), backward(grad.mT, x.mT)
-
-    return Layer.apply
-
-
-def by_cublas(a: Tensor, b: Tensor) -> Tensor:
-    return a @ b.mT
-
-
-def by_copies(a: Tensor, b: Tensor) -> Tensor:
-    return gemm(a.contiguous(), b.contiguous())
-
-
-def mlp_training() -> Sweep:
-    """Forward and backward, all gradients, with nn.Linear swapped; what lies between the GEMMs compiled, too; and with
-    other ways to multiply transposed views.
-    """
-
-    def with_layer(layer: Callable[[Tensor, Tensor], Tensor], **more: Any) -> HostLauncher:
-        def host(*tensors: Tensor) -> None:
-            *inputs, dx = tensors
-            step(layer, dx, *inputs, **more)
-
-        return HostLauncher(host)
-
-    compiled = by_torch_compile(activated)
-    candidates = (
-        Candidate("nn.Linear swapped", with_layer(linear), needs=WGMMA),
-        Candidate("nn.Linear swapped, activation compiled", with_layer(linear, activated=compiled), needs=WGMMA),
-        Candidate("torch, activation compiled", with_layer(functional.linear, activated=compiled), needs=WGMMA),
-        Candidate("backward by cuBLAS", with_layer(layer_with(by_cublas)), needs=WGMMA),
-        Candidate("backward with copies that transpose", with_layer(layer_with(by_copies)), needs=WGMMA),
-    )
-    return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=30)

@@ -21,7 +21,6 @@ from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.nvidia_example import NoExample, NvidiaHopper, is_here
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm, gemm_fp8
@@ -29,7 +28,6 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work, new_generator
 
 PAIRS_IF_LARGE = 16  # a large GEMM's times scatter by 0.3 %, and its reference takes twenty times as long as it
-SMALLEST = (512, 512, 512)
 LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
 
 # What notebook 14 adds to notebook 13's kernel, one by one.
@@ -104,24 +102,13 @@ def on_hopper(
 
 
 def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
-    """The kernel that chooses its configuration by itself. Points say which one, the smallest what a launch costs."""
+    """The kernel that chooses its configuration by itself. Points say which one."""
 
     def choice(shape: Shape) -> dict[str, Any]:
         m, n, k = shape
-        config = {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
-        return config | launch_cost(gemm(dtype), shape) if shape == SMALLEST else config
+        return {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
 
     return Candidate(name, HostLauncher(launch.gemm), needs=WGMMA, inspect=choice)
-
-
-def launch_cost(problem: Problem, shape: Shape) -> dict[str, float]:
-    """The host's time for gemm(a, b, c) at a known shape, and for the baseline, in µs."""
-    work = Work(problem, shape)
-    baseline = partial(problem.baseline, work.output.tensor, *work.inputs)
-    return {
-        "host_us": round(host_us(HostLauncher(launch.gemm).on(work)), 2),
-        "baseline_host_us": round(host_us(baseline), 2),
-    }
 
 
 # Any shape ------------------------------------------------------------------------------------------------------
