@@ -1,16 +1,18 @@
 """The sweeps of notebooks 04 and 05: coalescing, what each step of a copy gains, and what the naive copy pays for."""
 
 from collections.abc import Callable
+from itertools import product
 
 from cutlass import Constexpr, const_expr, cute
 
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.copies.config import CopyConfig
-from tutorlib.kernels.copies.directions import make_directed_copy
+from tutorlib.kernels.copies.directions import Direction, make_directed_copy
 from tutorlib.kernels.copies.registers import make_copy
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.catalogue import copy
+from tutorlib.problems.problem import Problem
 
 PROBLEM = copy("bf16")
 LARGE = (32768, 16384)  # 1 GiB, as the exercises have it
@@ -38,16 +40,8 @@ STEPS = {  # rung 3 of the page is the last; each line changes what its name say
 }
 
 
-def through_registers(configs: dict[str, CopyConfig]) -> tuple[Candidate, ...]:
-    return tuple(
-        Candidate(name, CuteLauncher(make_copy(config), PROBLEM), facts={"in_flight": in_flight(config)})
-        for name, config in configs.items()
-    )
-
-
-def in_flight(config: CopyConfig) -> int:
-    """Bytes of bf16 that a thread has in flight before its first store."""
-    return config.vector * 2 * (config.shares if config.loads_first else 1)
+def with_hosts(problem: Problem, hosts: dict[str, Callable[..., None]]) -> tuple[Candidate, ...]:
+    return tuple(Candidate(name, CuteLauncher(host, problem)) for name, host in hosts.items())
 
 
 # Notebook 04 --------------------------------------------------------------------------------------------------------
@@ -80,23 +74,19 @@ def coalescing() -> Sweep:
     """Notebook 04: an element a thread, along rows and down columns."""
     floats = copy("fp32")
     hosts = {"along rows": make_element_copy(True), "down columns": make_element_copy(False)}
-    candidates = tuple(Candidate(name, CuteLauncher(host, floats)) for name, host in hosts.items())
-    return Sweep(floats, candidates, (FLOATS,), pairs=PAIRS, seconds=12)
+    return Sweep(floats, with_hosts(floats, hosts), (FLOATS,), pairs=PAIRS, seconds=12)
 
 
 def copy_rungs() -> Sweep:
     """Rung 3's changes, one at a time."""
-    return Sweep(PROBLEM, through_registers(STEPS), (LARGE,), pairs=PAIRS, seconds=12)
+    hosts = {name: make_copy(config) for name, config in STEPS.items()}
+    return Sweep(PROBLEM, with_hosts(PROBLEM, hosts), (LARGE,), pairs=PAIRS, seconds=12)
 
 
 def copy_naive() -> Sweep:
     """The cost of the naive copy's accesses: loads or stores down a column, rows whose pitch is a power of two."""
-    naive = CopyConfig(vector=1, loads_first=False, down=True)
-    direct = {"naive": naive, "coalesced": ONE_BY_ONE}
-    turned = {
-        f"loads {loads}, stores {stores}": make_directed_copy(loads, stores)
-        for loads in ("down", "along")
-        for stores in ("down", "along")
-    }
-    others = tuple(Candidate(name, CuteLauncher(host, PROBLEM)) for name, host in turned.items())
-    return Sweep(PROBLEM, (*through_registers(direct), *others), CAUSE_SHAPES, CAUSE_COUNTERS, pairs=PAIRS, seconds=12)
+    hosts = {"naive": make_copy(CopyConfig(vector=1, loads_first=False, down=True)), "coalesced": make_copy(ONE_BY_ONE)}
+    directions: tuple[Direction, ...] = ("down", "along")
+    for loads, stores in product(directions, repeat=2):
+        hosts[f"loads {loads}, stores {stores}"] = make_directed_copy(loads, stores)
+    return Sweep(PROBLEM, with_hosts(PROBLEM, hosts), CAUSE_SHAPES, CAUSE_COUNTERS, pairs=PAIRS, seconds=12)

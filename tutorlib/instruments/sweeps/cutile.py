@@ -56,11 +56,10 @@ def softmax_rows() -> Sweep:
     answers = load_answers("06_cutile_tiles")
     tiles = {"one tile a row": ("06.5", None), **{f"online, tiles of {t}": ("06.7", t) for t in (1024, 4096)}}
 
-    def candidate(name: str, id: str, tile: int | None) -> Candidate:
-        constants = lambda shape: (tile or shape[1],)  # noqa: E731
-        return Candidate(name, CutileLauncher(answers[id], grid=lambda shape: (shape[0],), constants=constants))
+    def launcher(id: str, tile: int | None) -> CutileLauncher:
+        return CutileLauncher(answers[id], lambda shape: (shape[0],), lambda shape: (tile or shape[1],))
 
-    candidates = tuple(candidate(name, *how) for name, how in tiles.items())
+    candidates = tuple(Candidate(name, launcher(*how)) for name, how in tiles.items())
     return Sweep(softmax("fp32"), candidates, SOFTMAX_SHAPES, pairs=10, seconds=40)
 
 

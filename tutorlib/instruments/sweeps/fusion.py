@@ -74,7 +74,7 @@ def fused_epilogues() -> Sweep:
         fused("SwiGLU beside torch", SWIGLU, gated),
     )
     shapes = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
-    return Sweep(gelu, candidates, shapes, pairs=PAIRS, pairs_if_large=PAIRS, seconds=60)
+    return Sweep(gelu, candidates, shapes, pairs=PAIRS, seconds=60)
 
 
 # The MLP --------------------------------------------------------------------------------------------------------
@@ -111,4 +111,4 @@ def mlp_forward() -> Sweep:
         Candidate("nn.Linear swapped", HostLauncher(with_linear), needs=WGMMA, problem=separate),
         Candidate("torch.compile", HostLauncher(by_compiler), needs=WGMMA, problem=separate),
     )
-    return Sweep(separate, candidates, tokens(4096, 8192, 2048), pairs=PAIRS, pairs_if_large=PAIRS, seconds=25)
+    return Sweep(separate, candidates, tokens(4096, 8192, 2048), pairs=PAIRS, seconds=25)

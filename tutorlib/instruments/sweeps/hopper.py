@@ -27,7 +27,6 @@ from tutorlib.problems.catalogue import gemm, gemm_fp8
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work, new_generator
 
-PAIRS_IF_LARGE = 16  # a large GEMM's times scatter by 0.3 %, and its reference takes twenty times as long as it
 LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
 
 # What notebook 14 adds to notebook 13's kernel, one by one.
@@ -136,7 +135,6 @@ def gemm_any() -> Sweep:
         gemm("bf16"),
         (self_configuring(),),
         (*SQUARES, *chain.from_iterable(drawn.values())),
-        pairs_if_large=PAIRS_IF_LARGE,
         seconds=100,
         facts={"random": {seed: [list(shape) for shape in shapes] for seed, shapes in drawn.items()}},
     )
@@ -145,8 +143,8 @@ def gemm_any() -> Sweep:
 def gemm_bands() -> Sweep:
     """A kernel without clusters whose tiles all run at once: in bands of different widths, and staggered along K."""
     config = HopperConfig((64, 80, 64), zigzag=True, polls=True, defer_stores=True)
-    candidates = [on_hopper(f"bands of {band}", replace(config, group=band), band=band) for band in (1, 2, 4, 8)]
-    candidates.append(on_hopper("bands of 4, stagger", replace(config, group=4, stagger=(1, 0)), band=4))
+    candidates = [on_hopper(f"bands of {band}", replace(config, group=band)) for band in (1, 2, 4, 8)]
+    candidates.append(on_hopper("bands of 4, stagger", replace(config, group=4, stagger=(1, 0))))
     shapes = [(512, 1280, k) for k in (8192, 4096, 2048)]
     return Sweep(gemm("bf16"), tuple(candidates), tuple(shapes), seconds=20)
 
@@ -179,7 +177,6 @@ def gemm_models() -> Sweep:
         gemm("bf16"),
         (self_configuring(),),
         model_shapes(TOKENS),
-        pairs_if_large=PAIRS_IF_LARGE,
         seconds=150,
         facts={"models": weights},
     )
@@ -233,7 +230,7 @@ def hopper_levers() -> Sweep:
         for levers in STACKS
     ]
     candidates += [on_hopper(name, config, inspect=traced(config)) for name, config in OTHERS.items()]
-    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs_if_large=PAIRS_IF_LARGE, seconds=62)
+    return Sweep(gemm("bf16"), tuple(candidates), LARGE, seconds=62)
 
 
 def hopper_sustained() -> Sweep:
@@ -257,7 +254,7 @@ def hopper_k() -> Sweep:
     candidates = [on_hopper("13 plain", replace(levered(()), dtype="fp16")), self_configuring("14 chosen", "fp16")]
     if is_here():
         candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
-    return Sweep(problem, tuple(candidates), tuple(shapes), pairs_if_large=PAIRS_IF_LARGE, seconds=25)
+    return Sweep(problem, tuple(candidates), tuple(shapes), seconds=25)
 
 
 # FP8 ------------------------------------------------------------------------------------------------------------
