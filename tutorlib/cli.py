@@ -301,8 +301,7 @@ def sweep(
     for name in wanted:
         if name not in SWEEPS and name not in RECORDS:
             raise fail(f"There is no sweep {name}; there are {', '.join((*SWEEPS, *RECORDS))}.")
-    if wanted != ["launches"]:  # whose first part needs none
-        need_gpu()
+    need_gpu()
     for number, name in enumerate(wanted):
         try:
             written = record(name) if name in RECORDS else run_sweep(name, seconds, resume, wanted[number + 1 :])

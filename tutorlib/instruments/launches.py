@@ -1,16 +1,13 @@
-"""The cost of first and later calls: `tutor sweep launches`.
+"""The cost of launches: `tutor sweep launches`.
 
-First calls of two kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
-loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and what it
-takes to have a saved one. Two minutes. The times go to figures/data/sweeps/GPU_launches.json.
+What a call costs the host in each way of keeping compiled kernels, and what it takes to have a saved one. Two minutes.
+The times go to figures/data/sweeps/GPU_launches.json.
 """
 
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -23,92 +20,34 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 from torch import Tensor
 
-from tutorlib.compiling.cute import cute_arguments
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.processes import Failed, in_a_process
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.registers import make_copy
 from tutorlib.kernels.doubling import double
 from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
-from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
-from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, TORCH
-from tutorlib.measuring.results import file_stem, write_json
+from tutorlib.measuring.launch_costs import DONE, LATER, NAME, READY, TORCH
+from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.notebook.stages import compile_in_stages
-from tutorlib.paths import SWEEPS
 from tutorlib.problems.work import Call
 
 PROCESSES = 3
 SIZE = 1024  # elements of the vector: next to no work
-GEMM = 4096  # M = N = K
 ROUNDS = 5
-NO_GPU = "no_gpu"
-
-
-# First calls -------------------------------------------------------------------------------------------------------
-
-
-def first_calls() -> dict[str, dict[str, float]]:
-    """Kernel → µs of each stage of its first call in this process; on a GPU `load` and a later `launch`, too."""
-    warm_up_compiler()
-    return {name: first_call(*parts()) for name, parts in KERNELS.items()}
 
 
 def warm_up_compiler() -> None:
     """Work that the compiler and the driver do once in a process is excluded."""
-    if device.gpu():
-        vectors()
+    vectors()
     spec = TensorSpec((256, 256), "bf16").fake
     compile_in_stages(make_copy(CopyConfig()), spec(), spec(), options="--gpu-arch sm_80")
 
 
-def first_call(host: Callable[..., None], fakes: Sequence[Any], call: Callable[[Any], Call]) -> dict[str, float]:
-    arch = device.compile_target() if device.gpu() else "sm_80"
-    compiled, stages = compile_in_stages(host, *fakes, options=f"--gpu-arch {arch}")
-    found = asdict(stages)
-    if device.gpu():
-        ready = call(compiled)
-        start = time.perf_counter()
-        compiled.to()
-        found["load"] = 1e6 * (time.perf_counter() - start)
-        found["launch"] = host_us(ready, 20)
-    return found
-
-
-Compilable = tuple[Callable[..., None], Sequence[Any], Callable[[Any], Call]]
-
-
-def parts_of_double() -> Compilable:
-    """The host function, what it is compiled for, and the compiled one → a call of it on the GPU."""
-    fake = TensorSpec((SIZE,), dynamic=True).fake
-    return (
-        double,
-        (fake(), fake(), make_fake_stream()),
-        lambda compiled: partial(compiled, *views(*vectors()), torch_stream()),
-    )
-
-
-def parts_of_ampere() -> Compilable:
-    specs = [TensorSpec((GEMM, GEMM), "bf16")] * 3
-    rung = next(rung for rung in AMPERE_RUNGS if rung.name == "tuned")
-
-    def call(compiled: Any) -> Call:
-        return partial(compiled, *cute_arguments(matrices(), dynamic=False))
-
-    return rung.host, [spec.fake() for spec in specs], call
-
-
-KERNELS: dict[str, Callable[[], Compilable]] = {"y = 2x": parts_of_double, "GEMM of notebook 12": parts_of_ampere}
-
-
 def vectors() -> tuple[Tensor, Tensor]:
     return torch.ones(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
-
-
-def matrices() -> list[Tensor]:
-    return [torch.zeros(GEMM, GEMM, dtype=torch.bfloat16, device="cuda") for _ in range(3)]
 
 
 def views(*tensors: Tensor) -> list[Any]:
@@ -234,11 +173,6 @@ def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: round(median(one[name] for one in found), 2) for name in found[0]}
 
 
-def measure_first_calls() -> dict[str, Any]:
-    found = [in_a_process(first_calls) for _ in range(PROCESSES)]
-    return {FIRST: {kernel: medians([one[kernel] for one in found]) for kernel in found[0]}}
-
-
 def measure_new_processes() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         made, *loaded = [in_a_process(ready_us, folder) for _ in range(PROCESSES)]
@@ -246,14 +180,11 @@ def measure_new_processes() -> dict[str, Any]:
 
 
 def record() -> Path:
-    """All that this machine can measure, into its file, part by part. Raises Failed after the rest is done."""
-    gpu = device.gpu()
-    file = SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json"
+    """Into this GPU's file, part by part. Raises Failed after the rest is done."""
+    file = sweep_file(device.need_gpu().name, NAME)
     data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
-    data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
-    on_a_gpu = (partial(in_a_process, time_ways), measure_new_processes)
     failures = []
-    for measure_part in (measure_first_calls, *(on_a_gpu if gpu else ())):
+    for measure_part in (partial(in_a_process, time_ways), measure_new_processes):
         try:
             data |= measure_part()
             write_json(file, data)
