@@ -23,7 +23,6 @@ def submission(student: str, points: float = 2.0, message: str = "right") -> Sub
         ("a note",),
         1.5,
         "",
-        "GPU",
         (("00.1", "def answer():\n    return '\x00\u202e'"), ("00.2", "")),
     )
     return Submission(student, "hash", ("00_start",), 2**47, "2026-01-01T00:00:00+00:00", graded)

@@ -120,7 +120,7 @@ class TestWhichTimeCounts:
 def test_an_extension_is_a_later_deadline_and_never_an_earlier_one(extension, late):
     student = enrolled(handed_in="2026-11-23 01:59", extension=extension)
     found, _ = late_notebooks(Rules(DUE, 10), student, {"00_start": FILE}, {"00_start": (10, 10)})
-    assert sum(one.days for one in found) == late
+    assert sum(one.penalty for one in found) == late  # one of 10 points a day
 
 
 def test_an_extension_that_is_no_time_is_a_line():

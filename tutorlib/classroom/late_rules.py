@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import NamedTuple
 
 from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.roster import Enrolled
@@ -38,22 +39,12 @@ class Rules:
         raise CannotGrade(f"{student.listed.place}: {written!r} is no time; write 2026-11-27 23:59.")
 
 
-@dataclass(frozen=True)
-class LateNotebook:
-    """A notebook that was handed in late. days: started ones. penalty: points, of those that it got. says: how late it
-    came, and what tells.
-    """
+class LateNotebook(NamedTuple):
+    """A notebook that was handed in late. penalty: points, of those that it got. text: all of it in a line."""
 
     notebook: str
-    days: int
     penalty: float
-    says: str
-    due: datetime
-
-    @property
-    def text(self) -> str:
-        costs = f"−{count(self.penalty, 'point')}"
-        return f"{self.notebook[:2]} is {count(self.days, 'day')} late, {costs}: {self.says}, due {moment(self.due)}"
+    text: str
 
 
 def moment(time: datetime) -> str:
@@ -125,8 +116,9 @@ def late_notebooks(
     for name, file in files.items():
         if (found := lateness(student, file, due)) is None:
             unknown.append(name)
-        elif found[0]:
+        elif days := found[0]:
             got, possible = points[name]
-            costs = min(found[0] * rules.percent / 100 * possible, max(got, 0.0))
-            late.append(LateNotebook(name, found[0], round(costs, 2), found[1], due))
+            costs = round(min(days * rules.percent / 100 * possible, max(got, 0.0)), 2)
+            says = f"−{count(costs, 'point')}: {found[1]}, due {moment(due)}"
+            late.append(LateNotebook(name, costs, f"{name[:2]} is {count(days, 'day')} late, {says}"))
     return tuple(late), tuple(unknown)

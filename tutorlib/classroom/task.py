@@ -18,7 +18,6 @@ from tutorlib.grading.grading_run import Limits
 from tutorlib.grading.local_modules import Modules, below
 from tutorlib.grading.scores import points_possible
 from tutorlib.grading.submission import Submitted, newest, read_content, read_each
-from tutorlib.machine import device
 
 ENDED = "ended the grader"
 LEAST_FREE = 2**26  # bytes of the temporary folder's disk
@@ -65,8 +64,7 @@ class Graded:
     """What came of a task.
 
     notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
-    ended, or "". seconds: it took. gpu: the driver's name of the GPU that timed its kernels, or "". answers: exercise →
-    the text of its answer as it was handed in.
+    ended, or "". seconds: it took. answers: exercise → the text of its answer as it was handed in.
     """
 
     judged: tuple[Judged, ...] = ()
@@ -74,7 +72,6 @@ class Graded:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     failed: str = ""
-    gpu: str = ""
     answers: tuple[tuple[str, str], ...] = ()
 
     def __add__(self, other: "Graded") -> "Graded":
@@ -85,7 +82,6 @@ class Graded:
             tuple(dict.fromkeys(self.notes + other.notes)),
             self.seconds + other.seconds,
             self.failed or other.failed,
-            self.gpu or other.gpu,
             self.answers + other.answers,
         )
 
@@ -110,11 +106,10 @@ def grade_task(task: Task) -> Graded:
     outcomes, failed = grade_all([*contents], task)
     judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in outcomes)
     notebooks = tuple((one.name, str(one.path)) for one in contents)
-    found_gpu = device.gpu() if any(one.outcome.measurement for one in judged) else None
     seconds = time.monotonic() - start
     answers = tuple(answer_texts(contents))
     check_room()  # on a full disk answers fail that are right
-    return Graded(judged, notebooks, tuple(notes), seconds, failed, found_gpu.name if found_gpu else "", answers)
+    return Graded(judged, notebooks, tuple(notes), seconds, failed, answers)
 
 
 def check_room() -> None:
