@@ -168,12 +168,13 @@ def grade(
 @app.command("class")
 def grade_class(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The submissions: a folder or file per student.")],
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NOTEBOOK]...", help="Same as --notebooks.")] = None,
-    to: Annotated[Path, typer.Option("--out", help="Your roster.csv, and all results.")] = Path("graded"),
-    asked: Annotated[
+    names: Annotated[
         list[str] | None,
-        typer.Option("--notebooks", help="The notebooks to grade, such as 00 01 02; default: all that were submitted."),
+        typer.Argument(
+            metavar="[NOTEBOOK]...", help="To grade, such as 00 01; default: all that were submitted."
+        ),
     ] = None,
+    to: Annotated[Path, typer.Option("--out", help="Your roster.csv, and all results.")] = Path("graded"),
     workers: Annotated[
         int, typer.Option(min=1, help="Submissions graded in parallel; default: one per core.", show_default=False)
     ] = os.cpu_count() or 1,
@@ -198,7 +199,7 @@ def grade_class(
     from tutorlib.classroom import CannotGrade, class_command
     from tutorlib.classroom.task import Settings
 
-    wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
+    wanted = tuple(sorted(set(chosen(names)))) if names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
         summary = class_command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)

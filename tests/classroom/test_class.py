@@ -173,7 +173,7 @@ def utc(out: Path) -> dict[str, str]:
 
 def test_only_notebooks_that_were_asked_for_count(graded, course):
     folder, out, *_ = graded
-    done = course.tutor("class", folder, "--out", out, "--seed", 5, "--notebooks", 91)
+    done = course.tutor("class", folder, 91, "--out", out, "--seed", 5)
     assert done.returncode == 0, done.stderr
     header, *rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
     assert header.endswith('"points","max_points","raw_points","penalty","remarks","91.1","91.2"')
@@ -184,7 +184,7 @@ def test_only_notebooks_that_were_asked_for_count(graded, course):
     ("args", "says"),
     [
         (("gone",), "gone: no folder."),
-        (("solutions", "--notebooks", "77"), "There is no notebook 77; there are 00_start, "),
+        (("solutions", "77"), "There is no notebook 77; there are 00_start, "),
         (("figures/data", "--regrade", "me"), "--regrade me: no student is called me."),
         (("figures/data", "--ray", "local"), "--ray needs Ray: pip install '.[ray]'"),
         (("README.md",), "README.md: no folder. Unpack the zip of a class"),
