@@ -201,6 +201,15 @@ def test_who_packs_another_s_name_answers_for_nobody_else(tmp_path):
     assert found(tmp_path) == {"Bob": [label], "eve": [f"eve.zip/{label}"]}
 
 
+def test_the_zip_of_a_class_has_a_line(tmp_path):
+    names = [f"{name}_{number}_assignsubmission_file_/00_start.ipynb" for number, name in enumerate(("Ann", "Bob"))]
+    (tmp_path / "CS-Homework 1-99.zip").write_bytes(zip_of(dict.fromkeys(names, b"{}")))
+    (tmp_path / "ann.zip").write_bytes(zip_of({names[0]: b"{}"}))
+    assert notes(tmp_path) == [
+        "By their names, these are files of several students. Is it the zip of a class? Unpack it."
+    ]
+
+
 def test_an_environment_in_a_zip_does_not_count(tmp_path):
     environment = {f"venv/lib/python3.11/site-packages/p/{n}.py": b"" for n in range(5000)}
     hidden = {f".git/{n}": b"" for n in range(5000)}

@@ -79,6 +79,9 @@ def everything_of(student: HandedIn) -> Files:
     notebooks, modules = list[tuple[str, bytes]](), list[tuple[str, bytes]]()
     all_files = sorted((one for upload in student.uploads for one in found_in(upload)), key=lambda one: one.age)
     notes = [f"{one.label}: handed in late." for one in student.uploads if one.late]
+    parts = (one.label.split("/")[1] for one in all_files if "/" in one.label)
+    if len({found["id"] for part in parts if (found := MOODLE.fullmatch(part) or CANVAS.fullmatch(part))}) > 1:
+        notes.append("By their names, these are files of several students. Is it the zip of a class? Unpack it.")
     for one in reversed(all_files):
         if is_notebook(one.name) or is_zip(one.name) or one.name.lower().endswith(ARCHIVES):
             if room <= 0 or len(notebooks) == MOST_NOTEBOOKS:
