@@ -2,8 +2,6 @@
 
 import json
 import os
-import shlex
-import sys
 import time
 from dataclasses import replace
 from datetime import date
@@ -170,9 +168,7 @@ def grade_class(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The submissions: a folder or file per student.")],
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[NOTEBOOK]...", help="To grade, such as 00 01; default: all that were submitted."
-        ),
+        typer.Argument(metavar="[NOTEBOOK]...", help="To grade, such as 00 01; default: all that were submitted."),
     ] = None,
     to: Annotated[Path, typer.Option("--out", help="Your roster.csv, and all results.")] = Path("graded"),
     workers: Annotated[
@@ -303,21 +299,17 @@ def sweep(
         if name not in SWEEPS and name not in RECORDS:
             raise fail(f"There is no sweep {name}; there are {', '.join((*SWEEPS, *RECORDS))}.")
     need_gpu()
-    for number, name in enumerate(wanted):
+    for name in wanted:
         try:
-            written = record(name) if name in RECORDS else run_sweep(name, seconds, resume, wanted[number + 1 :])
+            written = record(name) if name in RECORDS else run_sweep(name, seconds, resume)
         except (NoExample, Failed, ToolMissing) as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
         out.print(f"wrote {written}" if written else f"{name}: this GPU can run none of its kernels", markup=False)
 
 
-def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) -> Path | None:
-    """Measure one sweep, printing and saving each point as it comes. Raises NoExample.
-
-    A kernel that breaks the CUDA context breaks it for the process; a new process then resumes this sweep and runs the
-    `later` ones.
-    """
+def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
+    """Measure one sweep, printing and saving each point as it comes. Raises NoExample."""
     from tutorlib.instruments.sweeps import make_sweep
     from tutorlib.instruments.sweeps.sweep import count_all, measure_all
     from tutorlib.machine.versions import this_machine
@@ -337,7 +329,7 @@ def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) 
         found.write(name)
         left = budget - (time.monotonic() - start)
         if isinstance(one, Failure) and one.fatal:
-            go_on(name, left, seconds, resume, later)
+            raise fail(f"{name}: {one.name} broke CUDA's context in this process. Go on without it: --resume.", 1)
         if left < 0:
             return file
     if not found.points:
@@ -352,16 +344,6 @@ def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
     except Exception as error:
         err.print(f"{name}: {error}", style="yellow", markup=False)
         return {}
-
-
-def go_on(name: str, left: float, seconds: float | None, resume: bool, later: list[str]) -> None:
-    """Replace this process with one that resumes the sweep and then runs the later ones."""
-    limit = [] if seconds is None else ["--seconds", str(seconds)]
-    first = [sys.executable, "-m", "tutorlib", "sweep", name, "--resume", "--seconds", f"{max(0.0, left):.1f}"]
-    then = [sys.executable, "-m", "tutorlib", "sweep", *later, *limit, *(["--resume"] if resume else [])]
-    command = "; ".join(shlex.join(one) for one in (first, then) if one is first or later)
-    err.print(f"{name}: continuing in a new process", style="yellow", markup=False)
-    os.execv("/bin/sh", ["sh", "-c", command])
 
 
 @app.command()
