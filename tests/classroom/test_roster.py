@@ -154,6 +154,14 @@ class TestWhoseIsWhose:
         assert found == {"Ann Lee (not on the roster)": "Ann Lee", "Ann Lee (1)": "", "Ann Lee (2)": ""}
         assert "Ann Lee: not on the roster (several students are called Ann Lee; give the id). " in lines[-1]
 
+    def test_no_two_have_the_same_name_however_a_folder_is_called(self):
+        found, _ = class_of("id,name\n1,Ann\n2,Ann\n", hand_in("x", "", "1"), hand_in("y", "", "2"), hand_in("Ann (1)"))
+        assert found == {"Ann (1)": "x", "Ann (2)": "y", "Ann (1) (another)": "Ann (1)"}
+
+    def test_who_handed_in_nothing_has_no_other_s_hand_in(self):
+        found, _ = class_of("name\nAnn\n", hand_in("Ann (r.csv, line 2)"))
+        assert found == {"Ann": "", "Ann (r.csv, line 2)": "Ann (r.csv, line 2)"}
+
     def test_who_is_not_on_the_roster_is_in_the_class_and_has_a_line(self):
         found, (line,) = class_of(MOODLE, hand_in("Bob", "moodle", "9"))
         assert found == {"Ann Lee": "", "Bob": "Bob", "Zoë van Dam": ""}

@@ -88,15 +88,16 @@ def everything_of(student: HandedIn) -> Files:
                 most = f"{LARGEST_HAND_IN // 2**20} MB" if room <= 0 else f"{MOST_NOTEBOOKS} notebooks"
                 notes.append(f"{one.label}: it and all that is older are left out: more than {most} were handed in.")
                 break
-            content = read_or_note(one, LARGEST_NOTEBOOK, unread)
-            room -= len(content)
-            notebooks += [(one.label, content)] * bool(content)
+            if content := read_or_note(one, LARGEST_NOTEBOOK, unread, least=1):
+                room -= len(content)
+                notebooks.append((one.label, content))
         elif is_other(one.name):
             others.append(one.label)
     for one in sorted(all_files, key=lambda one: one.label.count("/")):  # those right beside a notebook count first
         if is_module(one.name) and one.label in others and notebooks and len(modules) < MOST_MODULES:
-            modules.append((place_beside(one.label), read_or_note(one, LARGEST_MODULE, unread)))
             others.remove(one.label)
+            if (content := read_or_note(one, LARGEST_MODULE, unread)) is not None:
+                modules.append((place_beside(one.label), content))
     for (_, why), labels in unread.items():
         first, *more = sorted(labels)
         notes.append(f"{first}{f' and {len(more)} more' * bool(more)}: {why}.")
@@ -110,17 +111,18 @@ def everything_of(student: HandedIn) -> Files:
     return Files(tuple(notebooks[::-1]), tuple(modules), tuple(notes))
 
 
-def read_or_note(one: Found, most: int, unread: dict[tuple[str, str], list[str]]) -> bytes:
-    """The file's bytes; none, and its label among the unread ones of its upload, where it cannot be had."""
+def read_or_note(one: Found, most: int, unread: dict[tuple[str, str], list[str]], least: int = 0) -> bytes | None:
+    """The file's bytes; None, and its label among the unread ones of its upload, where it cannot be had."""
     try:
         content = one.read(most + 1)
-        if 0 < len(content) <= most:
+        if least <= len(content) <= most:
             return content
-        why = f"larger than {most / 2**20:g} MB" if content else "an empty file"
+        size = f"{most // 2**20} MB" if most >= 2**20 else f"{most // 2**10} kB"
+        why = f"larger than {size}" if content else "an empty file"
     except Unreadable as error:
         why = str(error)
     unread.setdefault((one.upload.label, why), []).append(one.label)
-    return b""
+    return None
 
 
 def found_in(upload: Upload) -> Iterator[Found]:

@@ -177,16 +177,21 @@ def enrolled(students: Iterable[HandedIn], roster: Iterable[Listed]) -> tuple[li
             )
     of_student = {owner.student: one for one, owner in owners.items()}
     pairs = [(student, of_student.get(student.student)) for student in students]
-    pairs += [(HandedIn(f"{one.name} ({one.place})", one.system, one.id), one) for one in roster if one not in owners]
+    pairs += [
+        (HandedIn(f"{one.place}\n", one.system, one.id), one) for one in roster if one not in owners
+    ]  # no hand-in's
     called = Counter((line or told_by(student)).name for student, line in pairs)
-    class_ = []
+    class_: dict[str, Enrolled] = {}
     for student, line in pairs:
         there = told_by(student)
         if line:
             there = replace(line, id=line.id or student.id, system=student.system or line.system)
         more = f" ({(line.id or line.place) if line else 'not on the roster'})" * (called[there.name] > 1)
-        class_.append(Enrolled(student, there, f"{there.name}{more}"))
-    return sorted(class_, key=lambda one: one.name), lines
+        name = f"{there.name}{more}"
+        while name in class_:  # as where a student's folder is called so
+            name = f"{name} (another)"
+        class_[name] = Enrolled(student, there, name)
+    return [class_[name] for name in sorted(class_)], lines
 
 
 def told_by(student: HandedIn) -> Listed:
