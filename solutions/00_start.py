@@ -121,8 +121,7 @@ hint("00.1")
 #
 # The course keeps your points on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor
 # progress` in a terminal (after `make lab` the command is `.venv/bin/tutor`). There your best attempt counts: a later
-# one takes nothing away. Each check also stores the times of your attempts in its cell's output, where they are not
-# displayed. Your class's report reads them from the notebook that you hand in; nothing is sent before.
+# one takes nothing away.
 #
 # `tutor grade notebooks` in a terminal grades your answers as the notebooks contain them now; it also takes the name of
 # a single notebook. The grader copies your answer cells, and those of your cells that they use, into a fresh copy of

@@ -839,26 +839,6 @@ show_figure("copy_ladder")
 #   without refreshing the memory cells and without turning the bus around between reads and writes. torch's copy is the
 #   realistic speed of light, and you wrote a kernel within a percent of it.
 #
-# ## The last percent
-#
-# What could bring more? Flatter tiles, down to a part of a single row; telling the caches that the data will not be
-# needed again (*streaming* or *evict first*, or no allocation in L1); TMA with a ring of tiles in flight. Before you
-# look at the table: which would you try first?
-#
-# A block has 256 threads unless the row says otherwise. The TMA rings have blocks of one warp, each of which copies
-# many tiles, one after another; *3 blocks an SM* is how many are launched.
-
-# %%
-show_sweep("copy_best")
-
-# %% [markdown]
-# The best ones are the simplest: a single access per thread, and small blocks, each a segment of one row. New blocks
-# start all the time, and while one waits, others have already issued their loads. They are level with torch's copy,
-# which is the driver's own, or slightly ahead. The same single access in blocks of 512 threads is a little slower, and
-# in blocks of 1,024 clearly so. A likely reason, not tested here: a block's slot becomes free only when its last warp
-# finishes. The hints cost a few percent and have nothing to gain: a copy has no use for the cache that they save. And a
-# ring in shared memory, which a GEMM will need, does not help a kernel that only passes data on.
-#
 # ## What to remember
 #
 # - Memory moves sectors of 32 bytes. Give neighboring threads neighboring elements of a row.

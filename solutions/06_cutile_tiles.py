@@ -395,10 +395,8 @@ check("06.7", long_softmax)
 #
 # How fast is it? The table has the speed of such kernels, written as on this page, as a fraction of `torch.softmax`'s,
 # for matrices of 256 MiB with rows of different lengths. (As in notebook 04, a kernel and its rival are timed in turns,
-# in pairs; *cool* means in short rounds, between which the GPU rests. Where a row has 8,192 elements or more, *one tile
-# for several rows* is one tile for one row, too. Even then it reduces along axis 1, where *one tile a row* reduces the
-# whole tile, so the two differ slightly.) **Predict** first: where does one tile per row win, where does it lose, and
-# how much does the third pass cost?
+# in pairs; *cool* means in short rounds, between which the GPU rests.) **Predict** first: where does one tile per row
+# win, and where does it lose?
 
 # %%
 show_sweep("softmax_rows")
@@ -406,11 +404,8 @@ show_sweep("softmax_rows")
 # %% [markdown]
 # - **One tile per row** reads memory once, and beats the loops as long as a row fits in the registers. A row of 65,536
 #   elements does not fit, so the compiler has to spill, and the online kernel leads.
-# - **The third pass** costs only 4 to 8% more time in rows of 4,096 elements or more, with tiles of 4,096 (0.610
-#   against 0.656 in the longest), although the online kernel saves one load of three. It pays for that in arithmetic,
-#   and the third pass may find part of its row in L2; the table cannot tell the two apart.
 # - **Short rows** are slow in every kernel that gives a block one row: 4 KB of work hardly repay the cost of starting a
-#   block, and a tile of 4,096 elements is three quarters empty. Several rows in one tile help them most.
+#   block, and a tile of 4,096 elements is three quarters empty.
 #
 # `torch.softmax` has a kernel of its own for short rows, and is ahead at every length. Notebook 07 shows how to tune
 # tiles and hints.

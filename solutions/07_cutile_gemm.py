@@ -800,24 +800,6 @@ def split_gemm(a, b, c):
 check("07.9", split_gemm)
 
 # %% [markdown]
-# How much does it gain? The table has both ways, with up to 16 parts, as fractions of the speed of cuBLAS, which also
-# splits K when it expects a gain (`tutor sweep tile_split_k`). *1 part, in its place* is the kernel of 07.1, which
-# stores C directly and needs no second pass; the column *2048* is 2048×2048×2048:
-
-# %%
-show_sweep("tile_split_k")
-
-# %% [markdown]
-# (The second pass uses tiles of 32×64, as does the solution. Compare your `split_gemm` with the solution's entry in the
-# main path's last table, not with this one: in a call this short, the time in which Python allocates and launches can
-# count as much as the kernels.)
-#
-# Was your prediction right? The first two rows, with one part, show the cost of a second pass that has nothing to add.
-# For 512×512×16384 the gain grows up to 8 parts, 128 blocks in one wave; 16 parts take two waves and write twice as
-# much. At 1024×1024×4096, 64 tiles, two parts lead by less than the spread. At 2048×2048×2048 one part is best: the SMs
-# were already busy. Atomics lose to a second pass with as many parts, at every size: they need two passes in place of
-# one, and each element of the sums receives its parts one after the other.
-#
 # **Keep this:** parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that
 # must be added. With atomics, the order of the additions changes from run to run, and so do the last bits of the
 # result; a second pass adds in a fixed order.

@@ -50,7 +50,7 @@ from tutorlib.models import l2
 from tutorlib.models.occupancy import A100, BY_ARCH, H100
 from tutorlib.models.occupancy import blocks_per_sm as fit
 from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds, show_sweep
+from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds
 from tutorlib.notebook.trials import show_beside
 
 # %% [markdown]
@@ -642,7 +642,7 @@ else:
 # library's heuristic picks badly for a shape that matters to you: measure, as above, at *your* sizes. Schreiber says
 # himself that his kernel did so well at 2048³ partly because cuBLAS is weak there.
 #
-# The appendix has the machine code of the loop, the trials that led to the last rung, and the same kernel in C++.
+# The appendix has the machine code of the loop, and the same kernel in C++.
 #
 # ## What to remember
 #
@@ -713,25 +713,8 @@ for name, main_loop in LOOPS.items():
 # **Predict:** which one is faster?
 
 # %% [markdown]
-# ## Appendix: The trials
-#
-# The table has speeds relative to NVIDIA's example for these instructions, `tensorop_gemm.py`, whose tiles are
-# 128×128×32 in four stages (`tutor sweep gemm_tries`, with TUTORLIB_CUTLASS set to a checkout of CUTLASS). Each row
-# changes something in *tuned*, the configuration marked in the heat map:
-
-# %%
-show_sweep("gemm_tries")
-
-# %% [markdown]
-# The second loop above is the row *tuned, loads spread, no branch*: 4 to 5% faster than *tuned*. Take its two changes
-# one at a time. With the loads behind the first K block, and the `if` still there, the loop is a little faster; without
-# the `if`, and with the loads first, it is slower than before. Both together gain more than either, at every size. And
-# now a longer step along K pays at the larger sizes, though it brought nothing while the loads came first: it has half
-# the barriers, and four K blocks behind which loads can hide. That row, *128×256×64, loads spread, no branch*, in three
-# stages, is the ladder's last rung.
-#
-# Tiles of 192 leave no registers to fetch ahead with, and none of them is faster than *tuned*. Most trials bring
-# nothing. Keep the table of them all the same, so that they are not tried again. (A blank was not measured.)
+# In the ladder's figure the last rung, *loads spread*, is such a loop, with a step along K that is twice as long: half
+# the barriers, and four K blocks behind which loads can hide.
 #
 # You can make the same change in your kernel: in your `multistage`, move the loads behind the first `steps.multiply`,
 # run the cell of your kernel once more, and look at its table again. To remove the `if` as well, load the last tile

@@ -1443,10 +1443,8 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
 # smallest exponent, where the steps no longer shrink with the number. With 128×128 that happens in the outlier's own
 # block only, one of eight, so the median over the whole matrix hardly rises, and with 1×128 in one block of 1,024.
 #
-# The next table is measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation. In
-# the row *turns*, the two warpgroups multiply one after the other, so that one can add meanwhile. **Predict** the price
-# of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for 640
-# cycles, as they perform twice as many operations per cycle in e4m3 as in bf16.
+# The next table is measured at 320×32576×7168 with one scale for each matrix, beside cuBLASLt with the same scales and
+# fast accumulation.
 
 # %%
 show_sweep("hopper_fp8")
@@ -1456,12 +1454,6 @@ show_sweep("hopper_fp8")
 # 96% full, so the shape leaves little to win. The row *A stays in L2*, whose loads ask L2 to keep A's lines, has a
 # ratio of 1.000, yet in µs it is no faster than the row above it. The cuBLASLt timed in turns with it was slower, and
 # ±1.3% covers that.
-#
-# With block scales, 80 additions by 256 threads take 160 cycles of the SM's 128 lanes, a quarter of 640. The table
-# shows more than a third: with multicast, tiles of 128×160 take 148.1 µs at best, beside 110.0 with one scale. A
-# warpgroup may not add accumulators before their wgmmas are complete, and until it has added them, their registers
-# cannot take the next ones. So each warpgroup stops at every step, and the tensor cores have only the other one's work;
-# taking turns costs more than it brings.
 
 # %% [markdown]
 # ## Appendix: A tuner that says why

@@ -45,7 +45,7 @@ from tutorlib.kernels.fused.mlp import LlamaMLP, before_gate
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.fusion import show_as_a_module, show_costs, show_parallel
+from tutorlib.notebook.fusion import show_costs
 from tutorlib.notebook.measured import show_figure
 from tutorlib.notebook.source import show_source
 
@@ -775,8 +775,7 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
 # ### Measured
 #
 # The table compares Llama 3 8B's MLP in bf16 with torch's in eager mode. *two GEMMs, the first gated* is what your
-# `GatedMLP` computes, with the course's kernels. Below it are the largest differences to torch's result when a smaller
-# MLP with swapped layers is compiled, under autocast or in a CUDA graph, and the host time of a call.
+# `GatedMLP` computes, with the course's kernels.
 #
 # Where do you expect the gain, and how large can it be? Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about 2
 # ms. The kernels for silu and for the product, which the fused gate does not need, read and write 587 MB, five times
@@ -785,39 +784,14 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
 # %%
 show_costs("mlp_forward")
 
-# %%
-show_as_a_module()
-
 # %% [markdown]
 # Swapping nn.Linear gains 2 to 3%, which notebook 14's GEMM gains over cuBLAS. The gated MLP is 11% faster than torch:
 # at 4,096 tokens, 2.6% is that GEMM, and 1,901 / 1,758, or 8%, is the gate. Against torch.compile it gains 7%. The gate
 # saves 143 µs, and at notebook 05's 4.2 TB/s, 587 MB take 140 µs: nearly all of it is the two kernels that disappear.
 # torch.compile makes one kernel of silu and the product, which still reads gate(x) and up(x).
 #
-# The largest difference to torch's result, 0.00195, is 2⁻⁹: the distance between adjacent bf16 numbers from 0.25 to
-# 0.5.
-#
-# A call of the swapped module costs the host 493 µs, and torch's 76. At 4,096 tokens the GPU works for 1,901 µs, which
-# hides that. With few tokens you wait for the host, unless you replay a CUDA graph, in 4 µs.
-#
-# The next table has forward and backward, with all gradients: nine GEMMs, six of them with one or both operands
-# transposed. In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels
-# for these six, and *backward with copies that transpose* first copies the operands, as your `linear_backward` does. In
-# the rows with *activation compiled*, torch.compile makes one kernel of silu and the product. **Predict** the cost of
-# the copies, which read and write 1.6 GB in all at 4,096 tokens.
-
-# %%
-show_costs("mlp_training")
-
-# %% [markdown]
-# At 4,096 tokens the row with copies takes 8,385 µs and *nn.Linear swapped* 5,773: the copies cost 2.6 ms. At notebook
-# 05's bandwidth, 1.6 GB take under 0.4 ms. So torch's transposing copy is far slower than its plain one.
-#
-# The other rows differ by less. *nn.Linear swapped* is 1.4% faster than torch, and with the activation compiled 4.5%.
-# At 8,192 tokens the pairs spread too much for a comparison.
-#
-# The table has no row for the gated MLP. Its backward computes gate(x) and up(x) again: two GEMMs more, beside nine,
-# take about 1,200 µs, and its forward saves 143 µs. So expect it to save memory in training, not time.
+# In training, the gated MLP saves memory rather than time: its backward computes gate(x) and up(x) again, two GEMMs
+# more beside nine.
 #
 # ## Two GPUs, one all-reduce
 #
@@ -852,26 +826,7 @@ check("16.11", shard)
 
 # %% [markdown]
 # In the backward pass every rank computes one term of x's gradient: one all-reduce again, on the other side of the MLP.
-# `tutor sweep mlp_parallel` runs the forward of Llama 3 8B's MLP on two GPUs of a host, with the gated kernel and NCCL,
-# and compares its result and time with those of one GPU (*whole*).
-#
-# **Predict** the speedup at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
-# in both directions at once, over links of 450 GB/s each way.
-
-# %%
-show_parallel()
-
-# %% [markdown]
-# The split MLP takes half of one GPU's time, the time of the all-reduce, and 6 to 66 µs more. The all-reduce's share
-# falls from 21% at 512 tokens to 12% at 8,192: its bytes grow in proportion, like the arithmetic, but its latency does
-# not. Even at 8,192 tokens it takes nearly twice the 149 µs that 450 GB/s would allow.
-#
-# By bandwidth alone, 512 tokens would take 253 / 2 + 9 = 136 µs, ×1.86, and 8,192 tokens ×1.86 as well; measured are
-# ×1.50 and ×1.75. Against the forward table's shorter times for one GPU, such as 3,518 µs for 4,012, the speedup is
-# ×1.53 to ×1.58.
-#
-# The largest difference, 0.016, is 2⁻⁶, the distance between adjacent bf16 numbers from 2 to 4: each rank rounds its
-# sum to bf16 before the all-reduce.
+# Each rank rounds its sum to bf16 before the all-reduce.
 #
 # ## What to remember
 #

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 17 · Compile once
 #
-# The first call of a GEMM costs the host about half a second, and a later call of even the smallest kernel can cost 45
-# µs. The host launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its
+# The first call of a GEMM costs the host hundreds of milliseconds. A later call of even the smallest kernel can cost
+# 45 µs. The host launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its
 # launch takes. A 5 µs kernel whose launch takes 45 µs leaves the GPU idle for 40 of them.
 #
 # Notebooks 05 to 16 were about GPU time; this one is about host time. Where does the first call spend its time, how
@@ -45,13 +45,7 @@ from cutlass.memory import SmemAllocator
 from tutorlib import check
 from tutorlib.compiling.cute import compilations, compile_cute
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.notebook.launches import (
-    show_first_calls,
-    show_first_load,
-    show_later_calls,
-    show_new_processes,
-    show_stages,
-)
+from tutorlib.notebook.launches import show_later_calls, show_new_processes, show_stages
 from tutorlib.notebook.measured import show_figure
 from tutorlib.notebook.trials import run_on_gpu
 
@@ -118,17 +112,8 @@ matrix = TensorSpec((4096, 4096), "bf16")
 _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 
 # %% [markdown]
-# The table shows recorded measurements. Each number is the median of three processes, and each process first compiled
-# another kernel, so work done once per process is not counted. The machine without a GPU has no numbers for the last
-# three steps. The last row is from a talk of NVIDIA's on the CuTe DSL, for a GEMM on a B100, without the later steps.
-
-# %%
-show_first_calls()
-
-# %% [markdown]
-# You want only the launch; the other steps together take thousands of times as long. For both GEMMs, on both machines,
-# machine code takes the largest share. For y = 2x on the GPU machine, *host* code does: it takes 25 to 47 ms for every
-# kernel, however small.
+# On a GPU, two more steps follow: loading the machine code, and the launch itself. The launch takes microseconds, and
+# is all that you want.
 #
 # So do everything before the launch only once. Once per process, or once for all processes?
 #
@@ -160,9 +145,9 @@ def per_call(way, calls, trace, compile, load, launch):
 check("17.1", per_call)
 
 # %% [markdown]
-# Here are the averages over a thousand calls, with the published times for tracing and compiling, 10 µs for a launch,
-# and a round 1,000 µs for loading, more than any kernel of the table takes. (The first load of a new process takes
-# longer; the section *Compiled once and for all* looks at its steps.)
+# Here are the averages over a thousand calls. 73 ms for tracing and 241.5 ms for compiling are from a talk of NVIDIA's
+# on the CuTe DSL, for a GEMM on a B100; 10 µs for a launch and 1,000 µs for loading are round numbers. (The first load
+# of a new process takes longer; the section *Compiled once and for all* looks at its steps.)
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
@@ -609,9 +594,8 @@ print(y, f"after {{(time.perf_counter() - start) * 1e3:.0f}} ms")
 show_new_processes()
 
 # %% [markdown]
-# Both times contain more than the steps of the first table, where compiling `double` takes 63 ms and loading it less
-# than 1 ms. *Compiled and saved* compiles the host code again for TVM-FFI, and once more for the file, and then loads
-# the file. But what takes the 69 ms of *loaded*? Look at the host's share first, on *your* machine: a new process loads
+# *Compiled and saved* compiles the host code again for TVM-FFI, and once more for the file, and then loads
+# the file. But what takes the 69 ms of *loaded*? Look at the host's share, on *your* machine: a new process loads
 # the `negate` of this page step by step. **Predict** which step takes longest:
 
 # %%
@@ -648,21 +632,7 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # The kernel reaches the GPU later. The object file holds the cubin as data, and its host code passes it to the driver
 # in the first call. By default (`CUDA_MODULE_LOADING=LAZY`) the driver then only records the kernel, and copies its
-# code to the GPU at the first launch; with `EAGER` it copies at once. So `EAGER` should lengthen `cuModuleLoadData` and
-# shorten the first launch.
-#
-# The next table has these steps on a GPU, and those of a process that loads the same cubin with the driver's own
-# functions, under both settings. (`tutor sweep launches` records them.) **Predict** how much of the 69 ms is the
-# kernel's.
-
-# %%
-show_first_load()
-
-# %% [markdown]
-# Hardly 1 ms. The import of `tvm_ffi` takes 108 ms on this machine, `load_module` 6, the first call less than 1. The
-# driver loads and launches the cubin in 0.4 ms, with `EAGER` as with `LAZY`: for one small kernel the two settings
-# differ by some 20 µs in the expected direction, which one record cannot tell from chance. What every process pays
-# before that, with any library, is the CUDA context: more than 100 ms.
+# code to the GPU at the first launch; with `EAGER` it copies at once.
 #
 # A process pays for these steps once. Let it pay before the service takes requests: import, load, and call each kernel
 # once.

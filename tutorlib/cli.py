@@ -2,8 +2,6 @@
 
 import json
 import os
-import shlex
-import sys
 import time
 from dataclasses import replace
 from datetime import date
@@ -168,12 +166,11 @@ def grade(
 @app.command("class")
 def grade_class(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The submissions: a folder or file per student.")],
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NOTEBOOK]...", help="Same as --notebooks.")] = None,
-    to: Annotated[Path, typer.Option("--out", help="Gradebook, CSV files and reports go here.")] = Path("graded"),
-    asked: Annotated[
+    names: Annotated[
         list[str] | None,
-        typer.Option("--notebooks", help="The notebooks to grade, such as 00 01 02; default: all that were submitted."),
+        typer.Argument(metavar="[NOTEBOOK]...", help="To grade, such as 00 01; default: all that were submitted."),
     ] = None,
+    to: Annotated[Path, typer.Option("--out", help="Your roster.csv, and all results.")] = Path("graded"),
     workers: Annotated[
         int, typer.Option(min=1, help="Submissions graded in parallel; default: one per core.", show_default=False)
     ] = os.cpu_count() or 1,
@@ -189,34 +186,20 @@ def grade_class(
         list[str] | None,
         typer.Option("--regrade", metavar="STUDENT", help="Grade this student again: a name or an id."),
     ] = None,
-    roster: Annotated[
-        list[str] | None, typer.Option(metavar="CSV", help="The class: Moodle's or Canvas's export, or id,name,email.")
-    ] = None,
-    rules: Annotated[str | None, typer.Option(metavar="TOML", help="Due dates and late penalties.")] = None,
-    corrections: Annotated[
-        list[str] | None, typer.Option(metavar="CSV", help="Manual points and comments: id,exercise,points,comment.")
-    ] = None,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Export grades although some students are not graded; theirs stay empty.")
-    ] = False,
 ) -> None:
     """Grade a class: every submission in a folder, into OUT/gradebook.sqlite.
 
     A second run resumes, and grades only new and changed submissions. It always rewrites OUT/grades.csv and the other
-    reports. A roster, rules and corrections also apply to later runs, until you pass others, or "none".
+    reports. Each run reads your files in OUT: roster.csv, rules.toml (late penalties) and corrections*.csv.
     """
-    from tutorlib.classroom import class_command
-    from tutorlib.classroom.instructor_files import InstructorFiles
+    from tutorlib.classroom import CannotGrade, class_command
     from tutorlib.classroom.task import Settings
 
-    wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
+    wanted = tuple(sorted(set(chosen(names)))) if names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        files = InstructorFiles(roster or (), [rules] if rules else (), corrections or ())
-        summary = class_command.grade_folder(
-            folder, to, settings, wanted, again or (), workers, ray, err, files, partial
-        )
-    except class_command.ENDINGS as error:
+        summary = class_command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
+    except CannotGrade as error:
         raise fail(str(error)) from None
     except class_command.Ended as error:
         ended = fail(str(error), error.status)
@@ -315,23 +298,18 @@ def sweep(
     for name in wanted:
         if name not in SWEEPS and name not in RECORDS:
             raise fail(f"There is no sweep {name}; there are {', '.join((*SWEEPS, *RECORDS))}.")
-    if wanted != ["launches"]:  # whose first part needs none
-        need_gpu()
-    for number, name in enumerate(wanted):
+    need_gpu()
+    for name in wanted:
         try:
-            written = record(name) if name in RECORDS else run_sweep(name, seconds, resume, wanted[number + 1 :])
+            written = record(name) if name in RECORDS else run_sweep(name, seconds, resume)
         except (NoExample, Failed, ToolMissing) as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
         out.print(f"wrote {written}" if written else f"{name}: this GPU can run none of its kernels", markup=False)
 
 
-def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) -> Path | None:
-    """Measure one sweep, printing and saving each point as it comes. Raises NoExample.
-
-    A kernel that breaks the CUDA context breaks it for the process; a new process then resumes this sweep and runs the
-    `later` ones.
-    """
+def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
+    """Measure one sweep, printing and saving each point as it comes. Raises NoExample."""
     from tutorlib.instruments.sweeps import make_sweep
     from tutorlib.instruments.sweeps.sweep import count_all, measure_all
     from tutorlib.machine.versions import this_machine
@@ -351,7 +329,7 @@ def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) 
         found.write(name)
         left = budget - (time.monotonic() - start)
         if isinstance(one, Failure) and one.fatal:
-            go_on(name, left, seconds, resume, later)
+            raise fail(f"{name}: {one.name} broke CUDA's context in this process. Go on without it: --resume.", 1)
         if left < 0:
             return file
     if not found.points:
@@ -366,16 +344,6 @@ def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
     except Exception as error:
         err.print(f"{name}: {error}", style="yellow", markup=False)
         return {}
-
-
-def go_on(name: str, left: float, seconds: float | None, resume: bool, later: list[str]) -> None:
-    """Replace this process with one that resumes the sweep and then runs the later ones."""
-    limit = [] if seconds is None else ["--seconds", str(seconds)]
-    first = [sys.executable, "-m", "tutorlib", "sweep", name, "--resume", "--seconds", f"{max(0.0, left):.1f}"]
-    then = [sys.executable, "-m", "tutorlib", "sweep", *later, *limit, *(["--resume"] if resume else [])]
-    command = "; ".join(shlex.join(one) for one in (first, then) if one is first or later)
-    err.print(f"{name}: continuing in a new process", style="yellow", markup=False)
-    os.execv("/bin/sh", ["sh", "-c", command])
 
 
 @app.command()

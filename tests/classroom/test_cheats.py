@@ -56,7 +56,7 @@ def out(tmp_path_factory) -> Path:
             saved(answered(page, PLAIN, PLAIN), folder / student)
     before = contents(course.root), contents(folder)
     outer = partial(outer_sandbox.within, left=left)
-    args = ("class", folder, "--out", root / "out", "--timeout", TIMEOUT, "--notebooks", "60")
+    args = ("class", folder, "60", "--out", root / "out", "--timeout", TIMEOUT)
     done = course.tutor(*args, around=outer, limit_s=7200, TMPDIR=str(temporary))
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

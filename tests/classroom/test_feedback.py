@@ -1,6 +1,7 @@
 """The zips that give reports back, read as Moodle and Canvas read them."""
 
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 
 from tutorlib.classroom.feedback import name_in_zip, write_feedback
 from tutorlib.classroom.grades import Classroom, grades_of
-from tutorlib.classroom.handed_in import HandedIn, handed_in
-from tutorlib.classroom.roster import Listed, Roster, enrolled
+from tutorlib.classroom.handed_in import HandedIn, System, Upload, handed_in
+from tutorlib.classroom.reports import student_file
+from tutorlib.classroom.roster import Listed, enrolled
 
 MOODLE = (
     "Zoë van Dam_4711_assignsubmission_file_/00_start.ipynb",
@@ -40,17 +42,23 @@ def folder_of(tmp_path: Path, names: tuple[str, ...]) -> Path:
     return folder
 
 
-def class_of(students: list[HandedIn], *rosters: Roster) -> Classroom:
-    return grades_of(enrolled(students, rosters)[0], {}, ("00_start",))
+def class_of(students: list[HandedIn], roster: Sequence[Listed] = ()) -> Classroom:
+    return grades_of(enrolled(students, roster)[0], {}, ("00_start",))
+
+
+def uploaded(name: str, system: System, id: str, download: str = "") -> HandedIn:
+    """A student whose upload has this name."""
+    uploads = (Upload(Path(download), name, system, id),) if download else ()
+    return HandedIn(name, system, id, name, uploads)
 
 
 def feedback(tmp_path: Path, classroom: Classroom) -> list[Path]:
     """The zips for a class whose reports say whose they are."""
-    pages = {}
     for grade in classroom.grades:
-        pages[grade.name] = tmp_path / f"{len(pages)}.html"
-        pages[grade.name].write_text(f"the report of {grade.name}")
-    return write_feedback(classroom, pages, tmp_path)
+        path = student_file(grade, tmp_path)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"the report of {grade.name}")
+    return write_feedback(classroom, tmp_path)
 
 
 def read_by_moodle(name: str) -> tuple[int, str, str]:
@@ -110,8 +118,8 @@ def test_canvas_finds_the_newest_upload_of_every_student(tmp_path):
 
 def test_a_class_of_both_has_both_and_one_of_neither_none(tmp_path):
     own = HandedIn("alice", "", "")
-    both = [HandedIn("a", "moodle", "1", download="a_1_assignsubmission_file_"), own]
-    both.append(HandedIn("b", "canvas", "2", download="b_2_3_x.ipynb"))
+    both = [uploaded("a", "moodle", "1", "a_1_assignsubmission_file_"), own]
+    both.append(uploaded("b", "canvas", "2", "b_2_3_x.ipynb"))
     assert [path.name for path in feedback(tmp_path, class_of(both))] == ["feedback-moodle.zip", "feedback-canvas.zip"]
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.zip")}
     feedback(tmp_path, class_of(both))
@@ -124,7 +132,7 @@ def test_with_a_roster_everybody_on_it_whom_the_system_can_find_has_a_report(tmp
     listed = (Listed("Alice Liddell", "4711"), Listed("Zoë_van Dam", "4712"), Listed("No Id"))
     own = HandedIn("4711", "", "", written="4711")
     for system, found in (("moodle", {4711, 4712}), ("canvas", set())):
-        roster = Roster(tuple(replace(one, system=system) for one in listed))
+        roster = [replace(one, system=system) for one in listed]
         written = feedback(tmp_path, class_of([own], roster))
         names = [name for path in written for name in zipfile.ZipFile(path).namelist()]
         assert {read_by_moodle(name)[0] for name in names} == found
@@ -134,7 +142,7 @@ def test_with_a_roster_everybody_on_it_whom_the_system_can_find_has_a_report(tmp
     ("student", "name"),
     [
         (HandedIn("A_B", "moodle", "7"), "A B_7_assignsubmission_file_/report.html"),
-        (HandedIn("A", "moodle", "7", download="A\\B_7_assignsubmission_x"), "A B_7_assignsubmission_x/report.html"),
+        (uploaded("A", "moodle", "7", "A\\B_7_assignsubmission_x"), "A B_7_assignsubmission_x/report.html"),
         (HandedIn("A", "moodle", ""), ""),
         (HandedIn("A", "canvas", "7"), ""),  # without an upload there is nothing to comment on
     ],

@@ -18,7 +18,6 @@ from tutorlib.grading import sandbox
 from tutorlib.paths import ROOT
 
 WORKFLOW = ROOT / "docs" / "classroom" / "grade.yml"
-POINTS = ROOT / "docs" / "classroom" / "points.py"
 RIGHT = "def ceil_div(n, tile):\n    return -(-n // tile)"
 WRONG = "def ceil_div(n, tile):\n    return '<b>|`no`|</b>\\n::error::x'"
 GIT = {f"GIT_{who}_{what}": "x@y.z" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -129,10 +128,8 @@ def run(workflow: dict, course: Path, tmp_path: Path, answer: str | None) -> Run
 def test_a_right_answer_has_all_points(workflow, course, tmp_path):
     runner = run(workflow, course, tmp_path, RIGHT)
     assert set(runner.done.values()) == {0}, runner.log
-    assert list(runner.done) == [step["name"] for step in workflow["jobs"]["run-autograding-tests"]["steps"]]
-    assert "**2 of 2 points**" in runner.summary
-    assert "| ✅ | 00.1 ceil_div | 2 / 2 |" in runner.summary
-    assert '::notice title=Autograding report::{"totalPoints": 2.0, "maxPoints": 2}' in runner.log
+    assert list(runner.done) == [step["name"] for step in workflow["jobs"]["grade"]["steps"]]
+    assert re.search(r"00\.1 .*ceil_div .*passed", runner.summary)
     assert json.loads((tmp_path / "artifact" / "scores.json").read_text())["points"] == 2
     told = (tmp_path / "sudo").read_text().splitlines()
     assert told[-2:] == ["apt-get install -qq bubblewrap", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"]
@@ -140,12 +137,8 @@ def test_a_right_answer_has_all_points(workflow, course, tmp_path):
 
 def test_a_wrong_answer_fails_the_job_and_says_why(workflow, course, tmp_path):
     runner = run(workflow, course, tmp_path, WRONG)
-    assert {name for name, status in runner.done.items() if status} == {"Tell the points"}
-    assert '{"totalPoints": 0.0, "maxPoints": 2}' in runner.log
-    assert "**0 of 2 points**" in runner.summary
-    (row,) = [line for line in runner.summary.splitlines() if "00.1" in line]
-    assert row.count("|") == 5
-    assert "<b>" not in row
+    assert {name for name, status in runner.done.items() if status} == {"Grade"}
+    assert re.search(r"00\.1 .*ceil_div .*failed", runner.summary)
     assert (tmp_path / "artifact" / "scores.json").exists()
 
 
@@ -154,26 +147,4 @@ def test_without_a_notebook_nothing_is_graded(workflow, course, tmp_path):
     assert runner.done["Grade"]
     assert "student/notebooks: " in runner.log
     assert "Traceback" not in runner.log
-    assert not runner.summary
-    assert "Tell the points" not in runner.done
-
-
-def test_github_classroom_finds_the_points(workflow):
-    """Its autograding-grading-reporter's README: these names, and one job. It reads the notice "Autograding report"."""
-    assert workflow["name"] == "Autograding Tests"
-    assert list(workflow["jobs"]) == ["run-autograding-tests"]
-    assert workflow[True] == ["push", "workflow_dispatch", "repository_dispatch"]  # `on`, as YAML 1.1 reads it
-    assert workflow["permissions"] == {"contents": "read"}
-
-
-@pytest.mark.parametrize(
-    "text", ["a|b", "<script>", "[x](y)", "`x`", "**x**", "a\nb", "![](z)", "&lt;", "\\|", "@me #1"]
-)
-def test_no_text_is_markup_in_the_table(text):
-    scores = {"points": 0, "max_points": 1, "exercises": []}
-    one = {"id": "00.1", "title": "t", "status": "failed", "points": 0, "max_points": 1, "message": text}
-    code = f"import json, runpy; print(runpy.run_path({str(POINTS)!r})['table'](json.loads(input())))"
-    told = json.dumps(scores | {"exercises": [one]})
-    row = subprocess.run([sys.executable, "-c", code], input=told, capture_output=True, text=True, check=True)
-    cell = row.stdout.splitlines()[-1].split("|")[4].strip()
-    assert not re.search(r"[<>\[\]`*!\\@]|#(?!\d+;)", cell.replace("<br>", "")), cell
+    assert runner.summary.split() == ["```", "```"]

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tutorlib.classroom import class_run
-from tutorlib.classroom import handed_in as handed_in_module
-from tutorlib.classroom.hand_in_files import MOST_ZIPS, HandInReader, Unreadable
-from tutorlib.classroom.handed_in import NothingHandedIn, handed_in, tidy_name
+from tutorlib.classroom import CannotGrade, hand_in_files
+from tutorlib.classroom.hand_in_files import MOST_NOTEBOOKS, files_of
+from tutorlib.classroom.handed_in import handed_in, tidy_name
 
 
 def write(folder: Path, *names: str) -> None:
@@ -28,13 +27,18 @@ def zip_of(members: dict[str, bytes]) -> bytes:
     return file.getvalue()
 
 
+def read(folder: Path) -> dict[str, dict[str, bytes]]:
+    """Student → the place of each notebook → what is in it, the oldest first."""
+    return {one.student: dict(files_of(one).notebooks) for one in handed_in(folder)[0]}
+
+
 def found(folder: Path) -> dict[str, list[str]]:
     """Student → where each notebook is."""
-    return {one.student: [entry.label for entry in one.notebooks] for one in handed_in(folder)[0]}
+    return {student: list(files) for student, files in read(folder).items()}
 
 
 def notes(folder: Path) -> list[str]:
-    return [line for one in handed_in(folder)[0] for line in one.notes]
+    return [line for one in handed_in(folder)[0] for line in files_of(one).notes]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +61,7 @@ def test_whose_it_is(tmp_path, name, student, system, id):
     write(tmp_path, name)
     ((one,), stray) = handed_in(tmp_path)
     assert (one.student, one.system, one.id, stray) == (student, system, id, [])
-    assert [entry.parts[-1] for entry in one.notebooks] == [Path(name).name]
+    assert len(files_of(one).notebooks) == 1
 
 
 def test_names_are_one_however_they_are_spelled():
@@ -65,14 +69,10 @@ def test_names_are_one_however_they_are_spelled():
     assert tidy_name("\x00") == "nameless"
 
 
-def test_two_spellings_of_a_name_have_a_line(tmp_path):
+def test_two_spellings_of_a_name_are_one_student_s(tmp_path):
     write(tmp_path, "Zoë/00_start.ipynb", "Zoe\u0308/01_layouts.ipynb", "Jos\udce9/a.ipynb", "Jos\udce8/a.ipynb")
-    assert {student: len(files) for student, files in found(tmp_path).items()} == {
-        "Jos\\xe8": 1,
-        "Jos\\xe9": 1,
-        "Zoë": 2,
-    }
-    assert notes(tmp_path) == [r"One student's by name, in different spellings: 'Zoe\u0308', 'Zo\xeb'."]
+    counted = {student: len(files) for student, files in found(tmp_path).items()}
+    assert counted == {"Jos\\xe8": 1, "Jos\\xe9": 1, "Zoë": 2}
 
 
 def test_a_label_can_be_printed_and_stored(tmp_path):
@@ -104,7 +104,7 @@ def test_what_nobody_wrote_is_ignored(tmp_path):
     write(tmp_path, "alice/00_start.ipynb", "alice/.ipynb_checkpoints/00_start-checkpoint.ipynb")
     write(tmp_path, "alice/._00_start.ipynb", "__MACOSX/alice/00_start.ipynb", ".git/x.ipynb", "out/report.ipynb")
     students, stray = handed_in(tmp_path, without=tmp_path / "out")
-    assert [(one.student, len(one.notebooks)) for one in students] == [("alice", 1)]
+    assert [(one.student, len(files_of(one).notebooks)) for one in students] == [("alice", 1)]
     assert stray == []
 
 
@@ -114,7 +114,7 @@ def test_who_hands_in_no_notebook_is_there(tmp_path):
     assert found(tmp_path) == {"bob": [], "carol": [], "dave": []}
     assert notes(tmp_path) == [
         "There is no notebook in this hand-in, only answers.py.",
-        "dave/work.rar: an archive that is not opened; ask for a .zip, or for the notebooks themselves.",
+        "dave/work.rar: an archive that is not opened; ask for a .zip.",
     ]
 
 
@@ -126,13 +126,13 @@ def test_a_hand_in_without_a_notebook_has_one_line(tmp_path):
     (tmp_path / "zero" / "00_start.ipynb").touch()
     (tmp_path / "cut.zip").write_bytes(zip_of({f"{n}.ipynb": b"{}" for n in range(16)})[:-60])
     (tmp_path / "locked.zip").write_bytes(locked(zip_of({f"{n}.ipynb": b"{}" for n in range(16)})))
-    said = {one.student: one.notes for one in handed_in(tmp_path)[0]}
+    said = {one.student: list(files_of(one).notes) for one in handed_in(tmp_path)[0]}
     assert said == {
         "cut": ["cut.zip: damaged, or not a zip."],
         "empty": [],
         "essay": ["There is no notebook in this hand-in, only essay.docx."],
-        "locked": ["locked.zip/0.ipynb and 15 more in this zip: locked with a password; ask for it without one."],
-        "many": ["There is no notebook in this hand-in, only a.pdf, b.png, e.x and 1 more."],
+        "locked": ["locked.zip/0.ipynb and 15 more: locked with a password; ask for it without one."],
+        "many": ["There is no notebook in this hand-in, only a.pdf, b.png, d.md, …."],
         "smith": [
             "smith_LATE_1_20_essay.pdf: handed in late.",
             "There is no notebook in this hand-in, only smith_LATE_1_20_essay.pdf.",
@@ -164,7 +164,7 @@ def test_nothing_to_grade_is_one_line(tmp_path, name):
     (tmp_path / "file.txt").touch()
     if name == "no.zip":
         (tmp_path / name).touch()
-    with pytest.raises(NothingHandedIn) as error:
+    with pytest.raises(CannotGrade) as error:
         handed_in(tmp_path / name)
     assert "\n" not in str(error.value)
 
@@ -174,66 +174,40 @@ def test_nothing_to_grade_is_one_line(tmp_path, name):
 
 def test_a_zip_is_a_folder(tmp_path):
     (tmp_path / "alice.zip").write_bytes(zip_of({"mine/00_start.ipynb": b"1", "mine/.x.ipynb": b"2", "a.txt": b""}))
-    inner = zip_of({"01_layouts.ipynb": b"3"})
     (tmp_path / "bob").mkdir()
-    (tmp_path / "bob" / "all.ZIP").write_bytes(zip_of({"inner.zip": inner}))
-    assert found(tmp_path) == {
-        "alice": ["alice.zip/mine/00_start.ipynb"],
-        "bob": ["bob/all.ZIP/inner.zip/01_layouts.ipynb"],
+    (tmp_path / "bob" / "all.ZIP").write_bytes(zip_of({"00_start.ipynb": b"2", "inner.zip": zip_of({"x.ipynb": b"3"})}))
+    assert read(tmp_path) == {
+        "alice": {"alice.zip/mine/00_start.ipynb": b"1"},
+        "bob": {"bob/all.ZIP/00_start.ipynb": b"2"},
     }
-    assert [content for one in handed_in(tmp_path)[0] for content in contents(one)] == [b"1", b"3"]
+    assert "bob/all.ZIP/inner.zip: a zip in a zip; ask for the notebooks themselves." in notes(tmp_path)
 
 
-@pytest.mark.parametrize("inside", [True, False])
-def test_the_zip_of_a_class(tmp_path, inside):
-    members = {"Ann_1_assignsubmission_file_/00_start.ipynb": b"1", "Bob_2_assignsubmission_file_/w.zip": zip_of({})}
-    path = tmp_path / "CS101-Assignment 1-99.zip"
-    path.write_bytes(zip_of(members))
-    assert [one.student for one in handed_in(tmp_path if inside else path)[0]][:1] == ["Ann"]
-
-
-def contents(student) -> list[bytes | str]:
-    """What is in each notebook, or why it cannot be read."""
-    found, reader = [], HandInReader()
-    for entry in student.notebooks:
-        try:
-            found.append(reader.read(entry.path, entry.members, 2**20))
-        except Unreadable as error:
-            found.append(str(error))
-    return found
-
-
-def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path):
+def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(hand_in_files, "LARGEST_NOTEBOOK", 2**20)
     bomb = zip_of({"../../slip.ipynb": b"1", "/abs.ipynb": b"2", "bomb.ipynb": bytes(2**24), "good.ipynb": b"{}"})
     assert len(bomb) < 2**17
     (tmp_path / "eve.zip").write_bytes(bomb)
-    ((eve,), _) = handed_in(tmp_path)
-    read = dict(zip([entry.label for entry in eve.notebooks], contents(eve), strict=True))
-    assert read == {
-        "eve.zip/abs.ipynb": b"2",
-        "eve.zip/bomb.ipynb": "larger than 1 MB",
-        "eve.zip/good.ipynb": b"{}",
-        "eve.zip/slip.ipynb": b"1",
+    assert read(tmp_path) == {
+        "eve": {"eve.zip/abs.ipynb": b"2", "eve.zip/good.ipynb": b"{}", "eve.zip/slip.ipynb": b"1"}
     }
+    assert notes(tmp_path) == ["eve.zip/bomb.ipynb: larger than 1 MB."]
 
 
 def test_who_packs_another_s_name_answers_for_nobody_else(tmp_path):
-    """A zip of Moodle's names beside single hand-ins is its student's own; the others keep what is theirs."""
-    forged = {"Bob_2_assignsubmission_file_/00_start.ipynb": b"forged"}
-    (tmp_path / "eve.zip").write_bytes(zip_of(forged))
-    write(tmp_path, "Bob_2_assignsubmission_file_/00_start.ipynb")
     label = "Bob_2_assignsubmission_file_/00_start.ipynb"
+    (tmp_path / "eve.zip").write_bytes(zip_of({label: b"forged"}))
+    write(tmp_path, label)
     assert found(tmp_path) == {"Bob": [label], "eve": [f"eve.zip/{label}"]}
-    (line,) = handed_in(tmp_path)[1]
-    assert line.startswith("eve.zip: one student's")
 
 
-def test_zips_of_two_classes_beside_a_list_of_names(tmp_path):
-    for number, name in enumerate(("Ann", "Bob"), 1):
-        member = f"{name}_{number}_assignsubmission_file_/00_start.ipynb"
-        (tmp_path / f"section {number}.zip").write_bytes(zip_of({member: b"1"}))
-    write(tmp_path, "names.xlsx")
-    assert list(found(tmp_path)) == ["Ann", "Bob"]
+def test_the_zip_of_a_class_has_a_line(tmp_path):
+    names = [f"{name}_{number}_assignsubmission_file_/00_start.ipynb" for number, name in enumerate(("Ann", "Bob"))]
+    (tmp_path / "CS-Homework 1-99.zip").write_bytes(zip_of(dict.fromkeys(names, b"{}")))
+    (tmp_path / "ann.zip").write_bytes(zip_of({names[0]: b"{}"}))
+    assert notes(tmp_path) == [
+        "By their names, these are files of several students. Is it the zip of a class? Unpack it."
+    ]
 
 
 def test_an_environment_in_a_zip_does_not_count(tmp_path):
@@ -244,84 +218,40 @@ def test_an_environment_in_a_zip_does_not_count(tmp_path):
     assert notes(tmp_path) == []
 
 
-def test_an_empty_zip_is_a_student_s(tmp_path):
-    (tmp_path / "ann.zip").write_bytes(zip_of({}))
-    assert found(tmp_path) == {"ann": []}
-    assert notes(tmp_path) == ["ann.zip: an empty zip."]
-
-
 def test_what_a_browser_adds_to_a_name(tmp_path):
     write(tmp_path, "ann/00_start.ipynb.txt", "bob_00_start.ipynb.json", "cy/ipynb.txt")
     assert found(tmp_path) == {"ann": ["ann/00_start.ipynb.txt"], "bob": ["bob_00_start.ipynb.json"], "cy": []}
 
 
 def test_one_student_s_notebooks_do_not_fill_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(class_run, "LARGEST_HAND_IN", 2**20)
+    monkeypatch.setattr(hand_in_files, "LARGEST_HAND_IN", 2**20)
     (tmp_path / "eve.zip").write_bytes(zip_of({f"{n}.ipynb": bytes(2**18) for n in range(9)}))
     ((eve,), _) = handed_in(tmp_path)
-    files = class_run.files_of(eve, "")
-    assert [label for label, _ in files.read] == [entry.label for entry in eve.notebooks[-3:]]
-    assert files.notes == (
-        f"{eve.notebooks[-4].label}: it and all that is older are left out: more than 1 MB were handed in.",
-    )
-
-
-def test_a_zip_s_list_is_read_once_for_all_that_is_in_it(tmp_path, monkeypatch):
-    opened = []
-    monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", counting(zipfile.ZipFile._RealGetContents, opened))
-    (tmp_path / "eve.zip").write_bytes(zip_of({"in.zip": zip_of({f"{n}.ipynb": b"{}" for n in range(50)})}))
-    ((eve,), _) = handed_in(tmp_path)
-    opened.clear()
-    assert len(class_run.files_here(eve, "", with_bytes=True).read) == 50
-    assert len(opened) == 2
-
-
-def counting(method, calls):
-    def counted(self):
-        calls.append(self)
-        return method(self)
-
-    return counted
+    files = files_of(eve)
+    assert [label for label, _ in files.notebooks] == [f"eve.zip/{n}.ipynb" for n in (5, 6, 7, 8)]
+    assert files.notes == ("eve.zip/4.ipynb: it and all that is older are left out: more than 1 MB were handed in.",)
 
 
 def test_of_thousands_of_files_the_newest_are_looked_at(tmp_path):
     (tmp_path / "eve").mkdir()
     (tmp_path / "eve" / "all.zip").write_bytes(zip_of({f"{n}.ipynb": b"{}" for n in range(400)}))
-    write(tmp_path, *(f"eve/{n}/work.rar" for n in range(199)))
     ((eve,), _) = handed_in(tmp_path)
-    files = class_run.files_of(eve, "")
-    assert (len(files.read), len(files.notes)) == (class_run.MOST_NOTEBOOKS, 1)
-    assert len(eve.notes) == handed_in_module.MOST_NOTES + 1
-    assert eve.notes[-1] == "99 more lines about files."
-
-
-def deep_zip() -> bytes:
-    content = b"{}"
-    for _ in range(MOST_ZIPS + 1):
-        content = zip_of({"00_start.ipynb": b"{}", "x.zip": content})
-    return content
+    files = files_of(eve)
+    assert (len(files.notebooks), len(files.notes)) == (MOST_NOTEBOOKS, 1)
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "an empty file."),
-        (zip_of({"00_start.ipynb": b"x" * 1000})[:100], "not a zip"),
-        (deep_zip(), "too many zips in zips."),
+        (b"", "alice.zip: an empty file."),
+        (zip_of({"00_start.ipynb": b"x" * 1000})[:100], "alice.zip: damaged, or not a zip."),
+        (zip_of({f"{n}.ipynb": b"" for n in range(16)}), "alice.zip/0.ipynb and 15 more: an empty file."),
     ],
-    ids=["empty", "cut", "deep"],
+    ids=["empty", "cut", "empty files"],
 )
 def test_a_bad_zip_has_a_line(tmp_path, content, says):
     (tmp_path / "alice.zip").write_bytes(content)
-    assert any(says in line for line in notes(tmp_path))
-
-
-def test_a_damaged_or_locked_member_cannot_be_read(tmp_path):
-    content = bytearray(zip_of({"00_start.ipynb": os.urandom(1000)}))
-    content[200:220] = bytes(20)
-    (tmp_path / "alice.zip").write_bytes(content)
-    ((alice,), _) = handed_in(tmp_path)
-    assert contents(alice) == ["damaged; it cannot be unpacked"]
+    assert notes(tmp_path) == [says]
 
 
 def test_a_damaged_zip_has_one_line_whatever_it_holds(tmp_path):
@@ -331,11 +261,32 @@ def test_a_damaged_zip_has_one_line_whatever_it_holds(tmp_path):
         at = content.index(b"%d.ipynb" % n) + 200
         broken[at : at + 20] = bytes(20)
     (tmp_path / "alice.zip").write_bytes(broken)
-    ((alice,), _) = handed_in(tmp_path)
-    files = class_run.files_of(alice, "")
-    assert [label for label, _ in files.read] == ["alice.zip/good/00_start.ipynb"]
-    (line,) = files.notes
-    assert line.endswith(".ipynb and 15 more in this zip: damaged; it cannot be unpacked.")
+    assert found(tmp_path) == {"alice": ["alice.zip/good/00_start.ipynb"]}
+    (line,) = notes(tmp_path)
+    assert line.endswith(".ipynb and 15 more: damaged; it cannot be unpacked.")
+
+
+def test_modules_beside_a_notebook(tmp_path, monkeypatch):
+    """Empty ones are some, too; what is too large has a line, and is none."""
+    monkeypatch.setattr(hand_in_files, "LARGEST_MODULE", 100)
+    members = {"w/00_start.ipynb": b"{}", "w/p/__init__.py": b"", "w/one.py": b"one = 1", "w/large.py": bytes(101)}
+    (tmp_path / "ann.zip").write_bytes(zip_of(members))
+    ((ann,), _) = handed_in(tmp_path)
+    files = files_of(ann)
+    assert dict(files.modules) == {"ann.zip/w/one.py": b"one = 1", "ann.zip/w/p/__init__.py": b""}
+    assert files.notes == ("ann.zip/w/large.py: larger than 0 kB.",)
+
+
+def test_when_a_file_came(tmp_path):
+    """Of a student's zip, its own time: those in it are the student's."""
+    write(tmp_path, "ann/week 1/00_start.ipynb", "smith_LATE_1_20_00_start-1.ipynb")
+    (tmp_path / "ann" / "all.zip").write_bytes(zip_of({"w/01_layouts.ipynb": b"{}"}))
+    os.utime(tmp_path / "ann" / "week 1" / "00_start.ipynb", (1e9, 1e9))
+    os.utime(tmp_path / "ann" / "all.zip", (2e9, 2e9))
+    (ann, smith), _ = handed_in(tmp_path)
+    assert [ann.arrival(label).at for label, _ in files_of(ann).notebooks] == [1e9, 2e9]
+    assert smith.arrival("smith_LATE_1_20_00_start-1.ipynb").upload.late
+    assert ann.arrival("bob/00_start.ipynb") is None
 
 
 # What is no file ------------------------------------------------------------------------------------------------
@@ -350,8 +301,8 @@ def test_no_link_is_followed_and_no_pipe_opened(tmp_path):
     os.mkfifo(eve / "01_layouts.ipynb")
     assert found(tmp_path / "class") == {"eve": []}
     assert sorted(notes(tmp_path / "class")) == [
+        "eve/00_start.ipynb: a link, which is not followed.",
         "eve/01_layouts.ipynb: neither a file nor a folder.",
-        "eve/folder and 1 more in this folder: a link, which is not followed.",
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorlib.classroom.highlighting import MOST_MARKUP, highlighted, visible
+from tutorlib.classroom.report_pages import MOST_MARKUP, highlighted, visible
 from tutorlib.classroom.task import LONGEST_ANSWER, MOST_ANSWERS, answer_texts
 from tutorlib.grading.submission import CodeCell, Submitted
 

@@ -89,12 +89,6 @@ assert matplotlib.pyplot.get_fignums() == []
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_axes_of_ones_own():
-    axes = Figure().add_subplot()
-    assert draw.show_layout("(4,3):(3,1)", ax=axes) is axes
-    assert {text.get_text() for text in axes.texts} >= {str(offset) for offset in range(12)}
-
-
 def test_what_cannot_be_drawn_is_said():
     with pytest.raises(TooLarge, match="1,000,000 elements"):
         draw.show_layout("(1000,1000)")

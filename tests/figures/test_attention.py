@@ -6,7 +6,8 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from tests.stand_ins import MACHINE, multiplied
-from tutorlib.figures.attention import attention_ladder, attention_levers, heads_name
+from tutorlib.figures.ladders import attention_ladder, heads_name
+from tutorlib.figures.registry import FIGURES
 from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.notebook.measured import levers_table
 
@@ -39,7 +40,7 @@ def test_levers_are_a_tree_without_a_column_of_cycles():
         Point(name, timed(4096, ratio), {"levers": levers})
         for name, levers, ratio in (("plain", [], 0.9), ("overlap", ["overlap"], 1.05))
     )
-    (axes,) = attention_levers([found]).axes
+    (axes,) = FIGURES["attention_levers"].draw([found]).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["plain", "+ overlap"]
     (dots,) = (one.get_offsets().tolist() for one in axes.collections if isinstance(one, PathCollection))
     assert dots == [pytest.approx([0.9, 0]), pytest.approx([1.05, 1])]

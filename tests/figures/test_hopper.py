@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tests.stand_ins import MACHINE, UNKNOWN, multiplied
-from tutorlib.figures.gemm_any import gemm_any
-from tutorlib.figures.gemm_models import gemm_models
-from tutorlib.figures.hopper_k import hopper_k
-from tutorlib.figures.hopper_levers import hopper_levers
+from tutorlib.figures.any_shape import gemm_models
 from tutorlib.figures.hopper_timeline import Stretch, hopper_timeline, stretches
+from tutorlib.figures.levers import hopper_levers
+from tutorlib.figures.registry import FIGURES
 from tutorlib.measuring.results import NoData, Point, SweepResults
 
 
@@ -34,7 +33,7 @@ class TestOverK:
     )
 
     def test_a_panel_for_each_size_in_percent_of_the_datasheet(self):
-        large, small = hopper_k([self.FOUND]).axes
+        large, small = FIGURES["hopper_k"].draw([self.FOUND]).axes
         assert large.get_title("left").endswith("cool: M = N = 8192")
         for axes in (large, small):
             assert lines(axes) == {
@@ -44,7 +43,7 @@ class TestOverK:
 
     def test_no_percent_of_a_peak_that_nobody_knows(self):
         with pytest.raises(NoData, match="hardware table"):
-            hopper_k([replace(self.FOUND, machine=UNKNOWN)])
+            FIGURES["hopper_k"].draw([replace(self.FOUND, machine=UNKNOWN)])
 
 
 class TestAnyShape:
@@ -59,7 +58,7 @@ class TestAnyShape:
     )
 
     def test_squares_and_random_shapes_apart_with_median_and_least(self):
-        (axes,) = gemm_any([self.FOUND]).axes
+        (axes,) = FIGURES["gemm_any"].draw([self.FOUND]).axes
         squares, drawn, more, least = (collection.get_offsets().tolist() for collection in axes.collections)
         assert [y for _, y in squares] == [1.2]
         assert [y for _, y in drawn] == [1.1, 1.05, 0.8]
@@ -75,7 +74,7 @@ class TestAnyShape:
         ]
 
     def test_x_is_flop_for_each_byte(self):
-        (axes,) = gemm_any([self.FOUND]).axes
+        (axes,) = FIGURES["gemm_any"].draw([self.FOUND]).axes
         ((x, _),) = axes.collections[0].get_offsets().tolist()
         assert x == pytest.approx(2 * 512**3 / (3 * 2 * 512**2))
 

@@ -85,11 +85,24 @@ def test_the_backward_is_torchs():
 
 
 def test_torch_takes_the_swapped_module_compiled_cast_and_captured():
-    from tutorlib.instruments.sweeps.fusion import as_a_module
+    from tutorlib.kernels.fused.linear import use_kernels
+    from tutorlib.kernels.fused.mlp import LlamaMLP
 
-    found = as_a_module()
-    for way in ("compiled", "autocast", "graph"):
-        assert found[f"{way}_off_by"] <= 2**-5 * found["largest"]
+    torch.manual_seed(0)
+    plain = LlamaMLP(512, 1536, device="cuda", dtype=torch.bfloat16)
+    x = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
+    expected = plain(x).detach()
+    swapped, side, graph = use_kernels(plain), torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.no_grad(), torch.cuda.stream(side):  # what compiles or allocates once must not be captured
+        swapped(x)
+    torch.cuda.synchronize()
+    with torch.no_grad(), torch.cuda.graph(graph, stream=side):
+        captured = swapped(x)
+    graph.replay()
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
+        cast = swapped(x.float())
+    for got in (torch.compile(swapped, fullgraph=True)(x), cast, captured):
+        torch.testing.assert_close(got, expected, rtol=0, atol=2**-5 * float(expected.abs().max()), check_dtype=False)
 
 
 def test_opcheck():

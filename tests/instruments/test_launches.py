@@ -1,7 +1,5 @@
 """What launches cost: the command keeps what it could measure, and what the page says holds in what was recorded."""
 
-import json
-
 import pytest
 
 from tutorlib.instruments import launches
@@ -10,15 +8,14 @@ from tutorlib.instruments.sweeps import make_sweep
 from tutorlib.instruments.sweeps.attention import shapes
 from tutorlib.machine import device
 from tutorlib.machine.device import GPU
-from tutorlib.measuring import launch_costs
+from tutorlib.measuring import launch_costs, results
 
-STAGES = {"y = 2x": {"trace": 3.0, "lower": 2.0, "machine_code": 1.0, "host_code": 0.0}}
 H200 = GPU("NVIDIA H200", "90", 132, 50_000_000, 140_000_000_000, "580")
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    for module in (launches, launch_costs):
+    for module in (results, launch_costs):
         monkeypatch.setattr(module, "SWEEPS", tmp_path)
     return tmp_path
 
@@ -35,26 +32,14 @@ def answers(**found):
     return run
 
 
-def test_without_a_gpu_first_calls_are_recorded(folder, monkeypatch):
-    monkeypatch.setattr(device, "gpu", lambda: None)
-    monkeypatch.setattr(launches, "in_a_process", answers(first_calls=STAGES))
-    file = launches.record()
-    assert file.name == "no_gpu_launches.json"
-    assert json.loads(file.read_text())[launches.FIRST] == STAGES
-
-
 def test_a_part_that_fails_leaves_the_others(folder, monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: H200)
-    steps = {"first call": 7.0}
-    parts = {"first_calls": STAGES, "time_ways": launches.Failed("no TVM-FFI"), "ready_us": {"loaded": 5.0}}
-    parts |= {"save_double": None, "first_load_steps": steps, "driver_steps": steps}
+    parts = {"time_ways": launches.Failed("no TVM-FFI"), "ready_us": {"loaded": 5.0}}
     monkeypatch.setattr(launches, "in_a_process", answers(**parts))
     with pytest.raises(launches.Failed, match="no TVM-FFI"):
         launches.record()
     (found,) = launch_costs.recorded_launches()
-    assert found[launches.FIRST] == STAGES
     assert found[launches.READY] == {"loaded": 5.0}
-    assert found[launches.STEPS] == dict.fromkeys(("CuTe", "the driver, LAZY", "the driver, EAGER"), steps)
     assert launches.LATER not in found
 
 
@@ -69,30 +54,12 @@ def test_a_process_gives_a_functions_result_or_its_last_line():
         in_a_process(make_sweep, "no such sweep")
 
 
-def test_first_calls_of_all_kernels_are_measured_here(monkeypatch):
-    monkeypatch.setattr(device, "gpu", lambda: None)
-    monkeypatch.setattr(launches, "KERNELS", {"y = 2x": launches.KERNELS["y = 2x"]})
-    (stages,) = launches.first_calls().values()
-    assert stages["trace"] > 0
-    assert "load" not in stages
-
-
-@pytest.mark.parametrize(
-    "found", launch_costs.recorded_launches(), ids=lambda found: found["machine"]["gpu"] or "no GPU"
-)
+@pytest.mark.parametrize("found", launch_costs.recorded_launches(), ids=lambda found: found["machine"]["gpu"])
 def test_what_the_page_says_was_measured(found):
-    for kernel, stages in found[launches.FIRST].items():
-        *before, launch = stages.values() if found["machine"]["gpu"] else (*stages.values(), 10)
-        assert sum(before) > 1000 * launch
-        if found["machine"]["gpu"] and kernel != "y = 2x":
-            assert stages["machine_code"] >= 0.9 * max(before)
-    if found["machine"]["gpu"]:
-        tiny = found[launches.FIRST]["y = 2x"]
-        assert max(tiny, key=tiny.get) == "host_code"
-        later = found[launches.LATER]
-        ways = list(later)
-        assert list(map(later.__getitem__, ways[:3])) == sorted(later.values(), reverse=True)[:3]
-        assert later["kept, and its views"] < 20
-        assert later["kept in a dictionary, TVM-FFI"] < 20
-        assert later["kept, TVM-FFI"] < later[launches.TORCH]
-        assert found[launches.READY]["loaded"] < found[launches.READY]["compiled and saved"]
+    later = found[launches.LATER]
+    ways = list(later)
+    assert list(map(later.__getitem__, ways[:3])) == sorted(later.values(), reverse=True)[:3]
+    assert later["kept, and its views"] < 20
+    assert later["kept in a dictionary, TVM-FFI"] < 20
+    assert later["kept, TVM-FFI"] < later[launches.TORCH]
+    assert found[launches.READY]["loaded"] < found[launches.READY]["compiled and saved"]

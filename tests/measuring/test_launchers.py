@@ -13,7 +13,7 @@ from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, launched_blocks, tensor_specs
-from tutorlib.problems.catalogue import copy, gemm, gemm_block_scaled, gemm_fp8, transpose
+from tutorlib.problems.catalogue import copy, gemm, gemm_fp8, transpose
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.work import Work
 
@@ -56,10 +56,7 @@ class TestHopper:
             made.append((config, (m, n, k), events))
 
             def run(a, b, c, scale_a=None, scale_b=None):
-                if config.block_scaled:
-                    a = a.float() * scale_a.repeat_interleave(128, 1)
-                    b = b.float() * scale_b.repeat_interleave(128, 0).repeat_interleave(128, 1)
-                elif config.scaled:
+                if config.scaled:
                     a = a.float() * scale_a * scale_b
                 c.copy_(a.float() @ b.float().mT)
 
@@ -81,9 +78,8 @@ class TestHopper:
         [
             (gemm("bf16"), HopperConfig()),
             (gemm_fp8(), HopperConfig((128, 160, 128), dtype="e4m3", scaled=True)),
-            (gemm_block_scaled(), HopperConfig((128, 160, 128), dtype="e4m3", transposed=True, block_scaled=True)),
         ],
-        ids=["bf16", "one scale", "block scales"],
+        ids=["bf16", "one scale"],
     )
     def test_the_kernel_gets_the_problems_tensors(self, made, problem, config):
         assert self.is_right(problem, HopperLauncher(config))

@@ -3,7 +3,7 @@
 import pytest
 
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.instruments.launches import DONE, FIRST, LATER, READY, STEPS, TORCH
+from tutorlib.instruments.launches import DONE, LATER, READY, TORCH
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.registers import make_copy
 from tutorlib.notebook import launches as page
@@ -11,31 +11,15 @@ from tutorlib.notebook import launches as page
 FOUND = {
     "machine": {"gpu": "NVIDIA X"},
     "date": "2026-01-01",
-    "cpu": "x86_64, 4 cores",
-    FIRST: {"kernel": {"trace": 12_000.0, "machine_code": 250_000.0, "host_code": 0.0, "launch": 8.5}},
     LATER: {"kept": 4.0, "graph": 0.12, TORCH: 5.0},
     DONE: {"kept": 6.0, "graph": 1.25, TORCH: 7.0},
     READY: {"compiled and saved": 300_000.0, "loaded": 70_000.0},
-    STEPS: {"CuTe": {"load_module": 5_000.0, "first call": 900.0}, "the driver, LAZY": {"first launch": 60.0}},
 }
 
 
 @pytest.fixture
 def recorded(monkeypatch):
     monkeypatch.setattr(page, "recorded_launches", lambda: [FOUND])
-
-
-def test_first_calls_with_the_published_ones_below(recorded):
-    table = page.show_first_calls()
-    row = table.loc["NVIDIA X, 2026-01-01", "kernel"]
-    assert row.to_dict() == {
-        "tracing": "12 ms",
-        "machine code": "250 ms",
-        "host code": "",
-        "launch": "8.5 µs",
-        "lowering": "",
-    }
-    assert table.index[-1][0] == "B100, published"
 
 
 def test_later_calls_beside_torch(recorded):
@@ -52,22 +36,11 @@ def test_a_new_process(recorded, capsys):
     assert capsys.readouterr().out == "NVIDIA X, 2026-01-01: compiled and saved 300 ms, loaded 70 ms\n"
 
 
-def test_a_first_load_step_by_step(recorded):
-    steps = page.show_first_load()["NVIDIA X, 2026-01-01"]
-    assert steps.to_dict() == {
-        ("CuTe", "load_module"): "5.0 ms",
-        ("CuTe", "first call"): "0.9 ms",
-        ("the driver, LAZY", "first launch"): "60.0 µs",
-    }
-
-
 def test_without_records_a_line_says_what_to_run(monkeypatch, capsys):
     monkeypatch.setattr(page, "recorded_launches", lambda: [])
-    assert page.show_first_calls() is None
     assert page.show_later_calls() is None
-    assert page.show_first_load() is None
     page.show_new_processes()
-    assert capsys.readouterr().out.count("`tutor sweep launches`") == 4
+    assert capsys.readouterr().out.count("`tutor sweep launches`") == 2
 
 
 def test_stages_are_printed(capsys):

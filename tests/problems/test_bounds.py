@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.problems.inputs import gemm_into, generator
-from tutorlib.problems.catalogue import gemm_block_scaled, gemm_fp8, gemm_tf32
+from tutorlib.problems.catalogue import gemm_fp8, gemm_tf32
 from tutorlib.problems.problem import torch_dtype
 
 
@@ -95,37 +95,3 @@ class TestOtherBounds:
         inputs = a, b = problem.random((64, 96, k), generator(k))
         assert judged(problem, inputs, fast_sums(a, b).bfloat16())
         assert not judged(problem, inputs, (a[:, 64:].float() @ b[:, 64:].float().mT).bfloat16())
-
-
-class TestBlockScales:
-    """64×200×512: more than one block of B's rows, the second of them cut."""
-
-    SHAPE = (64, 200, 512)
-
-    def block_by_block(self, a, b, scale_a, scale_b):
-        """As DeepGEMM's contract has it: each 128 of K for itself, its sums scaled and added in fp32."""
-        total = torch.zeros(self.SHAPE[:2])
-        for block in range(self.SHAPE[2] // 128):
-            part = slice(128 * block, 128 * block + 128)
-            for row in range(-(-self.SHAPE[1] // 128)):
-                rows = slice(128 * row, 128 * row + 128)
-                scale = scale_a[block][:, None] * scale_b[row, block]
-                total[:, rows] += fast_sums(a[:, part], b[rows, part]) * scale
-        return total
-
-    def judged(self, inputs, got):
-        want, allowed = gemm_block_scaled().expected(inputs, self.SHAPE)
-        return ((got.double() - want).abs() <= allowed).all()
-
-    def test_it_takes_the_tensor_cores_sums_and_rejects_a_neighbors_scales(self):
-        inputs = a, b, scale_a, scale_b = gemm_block_scaled().random(self.SHAPE, generator())
-        assert self.judged(inputs, self.block_by_block(*inputs).bfloat16())
-        for wrong in ((scale_a.roll(1, 0), scale_b), (scale_a.roll(1, 1), scale_b), (scale_a, scale_b.roll(1, 0))):
-            assert not self.judged(inputs, self.block_by_block(a, b, *wrong).bfloat16())
-        assert not self.judged(inputs, self.block_by_block(a, b, scale_a, torch.ones_like(scale_b)).bfloat16())
-
-    def test_it_rejects_one_block_of_k_that_is_lost(self):
-        inputs = a, b, scale_a, scale_b = gemm_block_scaled().random(self.SHAPE, generator(1))
-        lost = scale_a.clone()
-        lost[2] = 0
-        assert not self.judged(inputs, self.block_by_block(a, b, lost, scale_b).bfloat16())

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.problems.inputs import gemm_into, generator
-from tutorlib.problems.catalogue import copy, gemm, gemm_block_scaled, vector_add
+from tutorlib.problems.catalogue import copy, gemm, vector_add
 
 
 def test_a_float32_reference_differs_by_a_small_part_of_the_bound():
@@ -25,14 +25,6 @@ def test_bytes_and_flops_of_the_textbook():
     assert gemm_into("bf16", "fp32").bytes((2, 3, 5)) == 2 * (2 * 5 + 3 * 5) + 4 * 6
     assert gemm("bf16").flops((2, 3, 5)) == 60
     assert copy("bf16").flops((2, 3)) == 0
-
-
-def test_an_operand_may_have_an_element_for_a_block():
-    problem, shape = gemm_block_scaled(), (320, 32576, 7168)
-    sizes = {operand.name: problem.shape_of(operand, shape) for operand in problem.operands}
-    assert sizes == {
-        "a": (320, 7168), "b": (32576, 7168), "scale_a": (56, 320), "scale_b": (255, 56), "c": (320, 32576),
-    }  # fmt: skip
 
 
 def test_random_inputs_are_new_for_every_seed_and_scaled():

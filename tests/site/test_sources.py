@@ -63,6 +63,6 @@ def test_a_line_of_an_answer_is_taken_out_of_text_and_html():
     assert outputs[1].data == {"text/html": f"<td>{HIDDEN}</td>", "image/png": "AA=="}
 
 
-def test_a_figure_has_the_sweeps_that_its_module_names():
-    assert {path.stem for path in data_of("its_name", 'all_sweep_results("hopper_k")')} == {"h200_hopper_k"}
+def test_a_figure_has_its_sweeps():
+    assert {path.stem for path in data_of(("hopper_k",))} == {"h200_hopper_k"}
     assert figure_anchor("gemm_ladder_09") == figure_anchor("gemm_ladder") == "gemm-ladder"

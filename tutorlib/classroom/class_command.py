@@ -13,29 +13,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib.classroom import exports, feedback, reports, similar_answers
-from tutorlib.classroom.class_run import AtWork, Run, alone_in, grade_new
-from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
-from tutorlib.classroom.grades import Classroom, Grade, grades_of
-from tutorlib.classroom.handed_in import NothingHandedIn, handed_in
-from tutorlib.classroom.instructor_files import InstructorFiles, Prepared, prepared, remarks
-from tutorlib.classroom.pool import MachineFailed
-from tutorlib.classroom.roster import Enrolled
-from tutorlib.classroom.tables import BadTable
+from tutorlib.classroom import CannotGrade, exports, feedback, reports, similar_answers
+from tutorlib.classroom.class_run import Run, alone_in, grade_new
+from tutorlib.classroom.gradebook import open_gradebook
+from tutorlib.classroom.grades import Classroom, grades_of
+from tutorlib.classroom.handed_in import handed_in
+from tutorlib.classroom.instructor_files import Prepared, prepared, remarks
+from tutorlib.classroom.roster import find_in
 from tutorlib.classroom.task import Settings, check_room
 from tutorlib.course.execute import environment
 from tutorlib.grading import sandbox
 from tutorlib.grading.progress_display import progress
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.problems.wrong import count
-
-
-class NotWritten(Exception):
-    """A file of the results cannot be written. One line."""
-
-
-class CannotGrade(Exception):
-    """What was asked for cannot be done. One line."""
 
 
 class Ended(Exception):
@@ -47,7 +37,6 @@ class Ended(Exception):
 
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-ENDINGS = (AtWork, GradebookFailed, MachineFailed, NothingHandedIn, NotWritten, CannotGrade, BadTable)
 
 
 @dataclass(frozen=True)
@@ -68,14 +57,11 @@ def grade_folder(
     workers: int,
     ray: str | None,
     console: Console,
-    files: InstructorFiles,
-    partial: bool = False,
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
-    again: students to grade anew, by name or id. files: the instructor's. partial: whether to export the grades
-    although some students are not graded.
-    Raises Ended, and one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
+    again: students to grade anew, by name or id. The instructor's files are in `out`.
+    Raises Ended, and CannotGrade; what the gradebook has then stays, and the next run goes on from there.
     """
     with ended_by_signals(), ExitStack() as held:
         try:
@@ -89,7 +75,7 @@ def grade_folder(
         held.enter_context(alone_in(out))
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         with open_gradebook(out / "gradebook.sqlite") as book:
-            class_ = prepared(students, files, book)
+            class_ = prepared(students, out)
             run = Run(students, settings, wanted, list(to_regrade(again, class_)), workers, ray)
             with progress(console, "submissions") as shown:
                 grade_new(run, book, started=shown.started, done=shown.done)
@@ -98,25 +84,21 @@ def grade_folder(
             classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
             classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
         try:
-            written = write_results(classroom, out, partial)
+            written = write_results(classroom, out)
         except OSError as error:
-            raise NotWritten(
+            raise CannotGrade(
                 f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
             ) from None
         gone = sorted(submissions.keys() - {student.student for student in students})
-    lines = [*filter(None, [sandbox.why_short(), class_.kept]), *lines_of(classroom, gone, partial)]
+    lines = [*filter(None, [sandbox.why_short()]), *lines_of(classroom, gone)]
     return Summary(lines, table_of(classroom, out, len(written)), bool(classroom.failed))
 
 
-def write_results(classroom: Classroom, out: Path, partial: bool) -> list[Path]:
-    """Write the pages; if all students are graded, or `partial`, also everything to be published. Raises OSError."""
-    written = similar_answers.write_similar(classroom, out)
-    written += reports.write_reports(classroom, out, [path for path in written if path.suffix == ".html"])
-    if classroom.failed and not partial:
-        return written
-    graded = replace(classroom, grades=tuple(classroom.graded))
-    written += exports.write_all(classroom, out)
-    return written + feedback.write_feedback(graded, reports.student_files(classroom, out), out)
+def write_results(classroom: Classroom, out: Path) -> list[Path]:
+    """Write the pages, the tables and the zips. Raises OSError."""
+    similar = similar_answers.write_similar(classroom, out)
+    written = [similar, *reports.write_reports(classroom, out, [similar]), *exports.write_all(classroom, out)]
+    return written + feedback.write_feedback(classroom, out)
 
 
 @contextmanager
@@ -146,29 +128,20 @@ def ended_by_signals() -> Iterator[None]:
 
 def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:
     """The students whom --regrade names. Raises CannotGrade."""
-    there = {one.student.student for one in class_.students}
     for name in again:
-        found = name if name in there else class_.directory.find(name, name)
-        if isinstance(found, Enrolled):
-            found = found.student.student
-        if found not in there:
+        found = find_in(class_.directory, name, name)
+        if isinstance(found, str):
             raise CannotGrade(f"--regrade {name}: {found}.")
-        yield found
+        yield found.student.student
 
 
-def lines_of(classroom: Classroom, gone: list[str], partial: bool) -> Iterator[str]:
+def lines_of(classroom: Classroom, gone: list[str]) -> Iterator[str]:
     """What an instructor must hear of."""
     yield from classroom.stray
     for grade in classroom.grades:
         yield from (f"{grade.name}: {line}" for line in grade.notes)
     for grade in classroom.failed:
-        yield f"{grade.name}: {grade.failed}. Run this again to grade it again."
-    if classroom.failed:
-        names = ", ".join(grade.name for grade in classroom.failed)
-        if partial:
-            yield f"Exported without a grade: {names}."
-        else:
-            yield f"Nothing is exported, since these are not graded: {names}. --partial exports the others' grades."
+        yield f"{grade.name}: {grade.failed}. Exported without a grade; run this again to grade it again."
     if gone:
         yield f"In the gradebook, and not in the folder any more: {', '.join(gone)}."
 
@@ -189,13 +162,7 @@ def table_of(classroom: Classroom, out: Path, files: int) -> Table:
         statuses = Counter(one.outcome.status for one in grade.judged if one.outcome.status != "passed")
         said = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in statuses.items())
         if grade.points != grade.raw_points:
-            said = "; ".join(filter(None, (f"{grade.raw_points:g} before {changes(grade)}", said)))
+            said = "; ".join(filter(None, (f"{grade.raw_points:g} by the grader", said)))
         points = f"{grade.points:g} / {grade.max_points:g}"
         table.add_row(Text(grade.name), *by_notebook, points, grade.reason or said)
     return table
-
-
-def changes(grade: Grade) -> str:
-    """What has changed the grader's points."""
-    kinds = {"lateness": any(one.penalty for one in grade.late), "corrections": bool(grade.corrections)}
-    return " and ".join(kind for kind, there in kinds.items() if there)

@@ -10,23 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tutorlib.checking.randomness import new_seed
-from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
-from tutorlib.classroom.hand_in_files import UNPACKING, Entry, HandInReader, Unreadable, lines_about
-from tutorlib.classroom.handed_in import HandedIn, place_beside
+from tutorlib.classroom import CannotGrade
+from tutorlib.classroom.gradebook import Gradebook, Submission
+from tutorlib.classroom.hand_in_files import Files, files_of
+from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
-from tutorlib.grading.limited_process import Exceeded, in_child
-from tutorlib.grading.local_modules import LARGEST_MODULE, Modules
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
-LARGEST_HAND_IN = 2**27  # bytes of one student's notebooks
-MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
 NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
-
-
-class AtWork(Exception):
-    """Another `tutor class` writes to the same folder. One line."""
 
 
 @dataclass
@@ -45,43 +38,32 @@ class Run:
     ray: str | None = None
 
 
-@dataclass(frozen=True)
-class Files:
-    """A student's files as they are now: notebooks and modules. content: their hash, with what grades them."""
-
-    content: str
-    read: tuple[tuple[str, bytes], ...] = ()
-    notes: tuple[str, ...] = ()
-    modules: Modules = ()
-
-
 def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: Callable[[str], None]) -> None:
     """Grade every submission that the gradebook does not have as it is now, and write each as soon as it is done.
 
     started: called with the number of submissions that are to be graded. done: with the student of each.
-    Raises GradebookFailed, MachineFailed.
+    Raises CannotGrade.
     """
     book.forget(run.again)
     version, seed = course_version(), run.settings.seed
     known = book.submissions()
     todo = {}
     for student in run.students:
-        content = files_of(student, version, with_bytes=False).content
+        content = content_hash(files_of(student), version)
         before = known.get(student.student)
         if not (before and before.answers(content, run.wanted, seed)):
             todo[student.student] = student
     started(len(todo))
     if not todo:
         return
-    seeds = {student: new_seed() if seed is None else seed for student in todo}
-    settings = {student: replace(run.settings, seed=seeds[student]) for student in todo}
-    contents: dict[str, Files] = {}
+    settings = {name: replace(run.settings, seed=new_seed() if seed is None else seed) for name in todo}
+    contents: dict[str, tuple[str, tuple[str, ...]]] = {}  # student → hash and lines of the files as they are read now
 
     def tasks(share: Needing) -> Iterator[Task]:
         for name, student in todo.items():
-            files = files_of(student, version)
-            contents[name] = replace(files, read=(), modules=())
-            yield Task(name, files.read, run.wanted, settings[name], share, files.modules)
+            files = files_of(student)
+            contents[name] = content_hash(files, version), files.notes
+            yield Task(name, files.notebooks, run.wanted, settings[name], share, files.modules)
 
     waiting: dict[str, dict[str, Graded]] = {}
     shares: tuple[Needing, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
@@ -92,11 +74,11 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
             continue
         first, *rest = (waiting[name][share] for share in shares)
         graded = sum(rest, first)
-        files = contents[name]
-        graded = replace(graded, notes=tuple(dict.fromkeys((*todo[name].notes, *files.notes, *graded.notes))))
+        content, notes = contents.pop(name)
+        graded = replace(graded, notes=tuple(dict.fromkeys((*notes, *graded.notes))))
         utc = datetime.now(UTC).isoformat("T", "seconds")
-        book.put(Submission(name, files.content, run.wanted, seeds[name], utc, graded))
-        del waiting[name], contents[name]
+        book.put(Submission(name, content, run.wanted, settings[name].seed, utc, graded))
+        del waiting[name]
         done(name)
 
 
@@ -120,60 +102,12 @@ def visible_gpus(count: int) -> list[str]:
     return named.split(",")[:count] if named else [str(n) for n in range(count)]
 
 
-def files_of(student: HandedIn, version: str, with_bytes: bool = True) -> Files:
-    """A student's files, read in a child process with limits."""
-    try:
-        return in_child(UNPACKING, lambda: files_here(student, version, with_bytes))
-    except Exceeded as error:
-        seen = [(entry.label, entry.modified) for entry in (*student.notebooks, *student.modules)]
-        content = hashlib.sha256(f"{version} {seen}".encode()).hexdigest()
-        return Files(content, notes=(f"None of the files is read: unpacking them {error}.",))
-
-
-def files_here(student: HandedIn, version: str, with_bytes: bool) -> Files:
-    """A student's files, read in this process; without their bytes, what is known of them all the same."""
-    notes: list[str] = []
-    reader = HandInReader()
-    read = notebooks_of(student, reader, notes.append)
-    modules = modules_of(student, reader, notes.append)
-    hashed = hashlib.sha256(version.encode())
-    for label, content in (*read, *modules):
+def content_hash(files: Files, version: str) -> str:
+    """A hash of a student's files and of what grades them."""
+    hashed = hashlib.sha256(f"{version} {files.notes}".encode())
+    for label, content in (*files.notebooks, *files.modules):
         hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
-    files = Files(hashed.hexdigest(), tuple(read), tuple(notes), modules)
-    return files if with_bytes else replace(files, read=(), modules=())
-
-
-def notebooks_of(student: HandedIn, reader: HandInReader, say: Callable[[str], None]) -> list[tuple[str, bytes]]:
-    """The newest of a student's notebooks, the oldest of them first."""
-    read: list[tuple[str, bytes]] = []
-    unreadable: list[tuple[Entry, str]] = []
-    room = LARGEST_HAND_IN
-    for entry in reversed(student.notebooks):
-        try:
-            content = reader.read(entry.path, entry.members)
-        except Unreadable as error:
-            unreadable.append((entry, str(error)))
-            continue
-        room -= len(content)
-        if room <= 0 or len(read) == MOST_NOTEBOOKS:
-            most = f"{MOST_NOTEBOOKS} notebooks" if room > 0 else f"{LARGEST_HAND_IN // 2**20} MB"
-            say(f"{entry.label}: it and all that is older are left out: more than {most} were handed in.")
-            break
-        read.append((entry.label, content))
-    for line in lines_about(unreadable):
-        say(line)
-    return read[::-1]
-
-
-def modules_of(student: HandedIn, reader: HandInReader, say: Callable[[str], None]) -> Modules:
-    """A student's Python files, where there is a notebook that may import them."""
-    read = []
-    for entry in student.modules if student.notebooks else ():
-        try:
-            read.append((place_beside(entry), reader.read(entry.path, entry.members, LARGEST_MODULE)))
-        except Unreadable as error:
-            say(f"{entry.label}: {error}.")
-    return tuple(read)
+    return hashed.hexdigest()
 
 
 def course_version() -> str:
@@ -190,16 +124,16 @@ def course_version() -> str:
 
 @contextmanager
 def alone_in(out: Path) -> Iterator[None]:
-    """Makes the folder, and keeps other runs out of it. Raises AtWork, GradebookFailed."""
+    """Makes the folder, and keeps other runs out of it. Raises CannotGrade."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     except OSError as error:
-        raise GradebookFailed(f"{out}: cannot be made: {error.strerror}.") from None
+        raise CannotGrade(f"{out}: cannot be made: {error.strerror}.") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise AtWork(f"{out}: another `tutor class` is at work there; wait for it, or end it.") from None
+        raise CannotGrade(f"{out}: another `tutor class` is at work there; wait for it, or end it.") from None
     finally:
         os.close(lock)

@@ -1,21 +1,21 @@
 """The instructor's corrections: points and comments by hand, which apply in every run."""
 
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-from tutorlib.classroom.roster import Directory, Enrolled
-from tutorlib.classroom.tables import BadTable, TableRow, rows_of
-from tutorlib.exercises import UnknownExercise, find
+from tutorlib.classroom import CannotGrade
+from tutorlib.classroom.roster import Directory, Enrolled, find_in
+from tutorlib.classroom.tables import TableRow, read_csv
 
 WHO = {"id", "name", "student"}
-TOTAL = ""  # the exercise of a correction on the sum
+POINTS = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
 class Correction:
-    """Points that an instructor gave by hand. exercise: its id, or "" for the total.
+    """Points that an instructor gave by hand to an answer of an exercise.
 
     points: that count in place of the grader's, or, where `added`, that are added to them; None: a comment alone.
     """
@@ -44,88 +44,45 @@ def corrected(points: float, corrections: Iterable[Correction]) -> float:
 
 
 def read_corrections(
-    text: str,
-    file: str,
-    directory: Directory[Enrolled],
+    path: Path,
+    students: Directory[Enrolled],
     exercises: Iterable[str],
     found: dict[str, dict[str, tuple[Correction, ...]]],
 ) -> list[str]:
-    """Add a CSV text's corrections to `found`: student → exercise ("" for the total) → corrections.
+    """Add a CSV file's corrections to `found`: student → exercise → corrections.
 
-    Its columns: id or name, exercise, points or delta, comment, by. exercises: those that there are. Returns a line for
-    each correction whose student or exercise there is not. Raises BadTable.
+    Its columns: id or name, exercise, points, comment, by. exercises: those that there are. Returns a line for each
+    correction whose student or exercise there is not. Raises CannotGrade.
     """
-    columns, rows = rows_of(text, file)
-    if not WHO & set(columns) or not {"points", "delta", "comment"} & set(columns):
-        needed = "id (or name), exercise, points (or delta), comment, by"
-        raise BadTable(f"{file}: its columns are {', '.join(columns)}; needed: {needed}.")
+    columns, rows = read_csv(path)
+    if not WHO & set(columns) or not {"points", "comment"} & set(columns):
+        needed = "id (or name), exercise, points, comment, by"
+        raise CannotGrade(f"{path.name}: its columns are {', '.join(columns)}; needed: {needed}.")
     exercises = set(exercises)
     lines = []
     for row in rows:
         correction = read_row(row)
-        student = directory.find(row.first("id", "student"), row.first("name", "student", "id"))
+        id = correction.exercise
+        student = find_in(students, row.first("id", "student"), row.first("name", "student", "id"))
         if isinstance(student, str):
             lines.append(f"{row.place}: {student}; this correction is not applied.")
-        elif correction.exercise and correction.exercise not in exercises:
-            lines.append(f"{row.place}: there is no exercise {correction.exercise}; this correction is not applied.")
+        elif id not in exercises:
+            lines.append(f"{row.place}: there is no exercise {id}; this correction is not applied.")
         else:
-            if correction.exercise[:1] not in ("", "0") and exists(f"{correction.exercise}0"):
-                id = correction.exercise
-                lines.append(
-                    f"{row.place}: this corrects {id}; if it was {id}0 before a spreadsheet dropped the zero, mend it."
-                )
+            if id[:1] != "0" and f"{id}0" in exercises:
+                lines.append(f"{row.place}: this corrects {id}; write {id}0 if a spreadsheet dropped the zero.")
             of_student = found.setdefault(student.student.student, {})
-            of_student[correction.exercise] = (*of_student.get(correction.exercise, ()), correction)
+            of_student[id] = (*of_student.get(id, ()), correction)
     return lines
 
 
 def read_row(row: TableRow) -> Correction:
-    points, added = points_in(row, "points")
-    delta, _ = points_in(row, "delta")
-    if points is not None and delta is not None:
-        raise BadTable(f"{row.place}: both points and delta; keep one of them.")
-    if delta is not None:
-        points, added = delta, True
-    if points is None and not row["comment"]:
-        raise BadTable(f"{row.place}: neither points nor a comment.")
-    return Correction(exercise_in(row), points, added, row["comment"], row["by"], row.place)
-
-
-def points_in(row: TableRow, column: str) -> tuple[float | None, bool]:
-    """The number there, with a decimal point or comma, and whether it has a sign; None where there is none."""
-    said = row[column].replace(",", ".").replace("\N{MINUS SIGN}", "-")
-    if not said:
-        return None, False
-    try:
-        number = float(said)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise BadTable(f"{row.place}: {row[column]!r} are no points; write 2, +1 or -0.5.")
-    return number, said[0] in "+-"
-
-
-def exercise_in(row: TableRow) -> str:
-    """An exercise's id, also one that a spreadsheet took for a number: 2.1 for 02.1. Raises BadTable."""
-    said = row["exercise"].replace(",", ".")
-    if not said:
-        return TOTAL
-    if not (parts := re.fullmatch(r"(\d{1,2})\.(\d{1,2})", said)):
-        raise BadTable(f"{row.place}: {row['exercise']!r} is no exercise; write 02.1, or nothing for the total.")
-    id = f"{parts[1].zfill(2)}.{parts[2]}"
-    if id != said and exists(f"{id}0"):
-        raise BadTable(f"{row.place}: {said} is {id} or {id}0, since a spreadsheet drops zeros; write {id} or {id}0.")
-    return id
-
-
-def exists(id: str) -> bool:
-    try:
-        find(id)
-    except UnknownExercise:
-        return False
-    return True
-
-
-def all_texts(corrections: Mapping[str, Iterable[Correction]]) -> list[str]:
-    """A line for each: "02.1 set to 2: …"."""
-    return [f"{id or 'total'} {one.text}" for id, ones in corrections.items() for one in ones]
+    written, id = row["points"].replace(",", ".").replace("\N{MINUS SIGN}", "-"), row["exercise"]
+    if written and not POINTS.fullmatch(written):
+        raise CannotGrade(f"{row.place}: {row['points']!r} are no points; write 2, +1 or -0.5.")
+    if not (written or row["comment"]):
+        raise CannotGrade(f"{row.place}: neither points nor a comment.")
+    if not re.fullmatch(r"\d\d\.\d+", id):
+        raise CannotGrade(f"{row.place}: {id!r} is no exercise; write 02.1, as text.")
+    points = float(written) if written else None
+    return Correction(id, points, written[:1] in ("+", "-"), row["comment"], row["by"], row.place)

@@ -5,12 +5,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
+from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.task import Graded
 
-VERSION = 5
+VERSION = 6
 SCHEMA = """
 create table submissions (
     student text primary key,
@@ -19,12 +19,6 @@ create table submissions (
     seed text,               -- of the random inputs
     utc text not null,
     graded text not null     -- `task.Graded`, as JSON
-);
-create table given (         -- the instructor's files, as they were last given
-    kind text not null,      -- roster, rules, corrections
-    text text not null,
-    file text not null,
-    utc text not null
 );
 -- What a reader of the file looks for in the JSON.
 create view outcomes as
@@ -36,15 +30,8 @@ from submissions, json_each(graded, '$.judged');
 create view answers as
 select student, json_extract(value, '$[0]') as exercise, json_extract(value, '$[1]') as text
 from submissions, json_each(graded, '$.answers');
-create view times as         -- to solve an exercise, as the notebooks say
-select student, json_extract(value, '$[0]') as exercise, json_extract(value, '$[1]') as seconds
-from submissions, json_each(graded, '$.times');
 create view notes as select student, value as line from submissions, json_each(graded, '$.notes');
 """
-
-
-class GradebookFailed(Exception):
-    """The gradebook cannot be read or written. One line: the file, and why."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +52,7 @@ class Submission:
 
 
 class Gradebook:
-    """An open gradebook. Every method raises GradebookFailed; the file is then as it was before."""
+    """An open gradebook. Every method raises CannotGrade; the file is then as it was before."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path, self.db = path, db
@@ -81,18 +68,6 @@ class Gradebook:
         """Drop the submissions of these students, so that they are graded anew."""
         with self.transaction() as db:
             db.executemany("delete from submissions where student = ?", [(one,) for one in students])
-
-    def keep_files(self, kind: str, given: Iterable[tuple[str, str]]) -> None:
-        """Keep text and name of the instructor's files of this kind, in place of those before."""
-        utc = datetime.now(UTC).isoformat("T", "seconds")
-        with self.transaction() as db:
-            db.execute("delete from given where kind = ?", (kind,))
-            db.executemany("insert into given values (?, ?, ?, ?)", [(kind, *one, utc) for one in given])
-
-    def files(self, kind: str) -> list[tuple[str, str]]:
-        """Text and name of the instructor's files of this kind, as they were last given."""
-        with self.transaction() as db:
-            return db.execute("select text, file from given where kind = ? order by rowid", (kind,)).fetchall()
 
     def submissions(self) -> dict[str, Submission]:
         """Student → submission, by name."""
@@ -117,22 +92,20 @@ class Gradebook:
                 raise
             self.db.execute("commit")
         except sqlite3.Error as error:
-            raise GradebookFailed(
-                f"{self.path}: {error}. What it holds is whole; run the same command again."
-            ) from None
+            raise CannotGrade(f"{self.path}: {error}. What it holds is whole; run the same command again.") from None
 
 
 @contextmanager
 def open_gradebook(path: Path) -> Iterator[Gradebook]:
-    """The gradebook in a file, made where there is none. Raises GradebookFailed, also for another version's."""
+    """The gradebook in a file, made where there is none. Raises CannotGrade, also for another version's."""
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             (version,) = db.execute("pragma user_version").fetchone()
             if version not in (0, VERSION):
-                raise GradebookFailed(f"{path}: of another version of the course; move it away, or use another --out.")
+                raise CannotGrade(f"{path}: of another version of the course; move it away, or use another --out.")
             db.execute("pragma journal_mode = wal")
             if not version:
                 db.executescript(f"begin; {SCHEMA} pragma user_version = {VERSION}; commit;")
             yield Gradebook(path, db)
     except sqlite3.Error as error:
-        raise GradebookFailed(f"{path}: {error}.") from None
+        raise CannotGrade(f"{path}: {error}.") from None

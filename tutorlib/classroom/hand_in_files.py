@@ -1,182 +1,205 @@
-"""The files of a folder and of its zips: listed without unpacking, and read up to a limit. Nothing is written.
+"""A student's files, from folders and zips, read in a child process with limits. Nothing is unpacked on disk.
 
-A zip counts as a folder that has its name. Hidden files, environments and what macOS adds are left out. Zips are only
-opened in child processes (`grading.limited_process`), whose limits a zip bomb exceeds; what crosses is plain data.
+A zip counts as a folder that has its name. Hidden files, environments and what macOS adds are left out.
 """
 
-import io
 import os
+import re
 import stat
 import zipfile
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from tutorlib.grading.limited_process import Allowance
+from tutorlib.classroom.handed_in import CANVAS, LINK, MOODLE, HandedIn, Upload, as_label, hidden, is_notebook, is_zip
+from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
+from tutorlib.grading.local_modules import LARGEST_MODULE, MOST_MODULES, Modules, is_module, is_other, line_of
 from tutorlib.grading.submission import LARGEST_NOTEBOOK
+from tutorlib.paths import notebook_names
+from tutorlib.problems.wrong import count
 
-UNPACKING = Allowance(computing_s=30, memory=2**31, size=2**28, patience_s=600)  # of one student's zips
-LARGEST_ZIP = 2**28  # bytes of a zip inside another
-MOST_ZIPS = 2  # zips in zips
+UNPACKING = Allowance(computing_s=30, memory=2**31, size=2**28, patience_s=600)  # of one student's files
+LARGEST_HAND_IN = 2**27  # bytes of one student's notebooks
+MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
 DEEPEST = 20  # folders in folders on disk
-EMPTY = "an empty file"
+MOST_NOTES = 100  # lines for the report of one student's files
+NAMED = 3  # files that a line about a hand-in without a notebook names
 ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
-UNOPENED = "an archive that is not opened; ask for a .zip, or for the notebooks themselves"
-LOCKED = "locked with a password; ask for it without one"
 
 
 class Unreadable(Exception):
     """A file that cannot be had. Why, in a few words."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A file, by its place below the folder: ("alice.zip", "work", "00_start.ipynb").
+class Found(NamedTuple):
+    """A file on disk or in a zip. label: its place, as it can be printed. modified: seconds since 1970.
 
-    modified: seconds since 1970, as its folder or zip has it. path: on disk, its own or that of the zip that it is in;
-    members: then its name in there, or in the zips in there. why_not: why it cannot be read, if listing shows it.
+    read: gives as many bytes as it is asked for; raises Unreadable.
     """
 
-    parts: tuple[str, ...]
+    label: str
     modified: float
-    path: Path
-    members: tuple[str, ...] = ()
-    why_not: str = ""
+    upload: Upload
+    read: Callable[[int], bytes]
 
     @property
-    def is_zip(self) -> bool:
-        return not self.why_not and (self.path.name, *self.members)[-1].lower().endswith(".zip")
+    def name(self) -> str:
+        return self.label.rpartition("/")[2]
 
     @property
-    def label(self) -> str:
-        """Its place, as it can be printed and stored."""
-        letters = legible("/".join(self.parts))
-        return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in letters)
+    def age(self) -> tuple[int, float, bool, str]:
+        """Sorts the oldest first; of the same age a copy's name comes first, so that it loses."""
+        return self.upload.attempt, self.modified, Path(self.name).stem in notebook_names(), self.label
 
 
-def entries(folder: Path, without: Path | None = None) -> Iterator[Entry]:
-    """The files below a folder but for those below `without`; or the one file that `folder` is."""
-    if folder.is_file():
-        yield file_entry(folder, ())
-    for here, inside, files in os.walk(folder):
-        place = Path(here).relative_to(folder).parts
-        links = [name for name in inside if Path(here, name).is_symlink()]
-        for name in sorted([*files, *links]):
-            if not hidden(name):
-                yield file_entry(Path(here, name), (*place, name))
-        below = [name for name in inside if not hidden(name) and name not in links and Path(here, name) != without]
-        inside[:] = sorted(below) if len(place) < DEEPEST else []
+@dataclass(frozen=True)
+class Files:
+    """A student's files: (label, bytes) of the notebooks, the oldest first; modules; lines about others."""
+
+    notebooks: tuple[tuple[str, bytes], ...] = ()
+    modules: Modules = ()
+    notes: tuple[str, ...] = ()
 
 
-def file_entry(path: Path, parts: tuple[str, ...]) -> Entry:
+def files_of(student: HandedIn) -> Files:
+    """What a student handed in, read in a child process."""
     try:
-        found = path.lstat()
-    except OSError as error:
-        return Entry(parts, 0.0, path, why_not=error.strerror or "cannot be read")
-    if stat.S_ISLNK(found.st_mode):
-        why = "a link, which is not followed"
-    elif not stat.S_ISREG(found.st_mode):
+        return in_child(UNPACKING, everything_of, student)
+    except Exceeded as error:
+        return Files(notes=(f"None of the files is read: reading them {error}.",))
+
+
+def everything_of(student: HandedIn) -> Files:
+    """The newest notebooks, and the modules nearest to them."""
+    unread: dict[tuple[str, str], list[str]] = {}
+    room, others = LARGEST_HAND_IN, list[str]()
+    notebooks, modules = list[tuple[str, bytes]](), list[tuple[str, bytes]]()
+    all_files = sorted((one for upload in student.uploads for one in found_in(upload)), key=lambda one: one.age)
+    notes = [f"{one.label}: handed in late." for one in student.uploads if one.late]
+    parts = (one.label.split("/")[1] for one in all_files if "/" in one.label)
+    if len({found["id"] for part in parts if (found := MOODLE.fullmatch(part) or CANVAS.fullmatch(part))}) > 1:
+        notes.append("By their names, these are files of several students. Is it the zip of a class? Unpack it.")
+    for one in reversed(all_files):
+        if is_notebook(one.name) or is_zip(one.name) or one.name.lower().endswith(ARCHIVES):
+            if room <= 0 or len(notebooks) == MOST_NOTEBOOKS:
+                most = f"{LARGEST_HAND_IN // 2**20} MB" if room <= 0 else f"{MOST_NOTEBOOKS} notebooks"
+                notes.append(f"{one.label}: it and all that is older are left out: more than {most} were handed in.")
+                break
+            if content := read_or_note(one, LARGEST_NOTEBOOK, unread, least=1):
+                room -= len(content)
+                notebooks.append((one.label, content))
+        elif is_other(one.name):
+            others.append(one.label)
+    for one in sorted(all_files, key=lambda one: one.label.count("/")):  # those right beside a notebook count first
+        if is_module(one.name) and one.label in others and notebooks and len(modules) < MOST_MODULES:
+            others.remove(one.label)
+            if (content := read_or_note(one, LARGEST_MODULE, unread)) is not None:
+                modules.append((place_beside(one.label), content))
+    for (_, why), labels in unread.items():
+        first, *more = sorted(labels)
+        notes.append(f"{first}{f' and {len(more)} more' * bool(more)}: {why}.")
+    if others and notebooks:
+        notes.append(line_of(sorted(others)))
+    elif all_files and not (notebooks or unread):
+        names = ", ".join(label.rpartition("/")[2] for label in sorted(others)[:NAMED])
+        notes.append(f"There is no notebook in this hand-in, only {names}{', …' * (len(others) > NAMED)}.")
+    if (left := len(notes) - MOST_NOTES) > 0:
+        notes[MOST_NOTES:] = [f"{count(left, 'more line')} about files."]
+    return Files(tuple(notebooks[::-1]), tuple(modules), tuple(notes))
+
+
+def read_or_note(one: Found, most: int, unread: dict[tuple[str, str], list[str]], least: int = 0) -> bytes | None:
+    """The file's bytes; None, and its label among the unread ones of its upload, where it cannot be had."""
+    try:
+        content = one.read(most + 1)
+        if least <= len(content) <= most:
+            return content
+        size = f"{most // 2**20} MB" if most >= 2**20 else f"{most // 2**10} kB"
+        why = f"larger than {size}" if content else "an empty file"
+    except Unreadable as error:
+        why = str(error)
+    unread.setdefault((one.upload.label, why), []).append(one.label)
+    return None
+
+
+def found_in(upload: Upload) -> Iterator[Found]:
+    """The files of an upload, none of them read yet."""
+    if not upload.path.is_dir():
+        yield from found_at(upload.path, upload.label, upload)
+    for here, inside, files in os.walk(upload.path):
+        place = Path(here).relative_to(upload.path.parent)
+        inside[:] = sorted(name for name in inside if not hidden(name)) if len(place.parts) < DEEPEST else []
+        links = [name for name in inside if Path(here, name).is_symlink()]
+        for name in sorted(name for name in (*files, *links) if not hidden(name)):
+            yield from found_at(Path(here, name), as_label(str(place / name)), upload)
+
+
+def found_at(path: Path, label: str, upload: Upload) -> Iterator[Found]:
+    """The file there; of a zip the files in it."""
+    entry = path.lstat()
+    if stat.S_ISREG(entry.st_mode) and is_zip(path.name) and entry.st_size:
+        try:
+            yield from members(zipfile.ZipFile(path), label, upload)
+            return
+        except Exception:  # zipfile fails in many ways, and says so in its own words
+            why = "damaged, or not a zip"
+    elif stat.S_ISLNK(entry.st_mode):
+        why = LINK.rstrip(".")
+    elif not stat.S_ISREG(entry.st_mode):
         why = "neither a file nor a folder"
     else:
-        why = why_unread(path.name, found.st_size)
-    return Entry(parts, found.st_mtime, path, why_not=why)
+        why = "" if not path.name.lower().endswith(ARCHIVES) else "an archive that is not opened; ask for a .zip"
+    yield Found(label, entry.st_mtime, upload, partial(refuse, why) if why else partial(read_file, path))
 
 
-def why_unread(name: str, size: int) -> str:
-    return EMPTY if not size else UNOPENED if name.lower().endswith(ARCHIVES) else ""
-
-
-class HandInReader:
-    """Reads files, and opens each zip once. Only for a child process with limits, and for what is in no zip."""
-
-    def __init__(self) -> None:
-        self.opened: dict[tuple[Path, tuple[str, ...]], zipfile.ZipFile] = {}
-
-    def archive(self, path: Path, members: tuple[str, ...]) -> zipfile.ZipFile:
-        """The zip on disk, or the one that these members lead to. Raises Unreadable."""
-        if (path, members) not in self.opened:
-            try:
-                content = io.BytesIO(self.read(path, members, LARGEST_ZIP)) if members else path.open("rb")
-                self.opened[path, members] = zipfile.ZipFile(content)
-            except (Unreadable, MemoryError):
-                raise
-            except Exception:  # zipfile fails in many ways, and says so in its own words
-                raise Unreadable("damaged, or not a zip") from None
-        return self.opened[path, members]
-
-    def read(self, path: Path, members: tuple[str, ...] = (), most: int = LARGEST_NOTEBOOK) -> bytes:
-        """The bytes of a file. Raises Unreadable, also where it has more than `most`."""
+def members(archive: zipfile.ZipFile, label: str, upload: Upload) -> Iterator[Found]:
+    """The files of a zip, not those of the zips in it."""
+    for member in archive.infolist():
+        parts = [part for part in member.filename.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+        if member.is_dir() or not parts or any(map(hidden, parts)):
+            continue
         try:
-            file = self.archive(path, members[:-1]).open(members[-1]) if members else path.open("rb")
-            with file:
-                content = file.read(most + 1)
-        except Unreadable:
-            raise
-        except OSError as error:
-            raise Unreadable(error.strerror or "cannot be read") from None
-        except MemoryError:  # bz2 and lzma unpack all that they are given at once
-            raise Unreadable("cannot be unpacked: it needs more memory than is given to it") from None
-        except Exception:  # a damaged member fails in many ways
-            raise Unreadable("damaged; it cannot be unpacked") from None
-        if len(content) > most:
-            raise Unreadable(f"larger than {most // 2**20} MB")
-        return content
-
-    def unpacked(self, entry: Entry) -> list[Entry]:
-        """The files in a zip, and not those of the zips in it; if it cannot be read, one entry that says so."""
-        try:
-            found = self.archive(entry.path, entry.members).infolist()
-        except Unreadable as error:
-            return [replace(entry, why_not=str(error))]
-        files = [member_entry(entry, one) for one in found if not one.is_dir() and not unassigned(one.filename)]
-        return files or [replace(entry, why_not="an empty zip")]
+            modified = datetime(*member.date_time).timestamp()
+        except ValueError:
+            modified = 0.0
+        read = partial(read_member, archive, member)
+        if member.flag_bits & 1:
+            read = partial(refuse, "locked with a password; ask for it without one")
+        elif is_zip(member.filename):
+            read = partial(refuse, "a zip in a zip; ask for the notebooks themselves")
+        elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack all at once
+            read = partial(refuse, "packed in an unusual way; ask for an ordinary zip")
+        yield Found(f"{label}/{as_label('/'.join(parts))}", modified, upload, read)
 
 
-def member_entry(entry: Entry, member: zipfile.ZipInfo) -> Entry:
-    """The entry of a zip's member. Its time is exact to two seconds; 0 where it is none."""
+def refuse(why: str, most: int) -> bytes:
+    raise Unreadable(why)
+
+
+def read_file(path: Path, most: int) -> bytes:
     try:
-        modified = datetime(*member.date_time).timestamp()
-    except ValueError:
-        modified = 0.0
-    found = Entry(
-        (*entry.parts, *path_within(member.filename)), modified, entry.path, (*entry.members, member.filename)
-    )
-    why = LOCKED if member.flag_bits & 1 else why_unread(member.filename, member.file_size)
-    if found.is_zip and len(found.members) >= MOST_ZIPS:
-        why = "too many zips in zips"
-    return replace(found, why_not=why)
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise Unreadable(error.strerror or "cannot be read") from None
 
 
-def legible(name: str) -> str:
-    """A name as text: bytes in it that are no UTF-8, as of an older system, are written as \\xe9."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+    try:
+        with archive.open(member) as file:
+            return file.read(most)
+    except MemoryError:
+        raise
+    except Exception:  # a damaged member fails in many ways
+        raise Unreadable("damaged; it cannot be unpacked") from None
 
 
-def path_within(name: str) -> tuple[str, ...]:
-    """The folders and the name of a zip's member, which lead out of it nowhere."""
-    return tuple(part for part in name.replace("\\", "/").split("/") if part not in ("", ".", ".."))
-
-
-def unassigned(name: str) -> bool:
-    """Whether a zip's member has no name, or lies in what is hidden or in an environment of Python's."""
-    parts = path_within(name)
-    return not parts or any(part == "site-packages" or hidden(part) for part in parts)
-
-
-def hidden(name: str) -> bool:
-    """Whether a tool made a file or folder: .ipynb_checkpoints, ._00_start.ipynb, __MACOSX."""
-    return name.startswith((".", "__MACOSX"))
-
-
-def lines_about(left_out: Iterable[tuple[Entry, str]]) -> list[str]:
-    """A line for each reason why files are left out, and for each zip (or folder) that they are in."""
-    groups: dict[tuple[tuple[str, ...], str], list[Entry]] = {}
-    for entry, why in left_out:
-        folder = (entry.path.name,) if entry.members else entry.parts[:-1]
-        groups.setdefault((folder, why), []).append(entry)
-    lines = []
-    for (_, why), (first, *others) in groups.items():
-        more = f" and {len(others)} more in this {'zip' if first.members else 'folder'}" if others else ""
-        lines.append(f"{first.label}{more}: {why}.")
-    return lines
+def place_beside(label: str) -> str:
+    """Where a file was handed in, without what Moodle and Canvas put in front of its name or behind it."""
+    *folders, name = label.split("/")
+    if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):
+        name = re.sub(r"-\d+(?=\.py$)", "", found["file"])
+    return "/".join((*folders, name))

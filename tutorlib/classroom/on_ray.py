@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tutorlib.classroom.pool import MachineFailed
+from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.task import ENDED, Graded, Needing, Task, grade_task
 
 LOCAL = "local"
@@ -16,19 +16,19 @@ def graded_on_ray(address: str, tasks: Mapping[Needing, Iterator[Task]]) -> Iter
     """Each task with what came of it, as they are done. A worker that dies gives its task back, once.
 
     address: of a cluster, or "local" for one of this machine alone. On each of its machines the course is installed.
-    Raises MachineFailed, also where Ray is missing or cannot be reached.
+    Raises CannotGrade, also where Ray is missing or cannot be reached.
     """
     try:
         import ray
     except ModuleNotFoundError:
-        raise MachineFailed(MISSING) from None
+        raise CannotGrade(MISSING) from None
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(
             None if address == LOCAL else address, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
         )
     except Exception as error:  # Ray raises many kinds
-        raise MachineFailed(f"--ray {address}: {error}") from None
+        raise CannotGrade(f"--ray {address}: {error}") from None
     except BaseException:  # a signal, while half of it is there
         ray.shutdown()
         raise
@@ -61,7 +61,7 @@ def gathered(ray: Any, tasks: Mapping[Needing, Iterator[Task]]) -> Iterator[tupl
             try:
                 yield task, Graded.loads(ray.get(done))
             except ray.exceptions.RayTaskError as error:
-                raise MachineFailed(str(error.cause)) from None
+                raise CannotGrade(str(error.cause)) from None
             except ray.exceptions.RayError as error:
                 if (task.student, task.share) in died:
                     yield task, Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 
+from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.task import ENDED, Graded, Task, grade_task
 from tutorlib.machine.lineage import die_with
 
 ENDING_S = 2.0  # for workers that were killed to be gone
 PRELOADED = ["tutorlib.classroom.dies_with_command", "tutorlib.classroom.preloaded"]
-
-
-class MachineFailed(Exception):
-    """This machine cannot go on, as where its disk is full. One line."""
 
 
 @dataclass
@@ -47,7 +44,7 @@ class AtTask:
 
 
 def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
-    """Each task with what came of it, as they are done. Raises MachineFailed."""
+    """Each task with what came of it, as they are done. Raises CannotGrade."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     idle = deque((lane, environment) for lane in lanes for environment in lane.workers)
@@ -63,7 +60,7 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
                     try:
                         process.start()
                     except (EOFError, OSError) as error:  # the fork server has ended, as on a full disk
-                        raise MachineFailed(f"no worker could be started: {error or 'their server ended'}") from None
+                        raise CannotGrade(f"no worker could be started: {error or 'their server ended'}") from None
                     theirs.close()
                     running[ours] = AtTask(process, task, lane, environment)
                 else:
@@ -93,14 +90,14 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
 
 
 def result(connection: Connection) -> Graded | None:
-    """What a worker sends; None where it died before. Raises MachineFailed."""
+    """What a worker sends; None where it died before. Raises CannotGrade."""
     try:
         with connection:
             kind, content = connection.recv()
     except (EOFError, OSError):
         return None
     if kind == "machine":
-        raise MachineFailed(content)
+        raise CannotGrade(content)
     return Graded.loads(content)
 
 

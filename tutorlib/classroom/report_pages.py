@@ -1,14 +1,20 @@
-"""Renders the reports' templates, with all values escaped, and names outcomes."""
+"""Renders the reports' templates, with all values escaped and code highlighted, and names outcomes."""
 
+import re
+import unicodedata
+from collections.abc import Collection
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from tutorlib.checking.exercise import Status
+from tutorlib.classroom.exports import report_name
 from tutorlib.classroom.grades import MISSING
-from tutorlib.classroom.highlighting import highlighted
 from tutorlib.classroom.task import LONGEST_ANSWER, Judged
 from tutorlib.notebook.contents import WORDS as STATES
 
@@ -23,6 +29,9 @@ WORDS: dict[StateShown, str] = {
     "timeout": "out of time",
     "unwritten": "not written",
 }
+MOST_MARKUP = 10  # bytes of HTML for a character; code has 6 or 7, and text that is made of signs alone has more
+INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, and marks that turn a line around
+
 NOT_WRITTEN = ("not written yet", MISSING)
 
 
@@ -36,8 +45,7 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["points"] = lambda number: f"{number:g}"
-    environment.filters["minutes"] = minutes
-    environment.filters["highlighted"] = highlighted
+    environment.filters |= {"highlighted": highlighted, "report_name": report_name}
     environment.globals |= {
         "WORDS": WORDS,
         "state_of": state_of,
@@ -45,19 +53,6 @@ def render(template: str, **values: Any) -> str:
         "LONGEST_ANSWER": LONGEST_ANSWER,
     }
     return environment.get_template(template).render(values)
-
-
-def minutes(seconds: list[float]) -> str:
-    """The median, in whole minutes."""
-    if not seconds:
-        return "–"
-    middle = median(seconds) / 60
-    return f"{middle:.0f} min" if middle >= 1 else "< 1 min"
-
-
-def title(notebook: str) -> str:
-    """ "02 layout algebra"."""
-    return notebook.replace("_", " ")
 
 
 def verdict_text(one: Judged) -> str:
@@ -69,3 +64,17 @@ def verdict_text(one: Judged) -> str:
 def state_of(one: Judged) -> StateShown:
     """The state that a page shows for an outcome: an answer that is still to be written is no mistake."""
     return "unwritten" if one.outcome.message in NOT_WRITTEN else one.outcome.status
+
+
+def visible(text: str) -> str:
+    """The text with a sign such as ‹U+202E› for each character that hides, or that changes how others are seen."""
+    text = re.sub("\r\n?", "\n", text[:LONGEST_ANSWER])
+    seen = (f"‹U+{ord(c):04X}›" if c not in "\n\t" and unicodedata.category(c) in INVISIBLE else c for c in text)
+    return "".join(seen)[:LONGEST_ANSWER]
+
+
+def highlighted(text: str, marked: Collection[int] = ()) -> Markup:
+    """Code as HTML, for a <pre>: its first LONGEST_ANSWER characters. marked: numbers of lines, from 1."""
+    shown = visible(text)
+    html = highlight(shown, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True, hl_lines=sorted(marked)))
+    return Markup(html) if len(html) <= MOST_MARKUP * len(shown) + 100 else escape(shown)

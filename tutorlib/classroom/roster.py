@@ -5,13 +5,15 @@ A student's hand-in is found by the id that Moodle or Canvas puts into its name,
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
 
+from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.handed_in import HandedIn, System, tidy_name
-from tutorlib.classroom.tables import BadTable, TableRow, rows_of
+from tutorlib.classroom.tables import TableRow, read_csv
 
 NO_STUDENTS = {"points possible", "student, test", "test student"}  # Canvas's second row and its Student View
 COLUMNS = {  # of `Listed` → as Moodle's worksheet, Moodle's participants, Canvas's gradebook and others call them
@@ -56,20 +58,12 @@ class Listed:
         return [self.name, self.id, self.number, self.login, self.email, self.email.partition("@")[0]]
 
 
-@dataclass(frozen=True)
-class Roster:
-    """The students of a class, in the file's order. notes: lines about the file."""
+def read_roster(path: Path) -> list[Listed]:
+    """The students in a CSV file: Moodle's or Canvas's export as it is, or columns id, name, email.
 
-    students: tuple[Listed, ...]
-    notes: tuple[str, ...] = ()
-
-
-def read_roster(text: str, file: str) -> Roster:
-    """The roster in a CSV text: Moodle's or Canvas's export as it is, or columns id, name, email.
-
-    Raises BadTable, also where two students cannot be told apart.
+    Raises CannotGrade, also where two students cannot be told apart.
     """
-    columns, rows = rows_of(text, file)
+    columns, rows = read_csv(path)
     there = set(columns)
     system: System = ""
     if there & {"identifier", "full name"} or there >= {"first name", "last name"}:
@@ -77,69 +71,56 @@ def read_roster(text: str, file: str) -> Roster:
     elif there >= {"student", "id"}:
         system = "canvas"
     elif not there & {"id", "name"}:
-        raise BadTable(f"{file}: its columns are {', '.join(filter(None, columns)) or 'nameless'}; needed: {FORMATS}.")
-    students: dict[tuple[str, str], Listed] = {}
-    notes = []
+        raise CannotGrade(f"{path.name}: its columns are {', '.join(columns) or 'none'}; needed: {FORMATS}.")
+    students: dict[str, Listed] = {}
     for one in (listed(row, system) for row in rows if row["student"].casefold() not in NO_STUDENTS):
-        other = students.setdefault((one.id, "" if one.id else one.name.casefold()), one)
-        if one.id and other.name != one.name:
-            raise BadTable(f"{one.place}: {one.name} has the id {one.id} of {other.name} ({other.place}).")
-        if not one.id and one.email.casefold() != other.email.casefold():
-            raise BadTable(f"{one.place}: a second {one.name} ({other.place}); use a roster that has ids.")
-        if one is not other:
-            notes.append(f"{one.place}: {one.name} is on the roster twice; this line is left out.")
+        if (other := students.setdefault(one.id or one.name.casefold(), one)) is not one:
+            raise CannotGrade(f"{one.place}: {one.name} has the {'id' if one.id else 'name'} of {other.place}.")
     if not students:
-        raise BadTable(f"{file}: no student is on it.")
-    for name, times in Counter(one.name for one in students.values()).items():
-        if times > 1:
-            ids = ", ".join(one.id or "no id" for one in students.values() if one.name == name)
-            notes.append(f"{times} students on the roster are called {name} ({ids}): they are told apart by id alone.")
-    return Roster(tuple(students.values()), tuple(notes))
+        raise CannotGrade(f"{path.name}: no student is on it.")
+    return list(students.values())
 
 
 def listed(row: TableRow, system: System) -> Listed:
-    """The student in a row. Raises BadTable."""
+    """The student in a row. Raises CannotGrade."""
     fields = {field: row.first(*columns) for field, columns in COLUMNS.items()}
     name = fields["name"] or f"{row['first name']} {row['last name']}".strip()
     if system == "moodle" and (written := fields["id"]):
         fields["id"] = re.sub(r"\D+", "", written)
-        if not fields["id"]:
-            raise BadTable(f"{row.place}: the identifier {written!r} is not Moodle's, like Participant 4711.")
-        name = name or f"Participant {fields['id']}"
+        name = name or written
     if "@" in fields["login"]:
         fields["email"] = fields["email"] or fields["login"]
     if not (name := name or fields["id"]):
-        raise BadTable(f"{row.place}: neither an id nor a name.")
+        raise CannotGrade(f"{row.place}: neither an id nor a name.")
     return Listed(**fields | {"name": tidy_name(name)}, place=row.place, system=system)
 
 
 # Finding a student ------------------------------------------------------------------------------------------------
 
 Student = TypeVar("Student")
+Directory = Mapping[str, list[Student]]  # what a student may be called, as `id_key` and `letters` write it → who may be
 
 
-class Directory(Generic[Student]):
-    """Students by id and by name. A name that several have finds none of them."""
+def directory(keys: Mapping[Student, Iterable[str]]) -> Directory[Student]:
+    """Students by every key that each has."""
+    found = defaultdict(list)
+    for student, of_student in keys.items():
+        for key in set(of_student):
+            found[key].append(student)
+    return found
 
-    def __init__(self) -> None:
-        self.by_id: dict[str, list[Student]] = {}
-        self.by_name: dict[str, list[Student]] = {}
 
-    def add(self, student: Student, ids: Iterable[str], names: Iterable[str]) -> None:
-        for id in {id.casefold() for id in ids if id}:
-            self.by_id.setdefault(id, []).append(student)
-        for spelled in {spelled for name in names for spelled in spellings(name)}:
-            self.by_name.setdefault(spelled, []).append(student)
+def find_in(students: Directory[Student], id: str, name: str) -> Student | str:
+    """The student with the id, or else with the name; or a few words why there is none, or more than one."""
+    candidates = (id and students.get(id_key(id))) or (name and students.get(letters(name))) or []
+    if len(candidates) == 1:
+        return candidates[0]
+    called = name or id
+    return f"several students are called {called}; give the id" if candidates else f"no student is called {called}"
 
-    def find(self, id: str, name: str) -> Student | str:
-        """The student with the id, or else with the name; or a few words why there is none."""
-        candidates = self.by_id.get(id.casefold(), []) if id else []
-        if not candidates and name:
-            candidates = self.by_name.get(letters(name), [])
-        if len(candidates) == 1:
-            return candidates[0]
-        called = name or id
-        return f"several students are called {called}; give the id" if candidates else f"no student is called {called}"
+
+def id_key(id: str) -> str:
+    return f"#{id.casefold()}"
 
 
 def letters(name: str) -> str:
@@ -148,39 +129,45 @@ def letters(name: str) -> str:
     return "".join(c for c in plain if c.isalnum())
 
 
-def spellings(name: str) -> set[str]:
-    """A name's letters, begun at each of its words: "Liddell, Alice" is "Alice Liddell", and "liddellalice"."""
-    words = [found for word in re.split(r"[\s,]+", name) if (found := letters(word))]
-    return {"".join(words[n:] + words[:n]) for n in range(len(words))}
+def spellings(names: Iterable[str]) -> set[str]:
+    """The names' letters, begun at each of their words: "Liddell, Alice" is "Alice Liddell", and "liddellalice"."""
+    words = [[*filter(None, map(letters, re.split(r"[\s,]+", name)))] for name in names]
+    return {"".join(of_name[n:] + of_name[:n]) for of_name in words for n in range(len(of_name))}
 
 
 @dataclass(frozen=True)
 class Enrolled:
-    """A student of the class: what was handed in, and the line of the roster. name: unique in the class."""
+    """A student of the class: what was handed in, and the line of the roster, or what the hand-in tells of it.
+
+    name: unique in the class.
+    """
 
     student: HandedIn
-    listed: Listed | None
+    listed: Listed
     name: str
 
+    @property
+    def keys(self) -> set[str]:
+        """Every id and name that the student has, for a directory."""
+        ids = {id_key(id) for id in (self.student.id, self.listed.id, self.listed.number) if id}
+        return ids | spellings([self.name, self.student.student, self.student.written, *self.listed.names])
 
-def enrolled(students: Iterable[HandedIn], rosters: Sequence[Roster]) -> tuple[list[Enrolled], list[str]]:
-    """The class by name: each hand-in with its line of a roster, and those who handed in nothing; lines about both.
+
+def enrolled(students: Iterable[HandedIn], roster: Iterable[Listed]) -> tuple[list[Enrolled], list[str]]:
+    """The class by name: each hand-in with its line of the roster, and those who handed in nothing; lines about both.
 
     Without a roster the class is those who handed in.
     """
-    students = list(students)
-    if not rosters:
-        return [Enrolled(one, None, one.student) for one in students], []
-    directory: Directory[Listed] = Directory()
-    all_listed = [one for roster in rosters for one in roster.students]
-    for one in all_listed:
-        systems = [one.system] if one.system else ["", "moodle", "canvas"]
-        directory.add(one, [f"{system} {one.id}" for system in systems if one.id], one.names)
-    owners: dict[Listed, HandedIn] = {}
-    lines = [line for roster in rosters for line in roster.notes]
-    by_id = {one.student: f"{one.system} {one.id}" for one in students}  # Moodle's 4711 is not Canvas's
-    for student in sorted(students, key=lambda one: by_id[one.student] not in directory.by_id):
-        found = directory.find(by_id[student.student], student.written)  # first by id: no name takes what an id has
+    students, roster = list(students), list(roster)
+    if not roster:
+        return [Enrolled(one, told_by(one), one.student) for one in students], []
+    keys = {}
+    for one in roster:
+        systems = [one.system] if one.system else ["", "moodle", "canvas"]  # Moodle's 4711 is not Canvas's
+        keys[one] = {id_key(f"{system} {one.id}") for system in systems if one.id} | spellings(one.names)
+    by_key, owners, lines = directory(keys), dict[Listed, HandedIn](), list[str]()
+    for student in sorted(students, key=lambda one: id_key(f"{one.system} {one.id}") not in by_key):  # first by id
+        found = find_in(by_key, f"{student.system} {student.id}", student.written)
         if isinstance(found, str):
             lines.append(f"{student.student}: not on the roster ({found}). The hand-in is graded all the same.")
         elif owners.setdefault(found, student) is not student:
@@ -190,31 +177,23 @@ def enrolled(students: Iterable[HandedIn], rosters: Sequence[Roster]) -> tuple[l
             )
     of_student = {owner.student: one for one, owner in owners.items()}
     pairs = [(student, of_student.get(student.student)) for student in students]
-    pairs += [(absent(one, by_id), one) for one in all_listed if one not in owners]
-    called = Counter(one.name if one else student.student for student, one in pairs)
-    found_all: dict[str, Enrolled] = {}
+    pairs += [
+        (HandedIn(f"{one.place}\n", one.system, one.id), one) for one in roster if one not in owners
+    ]  # no hand-in's
+    called = Counter((line or told_by(student)).name for student, line in pairs)
+    class_: dict[str, Enrolled] = {}
     for student, line in pairs:
-        name = line.name if line else student.student
-        if called[name] > 1:
-            name = f"{name} ({(line.id or line.email or line.place) if line else 'not on the roster'})"
-        while name in found_all:  # as where a student's folder is called so
+        there = told_by(student)
+        if line:
+            there = replace(line, id=line.id or student.id, system=student.system or line.system)
+        more = f" ({(line.id or line.place) if line else 'not on the roster'})" * (called[there.name] > 1)
+        name = f"{there.name}{more}"
+        while name in class_:  # as where a student's folder is called so
             name = f"{name} (another)"
-        found_all[name] = Enrolled(student, line, name)
-    return [found_all[name] for name in sorted(found_all)], lines
+        class_[name] = Enrolled(student, there, name)
+    return [class_[name] for name in sorted(class_)], lines
 
 
-def absent(one: Listed, taken: dict[str, str]) -> HandedIn:
-    """Who handed in nothing, under a name that no hand-in has."""
-    name = f"{one.name} ({one.id or one.place})" if one.name in taken else one.name
-    taken[name] = ""
-    return HandedIn(name, one.system, one.id)
-
-
-def directory_of(students: Iterable[Enrolled]) -> Directory[Enrolled]:
-    """The class by every id and name that a student has."""
-    directory: Directory[Enrolled] = Directory()
-    for one in students:
-        listed = one.listed or Listed("")
-        names = [one.name, one.student.student, one.student.written, *listed.names]
-        directory.add(one, [one.student.id, listed.id, listed.number], names)
-    return directory
+def told_by(student: HandedIn) -> Listed:
+    """What a hand-in tells of a student who is on no roster."""
+    return Listed(student.student, student.id, system=student.system)

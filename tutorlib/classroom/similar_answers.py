@@ -13,7 +13,7 @@ MOSS and copydetect compare two files by the share of text that they have in com
 answers have most of it in common in every class; therefore the class says here how rare a statement is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,6 @@ from tutorlib.classroom.exports import write_whole
 from tutorlib.classroom.grades import Classroom, Grade
 from tutorlib.classroom.report_pages import render, state_of
 from tutorlib.classroom.statements import gives_up, statements
-from tutorlib.classroom.tables import as_csv
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, about, in_child
@@ -36,7 +35,7 @@ LEAST_BITS = (
 DEVIATIONS = 5.0
 LEXING = Allowance(computing_s=120, patience_s=600)  # of a whole class: 40 × 100 answers take 10 s at most
 TAIL, TAIL_DEVIATIONS = 0.95, 1.645  # a quantile, and how many standard deviations of a normal distribution it is away
-MOST_PAIRS = 50  # on the page; the table has all
+MOST_PAIRS = 50  # on the page
 MOST_SHOWN = 5  # exercises of a pair whose answers the page shows
 
 
@@ -92,30 +91,14 @@ class Compared:
         )
 
 
-def write_similar(classroom: Classroom, out: Path) -> list[Path]:
-    """Write OUT/similar.html and OUT/similar.csv. Raises OSError."""
-    pairs = similar(classroom)
-    write_whole(out / "similar.html", in_child(LEXING, similar_page, pairs))
-    write_whole(out / "similar.csv", as_csv(rows(pairs)) if pairs else '"student","other"\n')
-    return [out / "similar.html", out / "similar.csv"]
+def write_similar(classroom: Classroom, out: Path) -> Path:
+    """Write OUT/similar.html. Raises OSError."""
+    write_whole(out / "similar.html", in_child(LEXING, similar_page, similar(classroom)).encode())
+    return out / "similar.html"
 
 
 def similar_page(pairs: list[SimilarPair]) -> str:
     return render("similar.html", pairs=pairs, shown=MOST_PAIRS, most=MOST_SHOWN)
-
-
-def rows(pairs: list[SimilarPair]) -> Iterator[dict[str, object]]:
-    """A row for each exercise in which a listed pair shares anything."""
-    for pair in pairs:
-        for one in pair.alike:
-            yield {
-                "student": pair.students[0],
-                "other": pair.students[1],
-                "bits": round(pair.bits, 1),
-                "exercise": one.exercise,
-                "exercise_bits": round(one.bits, 1),
-                "likeness": round(one.likeness, 2),
-            }
 
 
 def similar(classroom: Classroom) -> list[SimilarPair]:

@@ -4,18 +4,14 @@ import codecs
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-LARGEST = 2**24  # bytes; a roster of 10,000 students has 2**20
+from tutorlib.classroom import CannotGrade
+
 DELIMITERS = ",;\t"
-BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-
-
-class BadTable(Exception):
-    """A file that the instructor gave cannot be used. One line: the file, the line in it, and what to do."""
 
 
 def escaped(text: str) -> str:
@@ -64,59 +60,37 @@ class TableRow:
 
 
 def read_text(path: Path) -> str:
-    """A text file in UTF-8, UTF-16 (Excel's Unicode text) or Windows-1252. Raises BadTable."""
+    """A text file in UTF-8, UTF-16 (Excel's Unicode text) or Windows-1252. Raises CannotGrade."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise BadTable(f"{path}: cannot be read: {error.strerror}.") from None
-    if len(content) > LARGEST:
-        raise BadTable(f"{path}: larger than {LARGEST // 2**20} MB; is it the right file?")
-    encodings = [name for bom, name in BOMS.items() if content.startswith(bom)] or ["utf-8", "cp1252"]
-    for encoding in ["utf-16-le"] if content[1:2] == b"\0" else encodings:
+        content = path.read_bytes()
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return content.decode("utf-16")
         try:
-            text = content.decode(encoding)
+            return content.decode("utf-8-sig")
         except UnicodeDecodeError:
-            continue
-        if "\0" not in text:
-            return text
-    raise BadTable(f"{path}: no text that can be read; save it as CSV in UTF-8.")
+            return content.decode("cp1252")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotGrade(f"{path.name}: cannot be read: {error}; save it as CSV in UTF-8.") from None
 
 
-def rows_of(text: str, file: str) -> tuple[list[str], list[TableRow]]:
-    """The columns of a CSV text, in lower case, and its rows that are not empty. Raises BadTable.
+def read_csv(path: Path) -> tuple[list[str], list[TableRow]]:
+    """The columns of a CSV file, in lower case, and its rows that are not empty. Raises CannotGrade.
 
-    The delimiter is the one that splits the header into most columns.
+    The delimiter is the one that the header has most of.
     """
-    skipped = 0
-    if text[:4].lower() == "sep=":  # Excel's own first line
-        skipped, text = 1, text.partition("\n")[2]
-    try:
-        delimiter = max(DELIMITERS, key=lambda one: len(next(csv.reader(io.StringIO(text), delimiter=one), [])))
-        lines = list(numbered(text, delimiter))
-    except csv.Error as error:
-        raise BadTable(f"{file}: not a CSV file: {error}.") from None
-    if not lines:
-        raise BadTable(f"{file}: empty; its first line should name the columns.")
-    (_, head), *body = lines
-    columns = [name.strip().casefold() for name in head]
-    if repeated := sorted({name for name in columns if name and columns.count(name) > 1}):
-        raise BadTable(f"{file}: two columns are called {repeated[0]}.")
-    rows = []
-    for number, fields in body:
-        place = f"{file}, line {number + skipped}"
-        if any(field.strip() for field in fields[len(columns) :]):
-            more = f"{len(fields)} fields, and the header has {len(columns)}"
-            raise BadTable(f"{place}: {more}; put a field that contains {delimiter!r} in quotation marks.")
-        rows.append(TableRow(place, dict(zip(columns, fields, strict=False))))
-    return columns, rows
-
-
-def numbered(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The records that are not empty, with the line where each begins."""
+    text = read_text(path)
+    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    start = 1
-    for fields in reader:
-        if any(field.strip() for field in fields):
-            yield start, fields
-        start = reader.line_num + 1
+    try:
+        columns = [name.strip().casefold() for name in next(reader, [])]
+        rows = []
+        for fields in reader:
+            place = f"{path.name}, line {reader.line_num}"
+            if any(field.strip() for field in fields[len(columns) :]):
+                more = f"{len(fields)} fields, and the header has {len(columns)}"
+                raise CannotGrade(f"{place}: {more}; put a field that contains {delimiter!r} in quotation marks.")
+            if any(field.strip() for field in fields):
+                rows.append(TableRow(place, dict(zip(columns, fields, strict=False))))
+    except csv.Error as error:
+        raise CannotGrade(f"{path.name}: not a CSV file: {error}.") from None
+    return columns, rows

@@ -5,22 +5,19 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.solving_time import times_in
 from tutorlib.exercises import of_notebook
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.grading_run import Limits
-from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import Modules, below
 from tutorlib.grading.scores import points_possible
-from tutorlib.grading.submission import READING, Submitted, newest, read_content, read_each
-from tutorlib.machine import device
+from tutorlib.grading.submission import Submitted, newest, read_content, read_each
 
 ENDED = "ended the grader"
 LEAST_FREE = 2**26  # bytes of the temporary folder's disk
@@ -67,8 +64,7 @@ class Graded:
     """What came of a task.
 
     notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
-    ended, or "". seconds: it took. gpu: the driver's name of the GPU that timed its kernels, or "". times: exercise →
-    seconds to solve it, as the notebooks say. answers: exercise → the text of its answer as it was handed in.
+    ended, or "". seconds: it took. answers: exercise → the text of its answer as it was handed in.
     """
 
     judged: tuple[Judged, ...] = ()
@@ -76,8 +72,6 @@ class Graded:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     failed: str = ""
-    gpu: str = ""
-    times: tuple[tuple[str, float], ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
 
     def __add__(self, other: "Graded") -> "Graded":
@@ -88,8 +82,6 @@ class Graded:
             tuple(dict.fromkeys(self.notes + other.notes)),
             self.seconds + other.seconds,
             self.failed or other.failed,
-            self.gpu or other.gpu,
-            self.times + other.times,
             self.answers + other.answers,
         )
 
@@ -101,7 +93,7 @@ class Graded:
     def loads(cls, text: bytes) -> "Graded":
         data: dict[str, Any] = json.loads(text)
         judged = tuple(Judged(Outcome(**one), counts) for one in data["judged"] for counts in [one.pop("counts")])
-        pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "times", "answers")}
+        pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "answers")}
         return cls(**data | pairs | {"judged": judged, "notes": tuple(data["notes"])})
 
 
@@ -114,12 +106,10 @@ def grade_task(task: Task) -> Graded:
     outcomes, failed = grade_all([*contents], task)
     judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in outcomes)
     notebooks = tuple((one.name, str(one.path)) for one in contents)
-    times = times_of(contents, time.time())
-    found_gpu = device.gpu() if any(one.outcome.measurement for one in judged) else None
     seconds = time.monotonic() - start
     answers = tuple(answer_texts(contents))
     check_room()  # on a full disk answers fail that are right
-    return Graded(judged, notebooks, tuple(notes), seconds, failed, found_gpu.name if found_gpu else "", times, answers)
+    return Graded(judged, notebooks, tuple(notes), seconds, failed, answers)
 
 
 def check_room() -> None:
@@ -142,17 +132,6 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
         replace(one, modules=below(one.path, task.modules)): contents[one]
         for one in sorted(wanted, key=lambda one: one.name)
     }
-
-
-def times_of(contents: Mapping[Submitted, bytes], now: float) -> tuple[tuple[str, float], ...]:
-    """Exercise → seconds to solve it, as the notebooks' files say; none where they cannot be read within limits."""
-    try:
-        return in_child(
-            READING,
-            lambda: tuple(pair for one, content in contents.items() for pair in times_in(content, one.name, now)),
-        )
-    except Exceeded:
-        return ()
 
 
 def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:

@@ -10,7 +10,6 @@ from tutorlib.course.glossary import link_terms
 from tutorlib.course.shown import show_again
 from tutorlib.course.source import SourceCell, parse
 from tutorlib.exercises import find
-from tutorlib.notebook.attempts import is_left
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 
 NOT_RUN = Path(__file__).with_name("not_run.png")
@@ -50,14 +49,14 @@ def mark_unrun(notebook: NotebookNode) -> NotebookNode:
 def solved_notebook(cells: list[SourceCell], previous: NotebookNode | None = None) -> NotebookNode:
     """Answers included, with the outputs that `previous` holds for cells whose code is the same.
 
-    Without the times of the author's attempts. Tables and figures of recorded measurements are brought up to date.
+    Tables and figures of recorded measurements are brought up to date.
     """
     old = {cell.id: cell for cell in previous.cells} if previous else {}
     nodes = []
     for cell, id in zip(cells, unique_ids(cells), strict=True):
         node = empty_node(cell, id, cell.solved)
         if cell.kind == "code" and id in old and old[id].source == node.source:
-            node.outputs = [output for output in old[id].outputs if not is_left(output)]
+            node.outputs = old[id].outputs
             node.execution_count = old[id].execution_count
         nodes.append(node)
     notebook = notebook_of(nodes)

@@ -16,9 +16,8 @@ SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches, tu
     (
         *("show_counts", "show_figure", "show_ladder", "show_levers"),
         *("show_speeds", "show_sustained", "show_sweep"),
-        *("show_as_a_module", "show_costs", "show_parallel"),
-        *("show_model", "show_verdicts"),
-        *("show_first_calls", "show_later_calls", "show_new_processes", "show_first_load"),
+        *("show_costs", "show_model", "show_verdicts"),
+        *("show_later_calls", "show_new_processes"),
     )
 )
 LIKE_A_KERNEL = ("display.max_columns", 20, "display.width", 80)  # pandas checks whether it runs in a terminal

@@ -112,7 +112,7 @@ def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int 
     return picture
 
 
-def paint(axes: Axes, grid: CellGrid) -> Axes:
+def paint(axes: Axes, grid: CellGrid) -> None:
     """Draw the grid so that cell (row, column) covers [column, column + 1] × [row, row + 1]; row 0 is on top."""
     colors = np.array([[channels(color or EMPTY) for color in row] for row in grid.colors], dtype=np.uint8)
     axes.imshow(colors, extent=(0, grid.columns, grid.rows, 0), interpolation="nearest", aspect="equal")
@@ -127,7 +127,6 @@ def paint(axes: Axes, grid: CellGrid) -> Axes:
             grid.title, (0, 1), xycoords="axes fraction", xytext=(0, grid.names_above * 72 / DPI),
             textcoords="offset points", size=10, color=INK, annotation_clip=False, linespacing=1.25,
         )  # fmt: skip
-    return axes
 
 
 def draw_cells(axes: Axes, grid: CellGrid, cell: float) -> None:

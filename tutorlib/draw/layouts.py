@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from matplotlib.axes import Axes
 from tensor_layouts import crd2flat, idx2crd, size
 
-from tutorlib.draw.grid import CellGrid, Picture, figure, paint
+from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import EMPTY, ramp
 from tutorlib.layouts.matrix import coordinate, matrix, modes
 from tutorlib.layouts.notation import Tree, layout, text
@@ -14,14 +13,13 @@ from tutorlib.layouts.notation import Tree, layout, text
 THICK, THIN = 2.4, 1.3  # points: lines between outer and inner blocks
 
 
-def show_layout(source: Any, title: str = "", highlight: Iterable = (), ax: Axes | None = None) -> Picture | Axes:
+def show_layout(source: Any, title: str = "", highlight: Iterable = ()) -> Picture:
     """The layout as a grid of offsets; darker is larger. Thick lines separate the blocks of nested modes.
 
     source: anything that `layouts.notation.layout` takes; mode 0 runs down, the others across; rank 1 is a row.
     highlight: coordinates to outline, such as (1, 2); a number is a flat index.
     """
-    grid = layout_grid(source, title or None, highlight)
-    return paint(ax, grid) if ax is not None else figure([grid])
+    return figure([layout_grid(source, title or None, highlight)])
 
 
 def show_layouts(sources: Mapping[str, Any]) -> Picture:

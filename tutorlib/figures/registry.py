@@ -1,9 +1,10 @@
 """The pictures in figures/, for `tutor plots`. Performance figures are drawn from figures/data only."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -11,23 +12,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 from tensor_layouts import Layout, Swizzle, compose
 
-from tutorlib.figures import (
-    attention,
-    copy_ladder,
-    cutile_ladder,
-    cutile_space,
-    fusion,
-    gemm_any,
-    gemm_ladder,
-    gemm_models,
-    gemm_orders,
-    gemm_stages,
-    hopper_k,
-    hopper_levers,
-    hopper_timeline,
-    launches,
-    roofline,
-)
+from tutorlib.figures import any_shape, hopper_timeline, ladders, levers, maps
+from tutorlib.figures.style import rows
 from tutorlib.paths import FIGURES as FOLDER
 from tutorlib.problems.wrong import count
 
@@ -49,32 +35,66 @@ def banks() -> Figure:
 
 COLORS = 128  # of a PNG
 
-FIGURES: dict[str, Callable[[], Figure]] = {
-    "attention_ladder": attention.attention_ladder,
-    "attention_levers": attention.attention_levers,
-    "banks": banks,
-    "copy_ladder": copy_ladder.copy_ladder,
-    "fusion": fusion.fusion,
-    "gemm_any": gemm_any.gemm_any,
-    "gemm_ladder": gemm_ladder.gemm_ladder,
-    **{f"gemm_ladder_{page}": partial(gemm_ladder.gemm_ladder, up_to=page) for page in ("09", "10", "11", "12", "13")},
-    "gemm_models": gemm_models.gemm_models,
-    "gemm_orders": gemm_orders.gemm_orders,
-    "gemm_stages": gemm_stages.gemm_stages,
-    "hopper_k": hopper_k.hopper_k,
-    "hopper_levers": hopper_levers.hopper_levers,
-    "hopper_timeline": hopper_timeline.hopper_timeline,
-    "launches": launches.launches,
-    "roofline": roofline.roofline,
-    "tile_heatmap": cutile_space.tile_heatmap,
-    "tile_ladder": cutile_ladder.tile_ladder,
-}
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure. title: on the site. sweeps: whose results it shows; none: those of the solutions, or nothing's.
+
+    draw: takes made-up results, or nothing for those that are stored. Raises NoData.
+    """
+
+    title: str
+    sweeps: tuple[str, ...]
+    draw: Callable[..., Figure]
+
+
+def by_gpu(title: str, sweep: str, size: tuple[float, float], draw: Callable[..., None], **more: Any) -> Plot:
+    """A row of panels for each GPU on which a sweep ran: see `rows`."""
+    return Plot(title, (sweep,), partial(rows, sweep, size, draw, **more))
+
+
+LADDER = Plot("The GEMM ladder", ("gemm_rungs", "gemm_nvidia", "gemm_any"), ladders.gemm_ladder)
+ATTENTION = ("attention_full", "attention_causal")
+FIGURES = {
+    "attention_ladder": Plot("Attention over the length of its sequences", ATTENTION, ladders.attention_ladder),
+    "attention_levers": by_gpu("Attention's levers", "attention_levers", (12, 6), levers.draw_attention_levers),
+    "banks": Plot("A warp reads a column of a tile in shared memory", (), banks),
+    "copy_ladder": Plot("Bandwidth of each rung of the copy ladder", (), ladders.copy_ladder),
+    "fusion": Plot("The cost of an epilogue", ("fused_epilogues",), levers.fusion),
+    "gemm_any": by_gpu("The self-configuring GEMM at any shape", "gemm_any", (11, 5.2), any_shape.draw_shapes),
+    "gemm_ladder": LADDER,
+    **{
+        f"gemm_ladder_{page}": replace(LADDER, draw=partial(ladders.gemm_ladder, up_to=page))
+        for page in ("09", "10", "11", "12", "13")
+    },
+    "gemm_models": Plot(
+        "The self-configuring GEMM on the weights of language models", ("gemm_models",), any_shape.gemm_models
+    ),
+    "gemm_orders": by_gpu(
+        "Orders of blocks, their speed and the bytes that they read", "gemm_orders", (13, 4.6), maps.draw_orders,
+        columns=2,
+    ),
+    "gemm_stages": by_gpu("Tiles and stages", "gemm_stages", (9.5, 4.8), maps.draw_stages),
+    "hopper_k": by_gpu(
+        "Two sweeps over K", "hopper_k", (13, 4.8), ladders.draw_over_k, columns=2, in_table=True
+    ),
+    "hopper_levers": Plot("The gain of each lever, as a tree", ("hopper_levers",), levers.hopper_levers),
+    "hopper_timeline": Plot(
+        "The warps of a Hopper kernel at work", ("hopper_timeline",), hopper_timeline.hopper_timeline
+    ),
+    "launches": Plot("The host time of a launch", ("launches",), levers.launches),
+    "roofline": by_gpu(
+        "The GEMM ladder under the datasheet's roofs", "gemm_rungs", (12, 5.4), ladders.draw_roofline, in_table=True
+    ),
+    "tile_heatmap": by_gpu("The space of tiles and hints", "tile_space", (9.5, 6.2), maps.draw_space),
+    "tile_ladder": by_gpu("The ladder of notebook 07", "tile_rungs", (9.5, 4.2), ladders.draw_rungs),
+}  # fmt: skip
 
 
 def save(name: str, folder: Path = FOLDER) -> list[Path]:
     """Draw a figure and write it as SVG and PNG, with the same bytes for the same data. Raises NoData."""
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.size": 11}):
-        figure = FIGURES[name]()
+        figure = FIGURES[name].draw()
         paths = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
         for path in paths:
             date = {"Date": None} if path.suffix == ".svg" else {"Software": None}

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import FAINT, INK, LINES, SHADES
-from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring.results import NoData, Point, SweepResults, all_sweep_results
 from tutorlib.problems.problem import Shape
 
 APART = 0.065  # of the height of a plot: the least distance between two labels
@@ -42,18 +43,31 @@ def kernel_lines(swept: SweepResults) -> Iterator[tuple[list[Point], dict[str, A
         yield swept.of_kernel(name), kernel_style(name, number)
 
 
-def panel_for_each_gpu(
+def rows(
     sweep: str,
-    everything: Sequence[SweepResults] | None,
     size: tuple[float, float],
-    draw: Callable[[Axes, SweepResults], None],
+    draw: Callable[..., None],
+    everything: Sequence[SweepResults] | None = None,
+    columns: int = 1,
+    in_table: bool = False,
 ) -> Figure:
-    """A figure with a panel of this size, in inches, for each GPU on which a sweep ran. Raises NoData."""
-    everything = everything or all_sweep_results(sweep)
-    figure = Figure(figsize=(size[0], size[1] * len(everything)), layout="constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw(axes, swept)
+    """A figure with a row for each GPU on which a sweep ran. Raises NoData.
+
+    size: of a row, in inches. draw: takes the axes of its panels and the sweep's results. everything: these results;
+    None: all that are stored. in_table: leaves out GPUs that the hardware table does not have.
+    """
+    found = [one for one in everything or all_sweep_results(sweep) if not in_table or hardware_of(one.gpu)]
+    if not found:
+        raise NoData("the hardware table has none of the GPUs that were measured")
+    figure = Figure(figsize=(size[0], size[1] * len(found)), layout="constrained")
+    for panels, swept in zip(figure.subplots(len(found), columns, squeeze=False), found, strict=True):
+        draw(*panels, swept)
     return figure
+
+
+def say_where(axes: Axes, swept: SweepResults, more: str = "") -> None:
+    """The title: GPU, regime, and what else there is to say."""
+    axes.set_title(f"{swept.gpu}, bf16, {more}{swept.regime}", loc="left", color=INK)
 
 
 def label_ends(axes: Axes) -> None:

@@ -1,167 +1,62 @@
-"""The cost of first and later calls: `tutor sweep launches`.
+"""The cost of launches: `tutor sweep launches`.
 
-First calls of three kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
-loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
-what it takes to have a saved one: as a whole, step by step, and the driver's own steps. Two minutes. The times go to
-figures/data/sweeps/GPU_launches.json.
+What a call costs the host in each way of keeping compiled kernels, and what it takes to have a saved one. Two minutes.
+The times go to figures/data/sweeps/GPU_launches.json.
 """
 
-import ctypes
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from cuda.bindings.driver import CUstream
+from cutlass import cute
+from cutlass.cute.runtime import from_dlpack, make_fake_stream
+from torch import Tensor
 
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.processes import Failed, in_a_process
+from tutorlib.kernels.copies.config import CopyConfig
+from tutorlib.kernels.copies.registers import make_copy
+from tutorlib.kernels.doubling import double
 from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature, cute_target
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
-from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, STEPS, TORCH
-from tutorlib.measuring.results import file_stem, write_json
+from tutorlib.measuring.launch_costs import DONE, LATER, NAME, READY, TORCH
+from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.notebook.stages import compile_in_stages
-from tutorlib.paths import SWEEPS
 from tutorlib.problems.work import Call
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PROCESSES = 3
 SIZE = 1024  # elements of the vector: next to no work
-GEMM = 4096  # M = N = K
 ROUNDS = 5
-NO_GPU = "no_gpu"
-
-
-# First calls -------------------------------------------------------------------------------------------------------
-
-
-def first_calls() -> dict[str, dict[str, float]]:
-    """Kernel → µs of each stage of its first call in this process; on a GPU `load` and a later `launch`, too."""
-    warm_up_compiler()
-    return {
-        name: first_call(*parts(), needs)
-        for name, (needs, parts) in KERNELS.items()
-        if device.gpu() is None or not device.why_not(needs)
-    }
 
 
 def warm_up_compiler() -> None:
     """Work that the compiler and the driver do once in a process is excluded."""
-    from tutorlib.kernels.copies.config import CopyConfig
-    from tutorlib.kernels.copies.registers import make_copy
-
-    if device.gpu():
-        vectors()
+    vectors()
     spec = TensorSpec((256, 256), "bf16").fake
     compile_in_stages(make_copy(CopyConfig()), spec(), spec(), options="--gpu-arch sm_80")
 
 
-def first_call(
-    host: Callable[..., None], fakes: Sequence[Any], call: Callable[[Any], Call], needs: Feature
-) -> dict[str, float]:
-    arch = device.compile_target() if device.gpu() else cute_target(str(needs.since))
-    compiled, stages = compile_in_stages(host, *fakes, options=f"--gpu-arch {arch}")
-    found = asdict(stages)
-    if device.gpu():
-        ready = call(compiled)
-        start = time.perf_counter()
-        compiled.to()
-        found["load"] = 1e6 * (time.perf_counter() - start)
-        found["launch"] = host_us(ready, 20)
-    return found
-
-
-Compilable = tuple[Callable[..., None], Sequence[Any], Callable[[Any], Call]]
-
-
-def parts_of_double() -> Compilable:
-    """The host function, what it is compiled for, and the compiled one → a call of it on the GPU."""
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
-
-    fake = TensorSpec((SIZE,), dynamic=True).fake
-    return (
-        double,
-        (fake(), fake(), make_fake_stream()),
-        lambda compiled: partial(compiled, *views(*vectors()), torch_stream()),
-    )
-
-
-def parts_of_ampere() -> Compilable:
-    from tutorlib.kernels.ladder import AMPERE_RUNGS
-
-    specs = [TensorSpec((GEMM, GEMM), "bf16")] * 3
-    rung = next(rung for rung in AMPERE_RUNGS if rung.name == "tuned")
-
-    def call(compiled: Any) -> Call:
-        from tutorlib.compiling.cute import cute_arguments
-
-        return partial(compiled, *cute_arguments(matrices(), dynamic=False))
-
-    return rung.host, [spec.fake() for spec in specs], call
-
-
-def parts_of_hopper() -> Compilable:
-    from cutlass import Int32
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.hopper import launch
-    from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.gemm import make_gemm
-
-    config = HopperConfig()
-
-    def call(compiled: Any) -> Call:
-        clusters = launch.max_clusters(config.cluster_size)
-        sums, flags = launch.scratch(config, clusters)
-        a, b, c, *scratch = (None if t is None else launch.dlpack(t) for t in (*matrices(), sums, flags))
-        return partial(compiled, a, b, c, None, None, *scratch, None, clusters, torch_stream())
-
-    return make_gemm(config), (*launch.fakes(config), Int32(1), make_fake_stream()), call
-
-
-KERNELS: dict[str, tuple[Feature, Callable[[], Compilable]]] = {
-    "y = 2x": (MMA_SYNC, parts_of_double),
-    "GEMM of notebook 12": (MMA_SYNC, parts_of_ampere),
-    "GEMM of notebook 14": (WGMMA, parts_of_hopper),
-}
-
-
-def vectors() -> "tuple[Tensor, Tensor]":
-    import torch
-
+def vectors() -> tuple[Tensor, Tensor]:
     return torch.ones(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
 
 
-def matrices() -> "list[Tensor]":
-    import torch
-
-    return [torch.zeros(GEMM, GEMM, dtype=torch.bfloat16, device="cuda") for _ in range(3)]
-
-
-def views(*tensors: "Tensor") -> list[Any]:
+def views(*tensors: Tensor) -> list[Any]:
     """As the compiled function takes them without TVM-FFI."""
-    from cutlass.cute.runtime import from_dlpack
-
     return [from_dlpack(tensor, assumed_align=16).mark_layout_dynamic() for tensor in tensors]
 
 
 def torch_stream() -> Any:
     """torch's current stream, for the driver."""
-    import torch
-    from cuda.bindings.driver import CUstream
-
     return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
@@ -171,9 +66,6 @@ def torch_stream() -> Any:
 def ready_us(folder: str) -> dict[str, float]:
     """µs until this process has `double` ready, called once: from the folder, or compiled where it is not there."""
     import torch
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
 
     x, y = vectors()
     torch.cuda.synchronize()
@@ -188,89 +80,6 @@ def ready_us(folder: str) -> dict[str, float]:
     return {"loaded" if saved else "compiled and saved": taken}
 
 
-# Its first load, step by step ----------------------------------------------------------------------------------------
-
-
-class Laps:
-    """µs of each step since the one before, by name."""
-
-    def __init__(self) -> None:
-        self.us: dict[str, float] = {}
-        self.start = time.perf_counter()
-
-    def end(self, step: str) -> None:
-        now = time.perf_counter()
-        self.us[step] = 1e6 * (now - self.start)
-        self.start = time.perf_counter()
-
-
-def first_load_steps(folder: str) -> dict[str, float]:
-    """The steps of loading the folder's `double` and of calling it, in a process that has imported torch and CuTe."""
-    import torch
-    from cutlass import cute
-
-    laps = Laps()
-    torch.cuda.init()
-    torch.empty(1, device="cuda")
-    laps.end("CUDA context")
-    x, y = vectors()
-    torch.cuda.synchronize()
-    laps.end("torch's first kernel")
-    import tvm_ffi  # noqa: F401
-
-    laps.end("import tvm_ffi")
-    function = cute.runtime.load_module(f"{folder}/double.o", enable_tvm_ffi=True)["double"]
-    laps.end("load_module")
-    for call in ("first call", "second call"):
-        function(x, y)
-        laps.end(call)
-        torch.cuda.synchronize()
-        laps.end(f"{call}, until the GPU is done")
-    torch.testing.assert_close(y, 2 * x)
-    return laps.us
-
-
-def driver_steps(folder: str) -> dict[str, float]:
-    """The steps of loading the folder's cubin with the driver alone, and of launching it for vectors of no elements."""
-    from cuda.bindings import driver
-
-    from tutorlib.measuring.driver import done
-
-    laps = Laps()
-    done(driver.cuInit(0))
-    laps.end("cuInit")
-    context = done(driver.cuDevicePrimaryCtxRetain(done(driver.cuDeviceGet(0))))
-    done(driver.cuCtxSetCurrent(context))
-    laps.end("CUDA context")
-    module = done(driver.cuModuleLoadData(Path(folder, "double.cubin").read_bytes()))
-    laps.end("cuModuleLoadData")
-    (kernel,) = done(driver.cuModuleEnumerateFunctions(1, module))
-    laps.end("finding the kernel")
-    nothing = ctypes.create_string_buffer(4096)  # every parameter, all zero: sizes, too
-    parameters = (ctypes.c_void_p * 64)(*[ctypes.addressof(nothing)] * 64)
-    for launch in ("first launch", "second launch"):
-        done(driver.cuLaunchKernel(kernel, 1, 1, 1, 128, 1, 1, 0, 0, ctypes.addressof(parameters), 0))
-        laps.end(launch)
-        done(driver.cuCtxSynchronize())
-        laps.end(f"{launch}, until the GPU is done")
-    return laps.us
-
-
-def save_double(folder: str) -> None:
-    """`double` for this machine's GPU into the folder: double.o, and double.cubin beside it."""
-    from cutlass import cute
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
-
-    fake = TensorSpec((SIZE,), dynamic=True).fake
-    stream = make_fake_stream(use_tvm_ffi_env_stream=True)
-    options = f"--enable-tvm-ffi --gpu-arch {device.compile_target()} --keep-cubin --dump-dir {folder}"
-    compiled: Any = cute.compile(double, fake(), fake(), stream, options=options)
-    Path(folder, "double.cubin").write_bytes(compiled.__cubin__)
-    compiled.export_to_c(f"{folder}/double.o", "double")
-
-
 # Later calls -------------------------------------------------------------------------------------------------------
 
 
@@ -283,24 +92,20 @@ class WayToCall:
     launches: int = 1
 
 
-def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, WayToCall]:
+def ways_to_call(x: Tensor, y: Tensor) -> dict[str, WayToCall]:
     """Every way by name; the last is torch's own."""
     import torch
-    from cutlass import cute
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
 
     arch = device.compile_target()
 
-    def through_dlpack(*tensors: "Tensor") -> Callable[..., None]:
+    def through_dlpack(*tensors: Tensor) -> Callable[..., None]:
         compiled = cute.compile(double, *views(*tensors), torch_stream())
         return lambda *given: compiled(*views(*given), torch_stream())
 
-    def ffi(*tensors: "Tensor") -> Callable[..., None]:
+    def ffi(*tensors: Tensor) -> Callable[..., None]:
         return for_torch(double, *tensors, make_fake_stream(use_tvm_ffi_env_stream=True))
 
-    def key(*tensors: "Tensor") -> Any:
+    def key(*tensors: Tensor) -> Any:
         return cache_key(tensors, (), arch)
 
     def torch_add() -> None:
@@ -324,8 +129,6 @@ def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, WayToCall]:
 
 def graph_of(call: Call, times: int) -> Call:
     """The replay of a CUDA graph of `times` such calls."""
-    import torch
-
     call()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -340,8 +143,6 @@ def time_ways() -> dict[str, dict[str, float]]:
 
     Each result is checked.
     """
-    import torch
-
     x, y = vectors()
     ways = ways_to_call(x, y)
     times: dict[str, dict[str, list[float]]] = {LATER: {name: [] for name in ways}, DONE: {name: [] for name in ways}}
@@ -357,8 +158,6 @@ def time_ways() -> dict[str, dict[str, float]]:
 
 def done_us(call: Call, calls: int) -> float:
     """The time of a call until its kernels have run, in a series of many, in µs."""
-    import torch
-
     torch.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(calls):
@@ -374,37 +173,18 @@ def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: round(median(one[name] for one in found), 2) for name in found[0]}
 
 
-def measure_first_calls() -> dict[str, Any]:
-    found = [in_a_process(first_calls) for _ in range(PROCESSES)]
-    return {FIRST: {kernel: medians([one[kernel] for one in found]) for kernel in found[0]}}
-
-
 def measure_new_processes() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         made, *loaded = [in_a_process(ready_us, folder) for _ in range(PROCESSES)]
     return {READY: made | medians(loaded)}
 
 
-def measure_steps() -> dict[str, Any]:
-    """By who loads: CuTe, and the driver under each setting of CUDA_MODULE_LOADING."""
-    with tempfile.TemporaryDirectory() as folder:
-        in_a_process(save_double, folder)
-        found = {"CuTe": medians([in_a_process(first_load_steps, folder) for _ in range(PROCESSES)])}
-        for setting in ("LAZY", "EAGER"):
-            runs = [in_a_process(driver_steps, folder, CUDA_MODULE_LOADING=setting) for _ in range(PROCESSES)]
-            found[f"the driver, {setting}"] = medians(runs)
-    return {STEPS: found}
-
-
 def record() -> Path:
-    """All that this machine can measure, into its file, part by part. Raises Failed after the rest is done."""
-    gpu = device.gpu()
-    file = SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json"
+    """Into this GPU's file, part by part. Raises Failed after the rest is done."""
+    file = sweep_file(device.need_gpu().name, NAME)
     data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
-    data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
-    on_a_gpu = (partial(in_a_process, time_ways), measure_new_processes, measure_steps)
     failures = []
-    for measure_part in (measure_first_calls, *(on_a_gpu if gpu else ())):
+    for measure_part in (partial(in_a_process, time_ways), measure_new_processes):
         try:
             data |= measure_part()
             write_json(file, data)

@@ -140,7 +140,7 @@ class CudaLauncher:
 
 @dataclass
 class HopperLauncher:
-    """The Hopper GEMM as configured, compiled once for all shapes; with block scales, of `gemm_block_scaled`.
+    """The Hopper GEMM as configured, compiled once for all shapes.
 
     Where config.scaled, both scales are 1, as the baseline's are. parts: None for the course's.
     events: shape → where a config.trace writes what its blocks did; see kernels.hopper.timeline.
@@ -169,8 +169,6 @@ class HopperLauncher:
         a, b, *scales = work.inputs
         if self.config.scaled:
             scales = [torch.ones(1, device=a.device)] * 2
-        if self.config.block_scaled:
-            scales[0] = scales[0].mT  # the problem has it (K/128, M), so that M is contiguous
         return partial(self.at(work.shape), a, b, work.output.tensor, *scales)
 
 

@@ -11,7 +11,7 @@ from tutorlib.checking.exercise import Answer, Outcome
 from tutorlib.checking.patience import grade_patiently
 from tutorlib.exercises import find
 from tutorlib.failure import failures_in
-from tutorlib.notebook import attempts, progress
+from tutorlib.notebook import progress
 from tutorlib.problems.wrong import count
 
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
@@ -125,4 +125,3 @@ def _record(outcome: Outcome) -> None:
             file.write(json.dumps(outcome.as_json(), ensure_ascii=False) + "\n")
     elif JUDGED_OUTSIDE not in os.environ:
         progress.record(outcome)
-        attempts.leave(outcome.id)

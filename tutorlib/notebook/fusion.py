@@ -1,13 +1,11 @@
 """Notebook 16's measurements as tables; without measurements, a line names the command that makes them."""
 
-import json
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.measuring.results import NoData, Point, SweepResults, all_sweep_results
+from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
 from tutorlib.notebook.measured import show_ratio, size, tables
-from tutorlib.paths import SWEEPS
 from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
@@ -72,49 +70,3 @@ def named_config(changed: dict[str, Any]) -> str:
     schedule = "ping-pong" if config.schedule == "pingpong" else config.schedule
     stream_k = ("stream-K",) if config.stream_k else ()
     return " ".join((schedule, by(config.tile[:2]), by(config.cluster), *stream_k))
-
-
-def show_as_a_module() -> None:
-    """The swapped module under torch on each GPU: differences in its results, and the host time of a call."""
-    try:
-        found = [swept for swept in whole_sweeps("mlp_forward") if "host_us" in swept.facts]
-    except NoData as error:
-        print(f"mlp_forward: {error}")
-        return
-    for swept in found:
-        facts = swept.facts
-        ways = ", ".join(f"{way} {facts[f'{way}_off_by']:.3g}" for way in ("compiled", "autocast", "graph"))
-        host = ", ".join(f"{way} {us:.1f} µs" for way, us in facts["host_us"].items())
-        print(
-            f"{swept.gpu}, difference to torch's eager module, whose largest result is {facts['largest']:.3g}: {ways}"
-        )
-        print(f"{swept.gpu}, host time of a forward call: {host}")
-
-
-def show_parallel() -> "DataFrame | None":
-    """The MLP on one GPU and split over several, as `tutor sweep mlp_parallel` timed it."""
-    import pandas
-
-    files = sorted(SWEEPS.glob("*_mlp_parallel.json"))
-    if not files:
-        print("mlp_parallel: not measured: run `tutor sweep mlp_parallel` on a machine with two GPUs")
-        return None
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
-    made = {f"{data['world']} × {data['machine']['gpu']}, {data['date']}": parallel_table(data) for data in found}
-    return pandas.concat(made, axis="columns").fillna("")
-
-
-def parallel_table(data: dict[str, Any]) -> "DataFrame":
-    import pandas
-
-    rows = {
-        f"{point['shape'][0]:,} tokens": {
-            "whole, µs": f"{point['whole_us']:,.0f}",
-            "split, µs": f"{point['split_us']:,.0f}",
-            "of that, all-reduce": f"{point['all_reduce_us']:,.0f}",
-            "speed-up": f"×{point['whole_us'] / point['split_us']:.2f}",
-            "largest difference": f"{point['off_by']:.2g} of {point['largest']:.2g}",
-        }
-        for point in data["points"]
-    }
-    return pandas.DataFrame.from_dict(rows, orient="index")

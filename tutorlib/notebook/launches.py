@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, STEPS, TORCH, recorded_launches
+from tutorlib.measuring.launch_costs import DONE, LATER, READY, TORCH, recorded_launches
 from tutorlib.notebook.stages import Stages, compile_in_stages
 
 if TYPE_CHECKING:
@@ -15,11 +15,7 @@ STAGES = {
     "lower": "lowering",
     "machine_code": "machine code",
     "host_code": "host code",
-    "load": "loading",
-    "launch": "launch",
 }
-# fp16 GEMM, M = N = K = 8K, B100, from NVIDIA's talk on the CuTe DSL: IR and compilation only
-PUBLISHED = {"trace": 73_000.0, "compile": 241_500.0}
 NOTHING = "Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU."
 
 
@@ -40,26 +36,8 @@ def host_time(us: float) -> str:
     return f"{us:.1f} µs" if us >= 1 else f"{us:.2f} µs"
 
 
-def show_first_calls() -> "DataFrame | None":
-    """The stages of recorded first calls, a row for each kernel and machine, published ones last."""
-    import pandas
-
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for found in recorded_launches():
-        for kernel, stages in found[FIRST].items():
-            rows[machine_of(found), kernel] = {STAGES[part]: host_time(us) if us else "" for part, us in stages.items()}
-    if not rows:
-        print(NOTHING)
-        return None
-    rows["B100, published", "GEMM, M = N = K = 8K, fp16"] = {
-        STAGES["trace"]: host_time(PUBLISHED["trace"]),
-        STAGES["lower"]: f"{host_time(PUBLISHED['compile'])} with machine code",
-    }
-    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
-
-
 def machine_of(found: dict[str, Any]) -> str:
-    return f"{found['machine']['gpu'] or found['cpu'] + ', no GPU'}, {found['date']}"
+    return f"{found['machine']['gpu']}, {found['date']}"
 
 
 def show_later_calls() -> "DataFrame | None":
@@ -103,14 +81,3 @@ def show_new_processes() -> None:
         if READY in found
     ]
     print("\n".join(shown) or NOTHING)
-
-
-def show_first_load() -> "DataFrame | None":
-    """The steps of the first load of a saved kernel in a new process, and of the driver's share of it, for each GPU."""
-    import pandas
-
-    def steps_of(found: dict[str, Any]) -> dict[tuple[str, str], str]:
-        return {(who, step): host_time(us) for who, steps in found[STEPS].items() for step, us in steps.items()}
-
-    tables = by_machine(STEPS, steps_of)
-    return pandas.DataFrame(tables).fillna("") if tables else None

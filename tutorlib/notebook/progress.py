@@ -12,7 +12,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import platformdirs
 
@@ -49,16 +48,6 @@ class Attempt:
     utc: str
 
 
-class Tried(NamedTuple):
-    """The time of a check in seconds since 1970, and whether the answer was right as far as this machine could tell.
-
-    A kernel counts as right if all but its speed was checked: it then has points and is "not run".
-    """
-
-    utc: int
-    right: bool
-
-
 def file() -> Path | None:
     """The record's file, or None if none is kept: checks by tests and by nbval are not a student's attempts."""
     named = os.environ.get(PROGRESS)
@@ -89,6 +78,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 def record(outcome: Outcome) -> None:
     """Add an attempt. If that fails, a line on stderr says so once; it raises nothing."""
+    global _complained
     path = file()
     if path is None:
         return
@@ -97,14 +87,9 @@ def record(outcome: Outcome) -> None:
         with opened(path) as db:
             db.execute("insert into attempts (exercise, status, points, max_points, utc) values (?, ?, ?, ?, ?)", row)
     except NoRecord as error:
-        complain(error)
-
-
-def complain(error: NoRecord) -> None:
-    global _complained
-    if not _complained:
-        print(f"Your points are not recorded: {error}.", file=sys.stderr)
-    _complained = True
+        if not _complained:
+            print(f"Your points are not recorded: {error}.", file=sys.stderr)
+        _complained = True
 
 
 def best() -> dict[str, Attempt]:
@@ -115,18 +100,6 @@ def best() -> dict[str, Attempt]:
     with opened(path) as db:
         rows = db.execute("select exercise, status, points, max_points, utc from attempts order by points, id")
         return {exercise: Attempt(*rest) for exercise, *rest in rows}
-
-
-def tries(exercise: str) -> list[Tried]:
-    """The attempts at an exercise in order, without those that have no date. Raises NoRecord."""
-    path = file()
-    if path is None or not path.exists():
-        return []
-    right = "status = 'passed' or (status = 'not_run' and points > 0)"
-    moment = "cast(strftime('%s', utc) as integer)"
-    query = f"select {moment}, {right} from attempts where exercise = ? and {moment} is not null order by id"
-    with opened(path) as db:
-        return [Tried(utc, bool(right)) for utc, right in db.execute(query, (exercise,))]
 
 
 def forget(notebook: str = "") -> int:

@@ -64,15 +64,3 @@ def fast_accumulation(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType
     a, b = inputs
     spread = (a.square() @ b.square().mT).sqrt()
     return UNIT_ROUNDOFF[out] * result.abs() + 36 * math.sqrt(a.shape[-1]) * FAST_BITS * spread
-
-
-def block_accumulation(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-    """`fast_accumulation` of every 128 of K for itself, whose sums are then scaled and added in fp32.
-
-    inputs: both factors with their scales multiplied in. Each of the K/128 blocks errs as a sum of 128 does, times its
-    scales; these errors have either sign, so that their squares add up.
-    """
-    a, b = inputs
-    spread = (a.square() @ b.square().mT).sqrt()
-    of_blocks = 36 * math.sqrt(min(128, a.shape[-1])) * FAST_BITS * spread
-    return accumulation(result, inputs, out) + of_blocks

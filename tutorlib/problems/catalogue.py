@@ -10,14 +10,11 @@ if TYPE_CHECKING:
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.bounds import (
     accumulation,
-    block_accumulation,
     fast_accumulation,
     one_rounding,
     tf32_accumulation,
 )
 from tutorlib.problems.problem import Operand, Problem
-
-SCALE_BLOCK = 128  # of K, and of B's rows, that share a scale in DeepGEMM's contract
 
 
 def copy(dtype: DType) -> Problem:
@@ -157,34 +154,4 @@ def gemm_fp8() -> Problem:
         bound=fast_accumulation,
         baseline=baseline,
         baseline_name="cuBLASLt",
-    )
-
-
-def gemm_block_scaled() -> Problem:
-    """`gemm_fp8` whose factors have a scale for every 128 of K: one for each row of A, one for 128 rows of B.
-
-    scale_a (K/128, M) and scale_b (N/128, K/128) are fp32. The baseline is cuBLASLt's `gemm_fp8`, which has one scale
-    for each matrix and so less to do.
-    """
-
-    def scaled(a: "Tensor", b: "Tensor", scale_a: "Tensor", scale_b: "Tensor") -> "tuple[Tensor, Tensor]":
-        def spread(scales: "Tensor", mode: int, size: int) -> "Tensor":
-            return scales.repeat_interleave(SCALE_BLOCK, mode).narrow(mode, 0, size)
-
-        (n, k) = b.shape
-        return a * spread(scale_a.mT, 1, k), b * spread(spread(scale_b, 0, n), 1, k)
-
-    plain = gemm_fp8()
-    scales = (
-        Operand("scale_a", "KM", "fp32", blocks=(SCALE_BLOCK, 1)),
-        Operand("scale_b", "NK", "fp32", blocks=(SCALE_BLOCK, SCALE_BLOCK)),
-    )
-    return replace(
-        plain,
-        name="gemm_block_scaled",
-        inputs=(*plain.inputs, *scales),
-        reference=lambda *inputs: plain.reference(*scaled(*inputs)),
-        bound=lambda result, inputs, out: block_accumulation(result, scaled(*inputs), out),
-        baseline=lambda c, a, b, scale_a, scale_b: plain.baseline(c, a, b),
-        baseline_name="cuBLASLt, one scale",
     )

@@ -1,7 +1,5 @@
 """The page of all figures, each with its data."""
 
-import ast
-import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,26 +31,18 @@ def figure_anchor(name: str) -> str:
 
 
 def figure_section(name: str, shown_on: str) -> Iterator[str]:
-    """A section's blocks. Title and caption are the first line of the module that draws the figure."""
-    module = inspect.getmodule(FIGURES[name])
-    assert module is not None
-    says = (module.__doc__ or "").split("\n")[0].removeprefix("The figure of ").rstrip(".")
-    title, _, caption = says.partition(": ")
-    if re.fullmatch(r"notebook \d\d", title):
-        title, caption = caption, ""
-    yield f"({name})=\n## {title[0].upper()}{title[1:]}"
-    yield f"Page {shown_on}." + (f" {caption[0].upper()}{caption[1:]}." if caption else "")
-    yield f"![{says}]({FOLDER.name}/{name}.png)"
+    """A section's blocks."""
+    plot = FIGURES[name]
+    yield f"({name})=\n## {plot.title}"
+    yield f"Page {shown_on}."
+    yield f"![{plot.title}]({FOLDER.name}/{name}.png)"
     drawn = [f"{{download}}`{kind.upper()} <{FOLDER.name}/{name}.{kind}>`" for kind in ("svg", "png")]
-    yield " · ".join([*drawn, *(download(path) for path in data_of(name, inspect.getsource(module)))])
+    yield " · ".join([*drawn, *(download(path) for path in data_of(plot.sweeps))])
 
 
-def data_of(name: str, code: str) -> list[Path]:
-    """The sweeps that the code of a figure's module names; the solutions' results if it names none."""
-    words = {str(node.value) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)} | {name}
-    results = sorted(DATA.glob("*.json"))  # one file for each GPU
-    named = {f"{path.stem}_{word}" for path in results for word in words}
-    return [path for path in sorted(SWEEPS.glob("*.json")) if path.stem in named] or results
+def data_of(sweeps: tuple[str, ...]) -> list[Path]:
+    """The files of these sweeps, one for each GPU; of none the solutions' results."""
+    return [path for name in sweeps for path in sorted(SWEEPS.glob(f"*_{name}.json"))] or sorted(DATA.glob("*.json"))
 
 
 def download(path: Path) -> str:

@@ -8,7 +8,7 @@ from tutorlib.instruments.sweeps import SWEEPS, make_sweep
 from tutorlib.kernels.ladder import AMPERE_RUNGS, HOPPER_RUNGS, LADDER
 from tutorlib.machine.features import MMA_SYNC, WGMMA
 
-NEED_OTHERS = "gemm_nvidia", "gemm_tries", "gemm_quack"  # packages
+NEED_OTHERS = "gemm_nvidia", "gemm_quack"  # packages
 
 
 @pytest.mark.parametrize("name", [name for name in SWEEPS if name not in NEED_OTHERS])

@@ -110,7 +110,6 @@ class TestOnStandIns:
         monkeypatch.setattr(hopper, "LARGE", self.SHAPES)
         monkeypatch.setattr(hopper, "TIMELINE_SHAPE", self.SHAPES[0])
         monkeypatch.setattr(hopper, "SQUARES", self.SHAPES[2:])
-        monkeypatch.setattr(hopper, "SMALLEST", self.SHAPES[2])
         monkeypatch.setattr(hopper, "random_shapes", lambda seed: self.SHAPES[SEEDS.index(seed) :][:1])
         for module in (hopper, sweep, measure):
             monkeypatch.setattr(module, "new_generator", torch.Generator, raising=False)
@@ -121,10 +120,8 @@ class TestOnStandIns:
         assert [str(one) for one in found if isinstance(one, Failure)] == []
         return found
 
-    def test_the_self_configuring_one_says_what_it_chose_and_what_its_launch_costs(self):
-        smallest, *others = self.walked("gemm_any")
-        assert set(smallest.facts) == {"config", "host_us", "baseline_host_us"}
-        assert [set(point.facts) for point in others] == [{"config"}] * 2
+    def test_the_self_configuring_one_says_what_it_chose(self):
+        assert [set(point.facts) for point in self.walked("gemm_any")] == [{"config"}] * 3
 
     def test_levers_are_traced_at_the_shape_in_the_middle(self):
         points = self.walked("hopper_levers", candidates=2)

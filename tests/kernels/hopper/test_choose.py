@@ -77,7 +77,6 @@ def test_every_candidate_is_a_configuration_of_its_dtype(dtype):
     for config in candidates(dtype):
         assert HopperConfig(**vars(config)) == config
         assert config.dtype == dtype
-        assert not config.block_scaled
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "e4m3"])

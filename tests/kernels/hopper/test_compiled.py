@@ -31,7 +31,6 @@ BATTERY = {
         "trace": True, "l2_a": "evict_last", "l2_c": "evict_first", "dtype": "fp16"
     },
     "e4m3, transposed": E4M3 | {"tile": (256, 160, 128), "cluster": (1, 2), "scaled": True},
-    "block scales, turns": E4M3 | {"tile": (128, 160, 128), "cluster": (1, 2), "block_scaled": True, "turns": 2},
 }  # fmt: skip
 
 
@@ -52,8 +51,7 @@ def test_nothing_is_spilled_and_no_wgmma_waits_for_the_one_before(name, tmp_path
     assert ptxas.serialized(ptx) is None
     assert registers <= config.launch_registers
     m_atoms, k_blocks = config.tile[0] // (64 * config.tile_warpgroups), config.tile[2] * BYTES[config.dtype] // 32
-    copies = 1 if config.block_scaled else 2  # a tile's first step, and its others
-    assert ptx.count("wgmma.mma_async") == m_atoms * k_blocks * copies
+    assert ptx.count("wgmma.mma_async") == 2 * m_atoms * k_blocks  # a tile's first step, and its others
     assert (".multicast::cluster" in ptx) == (config.cluster_size > 1)
     assert ("setmaxnreg.inc" in ptx) == config.moves_registers
 

@@ -8,7 +8,6 @@ from tutorlib.kernels.hopper.config import L2_HINTS, ConfigError, HopperConfig
 
 SMALL, PING = {"tile": (128, 128, 64)}, {"tile": (128, 128, 64), "schedule": "pingpong"}
 SPLIT = {"tile": (128, 128, 64), "persistent": False, "split_k": 2}
-BLOCKS = {"tile": (128, 160, 128), "dtype": "e4m3", "transposed": True, "block_scaled": True}
 
 # What is refused, and how the sentence begins.
 BROKEN = [
@@ -28,7 +27,6 @@ BROKEN = [
     ({"stages": 6}, "shared memory: "),
     ({"tile": (256, 256, 64)}, "registers: 256 for results"),
     ({"tile": (256, 208, 64), "defer_stores": True}, "registers: 312 for results"),
-    (BLOCKS | {"tile": (128, 256, 128)}, "registers: 320 for results"),
     ({"tile": (192, 256, 64), "warpgroups": 3}, "tile N = 256: a wgmma's results must fit in the 128 registers"),
     (PING | {"defer_stores": True}, "pingpong: only cooperative warpgroups can defer stores or lag"),
     ({"schedule": "plain", "lag": 1}, "plain: only cooperative warpgroups can defer stores or lag"),
@@ -36,14 +34,6 @@ BROKEN = [
     ({"lag": -1}, "lag = -1: a warpgroup cannot lag"),
     ({"producer_registers": 48, "consumer_registers": 240}, "registers 48 + 2 × 240 are more than the 504"),
     ({"producer_registers": 25}, "registers 25 and "),
-    (BLOCKS | {"tile": (64, 160, 128)}, "block_scaled: a tile is 128 rows of e4m3"),
-    (BLOCKS | {"dtype": "bf16", "tile": (128, 96, 64)}, "block_scaled: a tile is 128 rows of e4m3"),
-    (BLOCKS | {"zigzag": True}, "block_scaled: K is taken from its beginning to its end"),
-    (BLOCKS | {"stagger": (1, 0)}, "block_scaled: K is taken from its beginning to its end"),
-    (BLOCKS | {"scaled": True}, "block_scaled: cooperative warpgroups"),
-    (BLOCKS | {"cluster": (2, 1)}, "block_scaled: 2 blocks must each load multiples of 32 of 160 scales"),
-    ({"turns": 1}, "turns: only with block scales"),
-    (BLOCKS | {"turns": 3}, "turns = 3: "),
     ({"stagger": (0, -1)}, "stagger = (0, -1): K tiles by which a tile begins later"),
     ({"group": 0}, "group = 0: a band is at least one tile wide"),
     ({"split_k": 0}, "split_k = 0: parts of a tile"),
@@ -58,7 +48,6 @@ BROKEN = [
         SPLIT | {"split_k": 8, "stages": 3},
         "split_k = 8: the other blocks' accumulators do not fit into a matrix's stages",
     ),
-    (BLOCKS | {"tile": (128, 64, 128), "split_k": 2, "persistent": False}, "block_scaled: a tile's K is not split"),
     ({"stream_k": True, "persistent": False}, "stream_k: sharing the last wave evenly needs persistent blocks"),
     (PING | {"persistent": False}, "ping-pong needs persistent blocks"),
     ({"l2_a": "forever"}, "L2 hint 'forever' is none of normal, evict_first, evict_last"),
@@ -86,7 +75,7 @@ def test_a_broken_rule_is_a_sentence(settings, sentence):
 
 def test_every_setting_has_a_rule_or_takes_any_value_of_its_type():
     refused = {name for settings, _ in BROKEN for name in settings}
-    free = {"snake", "polls", "trace", "l2_b", "l2_c"}
+    free = {"snake", "zigzag", "polls", "trace", "l2_b", "l2_c", "scaled", "transposed"}
     assert {field.name for field in fields(HopperConfig)} == refused | free
 
 
@@ -119,14 +108,6 @@ def test_a_tile_of_few_stores_has_fewer_receivers_than_blocks(tile, split_k, sto
     config = HopperConfig(tile=tile, persistent=False, split_k=split_k)
     assert (config.receivers, config.store_columns, config.store_steps) == stores
     assert config.given_bytes == (split_k - 1) * tile[0] * tile[1] // config.receivers * 4
-
-
-def test_scales_of_a_stage_begin_where_tma_can_write_them():
-    for n in range(16, 161, 16):
-        config = HopperConfig(**BLOCKS | {"tile": (128, n, 128)})
-        assert config.scale_columns >= n
-        assert config.scale_columns * 4 % 128 == 0
-        assert config.ab_stages * config.scale_columns * 4 <= config.smem_bytes
 
 
 def test_a_configuration_that_takes_all_stages_leaves_no_room_for_another():

@@ -32,7 +32,7 @@ def simulate_gemm(
         for rows, major in zip((m, n), config.callers_majors, strict=True)
     )
     c = torch.full((m, n), torch.nan, dtype=launch.TORCH[config.c_dtype])
-    of_a, of_b = scales(config, m, n, k, generator)
+    of_a, of_b = (torch.tensor([SCALE]), torch.tensor([1.0])) if config.scaled else (None, None)
     given: dict[str, Any] = {"a": a, "b": b, "c": c, "scale_a": of_a, "scale_b": of_b}
     if config.transposed:
         given = {"a": b, "b": a, "c": c.T, "scale_a": of_b, "scale_b": of_a}
@@ -43,32 +43,12 @@ def simulate_gemm(
     (report,) = simulate_config(compiled or compiled_once(config), tensors, clusters)
     if config.stream_k:
         assert not tensors["flags"].any()
-    return c, wanted(config, a, b, of_a, of_b), report
+    return c, a.float() @ b.float().T * (SCALE if config.scaled else 1), report
 
 
 def in_major(matrix: torch.Tensor, major: str) -> torch.Tensor:
     """The same matrix, whose rows are contiguous; "mn": its columns."""
     return matrix if major == "k" else matrix.mT.contiguous().mT
-
-
-def scales(config: HopperConfig, m: int, n: int, k: int, generator: torch.Generator) -> tuple[Any, Any]:
-    """Of A and of B, as the configuration wants them."""
-    if config.block_scaled:
-        blocks, padded = -(-k // 128), -(-m // 4) * 4
-        of_a = (torch.rand(blocks, padded, generator=generator) + 0.5).T[:m]
-        return of_a, torch.rand(-(-n // 128), blocks, generator=generator) + 0.5
-    return (torch.tensor([SCALE]), torch.tensor([1.0])) if config.scaled else (None, None)
-
-
-def wanted(config: HopperConfig, a: torch.Tensor, b: torch.Tensor, of_a: Any, of_b: Any) -> torch.Tensor:
-    if not config.block_scaled:
-        return a.float() @ b.float().T * (SCALE if config.scaled else 1)
-    want = torch.zeros(a.shape[0], b.shape[0])
-    for block in range(of_a.shape[1]):
-        part = slice(128 * block, min(a.shape[1], 128 * block + 128))
-        weights = of_b[:, block].repeat_interleave(128)[: b.shape[0]]
-        want += (a[:, part].float() @ b[:, part].float().T) * of_a[:, block, None] * weights
-    return want
 
 
 def worst(c: torch.Tensor, want: torch.Tensor, k: int) -> float:

@@ -8,7 +8,6 @@ from tutorlib.exercises.n14_beat_cublas.judge import compile_config
 from tutorlib.kernels.hopper.config import HopperConfig
 
 SMALL, E4M3 = {"tile": (128, 128, 64)}, {"dtype": "e4m3"}
-SCALED = E4M3 | {"transposed": True, "block_scaled": True}
 CASES = {  # configuration, shape (M, N, K), clusters that the GPU holds
     "cooperative": ({}, (300, 520, 200), 3),
     "plain, persistent": (SMALL | {"schedule": "plain", "stages": 3}, (400, 304, 328), 2),
@@ -35,7 +34,6 @@ CASES = {  # configuration, shape (M, N, K), clusters that the GPU holds
     "fp8, a scale each, transposed": (
         E4M3 | {"tile": (256, 160, 128), "scaled": True, "transposed": True}, (129, 200, 144), 2
     ),
-    "fp8, scales of blocks, 1×2": (SCALED | {"tile": (128, 128, 128), "cluster": (1, 2)}, (200, 400, 528), 2),
 }  # fmt: skip
 
 

@@ -35,7 +35,6 @@ FEW_TURNS = ((128, 128), (64, 192))
 
 COURSE_COPIES = {
     "make_copy": InModule("tutorlib.kernels.copies.registers", "make_copy"),
-    "make_ring_copy": InModule("tutorlib.kernels.copies.ring", "make_ring_copy"),
     "make_directed_copy": InModule("tutorlib.kernels.copies.directions", "make_directed_copy"),
     "make_transpose": InModule("tutorlib.kernels.transposes", "make_transpose"),
 }

@@ -198,11 +198,6 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
     return None
 
 
-COURSE_SOFTMAX = {
-    f"the course's {name}": InModule("tutorlib.kernels.cutile.softmax", name)
-    for name in ("one_tile", "several_rows", "three_passes", "online")
-}
-
 EXERCISES = (
     CutileExercise(
         id="06.1",
@@ -279,7 +274,6 @@ EXERCISES = (
         title="softmax",
         points=4,
         problem=softmax("fp32", "steep"),
-        library=COURSE_SOFTMAX,
         once=True,
         limits=WorkLimits(at_most=(IN_FP32,)),
         shapes=((5, 64), (100, 100), (3, 1)),
@@ -303,7 +297,6 @@ EXERCISES = (
         title="long_softmax",
         points=4,
         problem=softmax("fp32", "steep"),
-        library=COURSE_SOFTMAX,
         once=True,
         limits=WorkLimits(at_most=(IN_FP32,)),
         shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),

@@ -209,7 +209,6 @@ COURSE_GEMMS = {
     for module, names in {
         "gemm": ("plain", "persistent"),
         "fp8": ("tiled", "slabs", "straight_slabs"),
-        "split_k": ("partial_products", "add_parts", "added_at_once", "in_two_passes", "by_atomics"),
     }.items()
     for name in names
 }

@@ -217,8 +217,8 @@ def why_not_one(config: Any) -> str:
         return Flaw("not a HopperConfig", Fail.CONFIG)
     if config.dtype != "bf16":
         return Flaw(f"A and B are bf16, not {config.dtype}", Fail.CONFIG)
-    if config.scaled or config.block_scaled or config.trace:
-        return Flaw("scaled, block_scaled and trace are not for this exercise", Fail.CONFIG)
+    if config.scaled or config.trace:
+        return Flaw("scaled and trace are not for this exercise", Fail.CONFIG)
     if config.majors != ("k", "k"):
         return Flaw(f"in A and B K is contiguous: majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
     return ""
@@ -268,8 +268,7 @@ def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) 
     from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
     package = package or launch
-    make = package.make_scaled_gemm if config.block_scaled else package.make_gemm
-    return compile_for(make(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
+    return compile_for(package.make_gemm(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
 
 
 def simulate_config(

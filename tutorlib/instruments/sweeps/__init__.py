@@ -7,25 +7,22 @@ from tutorlib.instruments.sweeps.sweep import Sweep, launch_for_profiler
 
 # Modules of this folder, each with a function for each of its sweeps. They import CuTe or cuTile, so only when asked.
 MODULES = {
-    "copies": ("coalescing", "copy_rungs", "copy_naive", "copy_best"),
-    "gemm": (
-        *("gemm_rungs", "gemm_nvidia", "gemm_stages", "gemm_depth", "gemm_tries", "gemm_orders", "gemm_pitch"),
-        "gemm_waves",
-    ),
-    "cutile": ("softmax_rows", "tile_rungs", "tile_fp8", "tile_space", "tile_split_k"),
+    "copies": ("coalescing", "copy_rungs", "copy_naive"),
+    "gemm": ("gemm_rungs", "gemm_nvidia", "gemm_stages", "gemm_depth", "gemm_orders", "gemm_pitch", "gemm_waves"),
+    "cutile": ("softmax_rows", "tile_rungs", "tile_fp8", "tile_space"),
     "cpp": ("cpp_vectors", "cpp_promises", "cpp_ways"),
     "hopper": (
         *("gemm_any", "gemm_bands", "hopper_levers", "hopper_sustained", "hopper_k", "hopper_fp8", "hopper_timeline"),
         *("gemm_models", "gemm_quack"),
     ),
-    "fusion": ("fused_epilogues", "mlp_forward", "mlp_training"),
+    "fusion": ("fused_epilogues", "mlp_forward"),
     "attention": (
         *("attention_full", "attention_causal", "attention_levers", "attention_tuning", "attention_backward"),
         "decode",
     ),
 }
 SWEEPS = {name: module for module, names in MODULES.items() for name in names}
-RECORDS = {"launches": "launches", "sanitizer": "sanitizing", "mlp_parallel": "parallel"}  # measured in their own ways
+RECORDS = {"launches": "launches", "sanitizer": "sanitizing"}  # measured in their own ways
 
 
 def make_sweep(name: str) -> Sweep:

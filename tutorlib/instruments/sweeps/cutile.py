@@ -1,23 +1,20 @@
-"""The sweeps of notebooks 06 and 07: softmax by row length; the GEMM's ladder, fp8, tiles, hints, split-K."""
+"""The sweeps of notebooks 06 and 07: softmax by row length; the GEMM's ladder, fp8, tiles, hints."""
 
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import cuda.tile as ct
 
+from tutorlib.course.answers import load_answers
 from tutorlib.exercises.n06_cutile_tiles.exercises import softmax
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.cutile.fp8 import slabs, straight_slabs, tiled
 from tutorlib.kernels.cutile.gemm import Config, persistent, plain, space
-from tutorlib.kernels.cutile.softmax import one_tile, online, several_rows, three_passes
-from tutorlib.kernels.cutile.split_k import by_atomics, in_two_passes
 from tutorlib.machine import device
 from tutorlib.measuring import counters
-from tutorlib.measuring.launchers import CutileLauncher, HostLauncher
+from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.catalogue import gemm, gemm_fp8
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.work import Launcher
 
 SOFTMAX_SHAPES = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
 
@@ -55,29 +52,14 @@ def tile_rungs() -> Sweep:
 
 
 def softmax_rows() -> Sweep:
-    """Notebook 06: a row in one tile, in three passes, and online, by the row's length."""
+    """Notebook 06's kernels, a row in one tile and online, by the row's length."""
+    answers = load_answers("06_cutile_tiles")
+    tiles = {"one tile a row": ("06.5", None), **{f"online, tiles of {t}": ("06.7", t) for t in (1024, 4096)}}
 
-    def candidate(name: str, kernel: Any, tile: int | None = None) -> Candidate:
-        launcher = CutileLauncher(
-            kernel,
-            grid=lambda shape: (shape[0],),
-            constants=lambda shape: (tile or shape[1],),
-        )
-        return Candidate(name, launcher)
+    def launcher(id: str, tile: int | None) -> CutileLauncher:
+        return CutileLauncher(answers[id], lambda shape: (shape[0],), lambda shape: (tile or shape[1],))
 
-    def rows(shape: Shape) -> int:
-        return max(8192 // shape[1], 1)
-
-    together = CutileLauncher(
-        several_rows, lambda shape: (shape[0] // rows(shape),), lambda shape: (rows(shape), shape[1])
-    )
-    candidates = (
-        candidate("one tile a row", one_tile),
-        Candidate("one tile for several rows, 8192 elements", together),
-        candidate("three passes, tiles of 4096", three_passes, 4096),
-        candidate("online, tiles of 1024", online, 1024),
-        candidate("online, tiles of 4096", online, 4096),
-    )
+    candidates = tuple(Candidate(name, launcher(*how)) for name, how in tiles.items())
     return Sweep(softmax("fp32"), candidates, SOFTMAX_SHAPES, pairs=10, seconds=40)
 
 
@@ -85,26 +67,6 @@ def tile_space() -> Sweep:
     """Every configuration of `kernels.cutile.gemm.space` at 4096³."""
     candidates = tuple(configured(str(config), config) for config in space())
     return Sweep(gemm("bf16"), candidates, ((4096, 4096, 4096),))
-
-
-SPLIT = ((512, 512, 16384), (1024, 1024, 4096), (2048, 2048, 2048))  # 16, 64 and 256 tiles of C
-
-
-def tile_split_k() -> Sweep:
-    """K in one part up to 16, added up in a second pass or by atomics."""
-    ways: dict[str, Launcher] = {
-        "1 part, in its place": CutileLauncher(
-            plain,
-            grid=lambda shape: (-(-shape[0] // 128), -(-shape[1] // 128), 1),
-            constants=lambda shape: (128, 128, 64),
-        ),
-        **{
-            f"{n} part{'s' * (n > 1)}, two passes": HostLauncher(partial(in_two_passes, splits=n))
-            for n in (1, 2, 4, 8, 16)
-        },
-        **{f"{n} parts, atomics": HostLauncher(partial(by_atomics, splits=n)) for n in (4, 8)},
-    }
-    return Sweep(gemm("bf16"), tuple(Candidate(name, launcher) for name, launcher in ways.items()), SPLIT)
 
 
 def tile_fp8() -> Sweep:

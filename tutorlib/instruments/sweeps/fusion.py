@@ -1,27 +1,24 @@
 """The sweeps of notebook 16, on GPUs that have WGMMA. Together they take about 120 s of an H200."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from torch.nn.functional import silu
 
 from tutorlib.instruments.sweeps.hopper import changed
-from tutorlib.instruments.sweeps.mlp import activated, mlp, mlp_gradient, step
+from tutorlib.instruments.sweeps.mlp import mlp
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, choose_fused, launch_fused, linear_swiglu
-from tutorlib.kernels.fused.linear import linear, use_kernels
-from tutorlib.kernels.fused.mlp import LLAMA_8B, LlamaMLP
+from tutorlib.kernels.fused.linear import linear
+from tutorlib.kernels.fused.mlp import LLAMA_8B
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.fusion import Fusion
 from tutorlib.kernels.hopper.launch import gemm
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.fused import by_torch_compile, linear_add, linear_gelu
 from tutorlib.problems.fused import linear_swiglu as swiglu_problem
@@ -77,7 +74,7 @@ def fused_epilogues() -> Sweep:
         fused("SwiGLU beside torch", SWIGLU, gated),
     )
     shapes = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
-    return Sweep(gelu, candidates, shapes, pairs=PAIRS, pairs_if_large=PAIRS, seconds=60)
+    return Sweep(gelu, candidates, shapes, pairs=PAIRS, seconds=60)
 
 
 # The MLP --------------------------------------------------------------------------------------------------------
@@ -107,103 +104,11 @@ def tokens(*counts: int) -> tuple[Shape, ...]:
 
 
 def mlp_forward() -> Sweep:
-    """A Llama 3 8B MLP beside torch's, and what torch makes of it as a module."""
+    """A Llama 3 8B MLP beside torch's."""
     separate = mlp()
     candidates = (
         Candidate("two GEMMs, the first gated", HostLauncher(two_gemms), needs=WGMMA, problem=mlp(PIECE)),
         Candidate("nn.Linear swapped", HostLauncher(with_linear), needs=WGMMA, problem=separate),
         Candidate("torch.compile", HostLauncher(by_compiler), needs=WGMMA, problem=separate),
     )
-    return Sweep(
-        separate, candidates, tokens(4096, 8192, 2048), pairs=PAIRS, pairs_if_large=PAIRS, seconds=25, look=as_a_module
-    )
-
-
-def layer_with(backward: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    """linear(x, weight) on notebook 14's kernel, and its backward on backward(a, b), A · Bᵀ of transposed views."""
-
-    class Layer(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-            ctx.save_for_backward(x, weight)
-            return gemm(x.detach(), weight.detach())
-
-        @staticmethod
-        def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
-            (grad,), (x, weight) = grads, (saved.detach() for saved in ctx.saved_tensors)
-            return backward(grad, weight.mT), backward(grad.mT, x.mT)
-
-    return Layer.apply
-
-
-def by_cublas(a: Tensor, b: Tensor) -> Tensor:
-    return a @ b.mT
-
-
-def by_copies(a: Tensor, b: Tensor) -> Tensor:
-    return gemm(a.contiguous(), b.contiguous())
-
-
-def mlp_training() -> Sweep:
-    """Forward and backward, all gradients, with nn.Linear swapped; what lies between the GEMMs compiled, too; and with
-    other ways to multiply transposed views.
-    """
-
-    def with_layer(layer: Callable[[Tensor, Tensor], Tensor], **more: Any) -> HostLauncher:
-        def host(*tensors: Tensor) -> None:
-            *inputs, dx = tensors
-            step(layer, dx, *inputs, **more)
-
-        return HostLauncher(host)
-
-    compiled = by_torch_compile(activated)
-    candidates = (
-        Candidate("nn.Linear swapped", with_layer(linear), needs=WGMMA),
-        Candidate("nn.Linear swapped, activation compiled", with_layer(linear, activated=compiled), needs=WGMMA),
-        Candidate("torch, activation compiled", with_layer(functional.linear, activated=compiled), needs=WGMMA),
-        Candidate("backward by cuBLAS", with_layer(layer_with(by_cublas)), needs=WGMMA),
-        Candidate("backward with copies that transpose", with_layer(layer_with(by_copies)), needs=WGMMA),
-    )
-    return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=30)
-
-
-def as_a_module() -> dict[str, Any]:
-    """Whether torch takes the swapped module as it takes its own: compiled, cast, captured; and what a launch costs."""
-    torch.manual_seed(0)
-    plain = LlamaMLP(512, 1536, device="cuda", dtype=torch.bfloat16)
-    x = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
-    eager_us = host_us(lambda: plain(x), calls=50)
-    expected = plain(x).float()
-    swapped = use_kernels(plain)
-    whole = torch.compile(swapped, fullgraph=True)
-    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
-        cast = swapped(x.float())
-    graph, captured = captured_in_a_graph(swapped, x)
-    graph.replay()
-    return {
-        "largest": float(expected.abs().max()),
-        "compiled_off_by": off_by(whole(x), expected),
-        "autocast_off_by": off_by(cast, expected),
-        "graph_off_by": off_by(captured, expected),
-        "host_us": {
-            "torch": round(eager_us, 1),
-            "swapped": round(host_us(lambda: swapped(x), calls=50), 1),
-            "graph": round(host_us(graph.replay, calls=50), 1),
-        },
-    }
-
-
-def off_by(got: Tensor, expected: Tensor) -> float:
-    return float((got.float() - expected).abs().max())
-
-
-def captured_in_a_graph(module: Callable[[Tensor], Tensor], x: Tensor) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-    """A CUDA graph of a call on x, and where it leaves its result."""
-    side = torch.cuda.Stream()
-    with torch.no_grad(), torch.cuda.stream(side):  # what compiles or allocates once must not be captured
-        module(x)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.no_grad(), torch.cuda.graph(graph, stream=side):
-        result = module(x)
-    return graph, result
+    return Sweep(separate, candidates, tokens(4096, 8192, 2048), pairs=PAIRS, seconds=25)

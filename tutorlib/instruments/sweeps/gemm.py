@@ -1,7 +1,6 @@
 """The sweeps of the GEMM ladder: all of its rungs, and those of notebooks 09 to 12 from closer by."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,6 @@ from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.kernels.ampere.parts import Order
-from tutorlib.kernels.ampere.schedules import LONG, SPREAD, TUNED, LoopSchedule, make_loop
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, AmpereRung, HopperRung, Rung, in_eights
@@ -144,54 +142,3 @@ def gemm_waves() -> Sweep:
     ladder = [rung for rung in AMPERE_RUNGS if rung.name in ("grid swizzle", "three stages")]
     shapes = tuple((128 * n,) * 3 for n in (24, 22, 23, 28, 26, 20, 30))
     return Sweep(problem, rungs(problem, ladder), shapes)
-
-
-AS_TAUGHT = LoopSchedule()
-
-
-@dataclass(frozen=True)
-class Try:
-    """A configuration and a schedule that might be faster; name: what is different about it."""
-
-    name: str
-    config: GemmConfig
-    schedule: LoopSchedule = AS_TAUGHT
-
-
-TALL = GemmConfig((256, 128, 32), (4, 2), 4)
-SMALL = GemmConfig((128, 128, 32), (2, 2), 4)
-DEEP = GemmConfig((128, 128, 64), (2, 2), 3)
-TRIES = (
-    Try("tuned", TUNED),
-    Try("tuned, no branch", TUNED, LoopSchedule(branch=False)),
-    Try("tuned, loads spread", TUNED, LoopSchedule(spread=True)),
-    Try("tuned, loads spread, no branch", TUNED, SPREAD),
-    Try("tuned, loads spread, no branch, 5 stages", replace(TUNED, stages=5), SPREAD),
-    Try("128×256×64, loads spread, no branch", LONG, SPREAD),
-    Try("128×256×64, loads spread, no branch, 4 stages", replace(LONG, stages=4), SPREAD),
-    Try("256×128×64, loads spread, no branch", GemmConfig((256, 128, 64), (4, 2), 3), SPREAD),
-    Try("128×128×32, loads spread, no branch", SMALL, SPREAD),
-    Try("tuned, no branch, unrolled", TUNED, LoopSchedule(branch=False, unroll=4)),
-    Try("tuned, registers not ahead", TUNED, LoopSchedule(registers_ahead=False)),
-    Try("tuned, other warps: 4×2 on 256×128", TALL, LoopSchedule(branch=False)),
-    Try("128×192, registers not ahead", GemmConfig((128, 192, 32), (2, 2), 4), LoopSchedule(registers_ahead=False)),
-    Try("192×128, registers not ahead", GemmConfig((192, 128, 32), (2, 2), 4), LoopSchedule(registers_ahead=False)),
-    Try("256×192, registers not ahead", GemmConfig((256, 192, 32), (4, 2), 4), LoopSchedule(registers_ahead=False)),
-    Try("128×128, two blocks", SMALL, LoopSchedule(branch=False)),
-    Try("128×128×64, loads spread, no branch", DEEP, SPREAD),
-)
-
-
-def gemm_tries() -> Sweep:
-    """Attempts to make the tuned rung faster, beside NVIDIA's kernel. Raises NoExample."""
-    problem = against_nvidia()
-    candidates = tuple(
-        Candidate(
-            each.name,
-            CuteLauncher(make_gemm(each.config, make_loop(each.schedule), in_eights), problem),
-            each.config.smem_bytes,
-            {"tile": list(each.config.tile), "warps": list(each.config.warps), "stages": each.config.stages},
-        )
-        for each in TRIES
-    )
-    return Sweep(problem, candidates, SQUARES[:3], look=find_roof)

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
@@ -21,15 +21,12 @@ from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.nvidia_example import NoExample, NvidiaHopper, is_here
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
 from tutorlib.measuring.measure import measure
-from tutorlib.problems.catalogue import gemm, gemm_block_scaled, gemm_fp8
+from tutorlib.problems.catalogue import gemm, gemm_fp8
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work, new_generator
 
-PAIRS_IF_LARGE = 16  # a large GEMM's times scatter by 0.3 %, and its reference takes twenty times as long as it
-SMALLEST = (512, 512, 512)
 LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
 
 # What notebook 14 adds to notebook 13's kernel, one by one.
@@ -104,24 +101,13 @@ def on_hopper(
 
 
 def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
-    """The kernel that chooses its configuration by itself. Points say which one, the smallest what a launch costs."""
+    """The kernel that chooses its configuration by itself. Points say which one."""
 
     def choice(shape: Shape) -> dict[str, Any]:
         m, n, k = shape
-        config = {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
-        return config | launch_cost(gemm(dtype), shape) if shape == SMALLEST else config
+        return {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
 
     return Candidate(name, HostLauncher(launch.gemm), needs=WGMMA, inspect=choice)
-
-
-def launch_cost(problem: Problem, shape: Shape) -> dict[str, float]:
-    """The host's time for gemm(a, b, c) at a known shape, and for the baseline, in µs."""
-    work = Work(problem, shape)
-    baseline = partial(problem.baseline, work.output.tensor, *work.inputs)
-    return {
-        "host_us": round(host_us(HostLauncher(launch.gemm).on(work)), 2),
-        "baseline_host_us": round(host_us(baseline), 2),
-    }
 
 
 # Any shape ------------------------------------------------------------------------------------------------------
@@ -149,7 +135,6 @@ def gemm_any() -> Sweep:
         gemm("bf16"),
         (self_configuring(),),
         (*SQUARES, *chain.from_iterable(drawn.values())),
-        pairs_if_large=PAIRS_IF_LARGE,
         seconds=100,
         facts={"random": {seed: [list(shape) for shape in shapes] for seed, shapes in drawn.items()}},
     )
@@ -158,8 +143,8 @@ def gemm_any() -> Sweep:
 def gemm_bands() -> Sweep:
     """A kernel without clusters whose tiles all run at once: in bands of different widths, and staggered along K."""
     config = HopperConfig((64, 80, 64), zigzag=True, polls=True, defer_stores=True)
-    candidates = [on_hopper(f"bands of {band}", replace(config, group=band), band=band) for band in (1, 2, 4, 8)]
-    candidates.append(on_hopper("bands of 4, stagger", replace(config, group=4, stagger=(1, 0)), band=4))
+    candidates = [on_hopper(f"bands of {band}", replace(config, group=band)) for band in (1, 2, 4, 8)]
+    candidates.append(on_hopper("bands of 4, stagger", replace(config, group=4, stagger=(1, 0))))
     shapes = [(512, 1280, k) for k in (8192, 4096, 2048)]
     return Sweep(gemm("bf16"), tuple(candidates), tuple(shapes), seconds=20)
 
@@ -192,7 +177,6 @@ def gemm_models() -> Sweep:
         gemm("bf16"),
         (self_configuring(),),
         model_shapes(TOKENS),
-        pairs_if_large=PAIRS_IF_LARGE,
         seconds=150,
         facts={"models": weights},
     )
@@ -246,7 +230,7 @@ def hopper_levers() -> Sweep:
         for levers in STACKS
     ]
     candidates += [on_hopper(name, config, inspect=traced(config)) for name, config in OTHERS.items()]
-    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs_if_large=PAIRS_IF_LARGE, seconds=62)
+    return Sweep(gemm("bf16"), tuple(candidates), LARGE, seconds=62)
 
 
 def hopper_sustained() -> Sweep:
@@ -270,7 +254,7 @@ def hopper_k() -> Sweep:
     candidates = [on_hopper("13 plain", replace(levered(()), dtype="fp16")), self_configuring("14 chosen", "fp16")]
     if is_here():
         candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
-    return Sweep(problem, tuple(candidates), tuple(shapes), pairs_if_large=PAIRS_IF_LARGE, seconds=25)
+    return Sweep(problem, tuple(candidates), tuple(shapes), seconds=25)
 
 
 # FP8 ------------------------------------------------------------------------------------------------------------
@@ -279,32 +263,20 @@ FP8_SHAPE = (320, 32576, 7168)
 
 
 def hopper_fp8() -> Sweep:
-    """320×32576×7168 in e4m3: with one scale for each matrix, and with DeepGEMM's block scales."""
-    tile = partial(HopperConfig, dtype="e4m3", transposed=True)
-    one_scale: Mapping[str, HopperConfig] = {
-        "256×160, multicast": tile((256, 160, 128), cluster=(1, 2), scaled=True),
-        "256×160, multicast, A stays in L2": tile(
-            (256, 160, 128), cluster=(1, 2), scaled=True, l2_a="evict_first", l2_b="evict_last"
-        ),
-        "256×160": tile((256, 160, 128), scaled=True),
-        "128×160, multicast, deferred stores": tile((128, 160, 128), cluster=(1, 2), scaled=True, defer_stores=True),
-        "128×160, ping-pong": tile((128, 160, 128), "pingpong", scaled=True),
-        "128×160, ping-pong, multicast": tile((128, 160, 128), "pingpong", cluster=(1, 2), scaled=True),
+    """320×32576×7168 in e4m3, with one scale for each matrix."""
+    tile = partial(HopperConfig, dtype="e4m3", transposed=True, scaled=True)
+    wide, narrow, pair = (256, 160, 128), (128, 160, 128), (1, 2)
+    configs = {
+        "256×160, multicast": tile(wide, cluster=pair),
+        "256×160, multicast, A stays in L2": tile(wide, cluster=pair, l2_a="evict_first", l2_b="evict_last"),
+        "256×160": tile(wide),
+        "128×160, multicast, deferred stores": tile(narrow, cluster=pair, defer_stores=True),
+        "128×160, ping-pong": tile(narrow, "pingpong"),
+        "128×160, ping-pong, multicast": tile(narrow, "pingpong", cluster=pair),
         "chosen": replace(choose(*FP8_SHAPE, dtype="e4m3"), scaled=True),
     }
-    block_scales: Mapping[str, HopperConfig] = {
-        "block scales, 128×160": tile((128, 160, 128), block_scaled=True),
-        "block scales, 128×160, multicast": tile((128, 160, 128), cluster=(1, 2), block_scaled=True),
-        "block scales, 128×160, turns": tile((128, 160, 128), block_scaled=True, turns=2),
-        "block scales, 128×160, polling": tile((128, 160, 128), block_scaled=True, polls=True),
-        "block scales, 128×160, multicast, polling": tile(
-            (128, 160, 128), cluster=(1, 2), block_scaled=True, polls=True
-        ),
-    }
-    scaled, contract = gemm_fp8(), gemm_block_scaled()
-    candidates = [on_hopper(name, config, scaled, scales="tensor") for name, config in one_scale.items()]
-    candidates += [on_hopper(name, config, contract, scales="block") for name, config in block_scales.items()]
-    return Sweep(scaled, tuple(candidates), (FP8_SHAPE,), seconds=24)
+    candidates = [on_hopper(name, config) for name, config in configs.items()]
+    return Sweep(gemm_fp8(), tuple(candidates), (FP8_SHAPE,), seconds=24)
 
 
 # What the warps did ----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The MLP of a Llama layer, forward and backward: what notebook 16 makes of its kernels.
+"""The MLP of a Llama layer: what notebook 16 makes of its kernels.
 
 T tokens, H hidden, F features; x (T, H), gate and up (F, H), down (H, F), all bf16. Shapes are (T, H, 2F), since gate
 and up may be one matrix (2F, H).
@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear, silu
+from torch.nn.functional import silu
 
 from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
 from tutorlib.problems.fused import STEEPEST
@@ -71,63 +71,3 @@ def mlp(width: int | None = None) -> Problem:
         baseline_name="torch",
         flops=forward_flops,
     )
-
-
-def mlp_gradient() -> Problem:
-    """dx (T, H), the gradient of `mlp`'s x where y's is grad (T, H): forward and backward, those of the weights too.
-
-    The baseline is torch's autograd. With D = grad·down and the slope s' of SiLU, dx = (D·up·s'(gate))·gate_weight +
-    (D·silu(gate))·up_weight. Gate and up are rounded, D is, and so is what is multiplied with it: each factor of
-    the one is off by 5·1.13·u·|D·up| + u/2·|D·up·gate| at most, where SiLU's second derivative is 1/2 at most; of the
-    other by 4·u·|D·silu(gate)| + 1.13·u·|D·gate|. As in `mlp`, six standard deviations of their sums are allowed,
-    and u for each part of dx and for the whole.
-    """
-
-    def pieces(inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """gate, up, silu(gate), its slope, D."""
-        x, gate_weight, up_weight, down, grad = inputs
-        gate, up = x @ gate_weight.mT, x @ up_weight.mT
-        sigmoid = gate.sigmoid()
-        return gate, up, silu(gate), sigmoid * (1 + gate * (1 - sigmoid)), grad @ down
-
-    def reference(*inputs: Tensor) -> Tensor:
-        _, up, activated, slope, d = pieces(inputs)
-        return (d * up * slope) @ inputs[1] + (d * activated) @ inputs[2]
-
-    def bound(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
-        gate, up, activated, slope, d = pieces(inputs)
-        of_gate = BF16 * (d * up).abs() * (5 * STEEPEST + gate.abs() / 2)
-        of_up = BF16 * d.abs() * (4 * activated.abs() + STEEPEST * gate.abs())
-        parts = ((d * up * slope) @ inputs[1]).abs() + ((d * activated) @ inputs[2]).abs()
-        spread = of_gate.square() @ inputs[1].square() + of_up.square() @ inputs[2].square()
-        return BF16 * (parts + result.abs()) + 6 * spread.sqrt()
-
-    def baseline(dx: Tensor, *inputs: Tensor) -> None:
-        step(linear, dx, *inputs)
-
-    return Problem(
-        name="mlp_gradient",
-        dims="THG",
-        inputs=(X, GATE, UP, DOWN, Operand("grad", "TH", "bf16")),
-        output=Operand("dx", "TH", "bf16"),
-        reference=reference,
-        bound=bound,
-        baseline=baseline,
-        baseline_name="torch",
-        flops=lambda shape: 3 * forward_flops(shape),
-    )
-
-
-def activated(gate: Tensor, up: Tensor) -> Tensor:
-    return silu(gate) * up
-
-
-def step(linear: Any, dx: Tensor, *inputs: Tensor, activated: Any = activated) -> None:
-    """Forward and backward of the MLP with this linear(x, weight), through torch's autograd; x's gradient into dx.
-
-    inputs: x, gate, up, down, grad. activated(gate, up): what lies between the GEMMs.
-    """
-    *tensors, grad = inputs
-    x, gate, up, down = leaves = [tensor.detach().requires_grad_() for tensor in tensors]
-    y = linear(activated(linear(x, gate), linear(x, up)), down)
-    dx.copy_(torch.autograd.grad(y, leaves, grad)[0])

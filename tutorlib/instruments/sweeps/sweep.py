@@ -18,6 +18,7 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order, new_generator
 
 LARGE_FLOP = 2**38  # twice 4096³
+PAIRS_IF_LARGE = 16  # at most: there times scatter by 0.3 %, and looking at an output takes longer than timing it
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Sweep:
 
     shapes: the most telling first, in case there is no time for all.
     counters: what ncu counts of the baseline and of each kernel at the first shape, where there is an ncu that may.
-    regime, pairs: as `measure` takes them; pairs_if_large: where looking at an output takes longer than timing it.
+    regime, pairs: as `measure` takes them.
     seconds: no measurement begins later, where the user says nothing else.
     facts: of the sweep as a whole, as JSON has them; look: finds out more of them on the GPU at hand.
     """
@@ -56,13 +57,12 @@ class Sweep:
     counters: tuple[str, ...] = ()
     regime: Regime = "cool"
     pairs: int = bench.PAIRS
-    pairs_if_large: int = bench.PAIRS
     seconds: float = 3600
     facts: dict[str, Any] = field(default_factory=dict)
     look: Callable[[], dict[str, Any]] | None = None
 
     def pairs_at(self, shape: Shape) -> int:
-        return self.pairs_if_large if self.problem.flops(shape) >= LARGE_FLOP else self.pairs
+        return min(self.pairs, PAIRS_IF_LARGE) if self.problem.flops(shape) >= LARGE_FLOP else self.pairs
 
 
 def measure_all(sweep: Sweep, known: Collection[tuple[str, Shape]] = ()) -> Iterator[Point | Failure]:

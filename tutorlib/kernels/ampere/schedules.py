@@ -1,4 +1,4 @@
-"""Page 12's main loop with its instructions in other places: the tries to make it faster."""
+"""Page 12's main loop with its instructions in other places: what makes it faster."""
 
 from dataclasses import dataclass
 
@@ -14,19 +14,14 @@ from tutorlib.kernels.ampere.thread_share import Steps
 class LoopSchedule:
     """The places at which `multistage` issues its instructions.
 
-    registers_ahead: a K block is fetched while its predecessor is multiplied; else just before its own multiplication,
-        which takes fewer registers.
     spread: the loads of A are issued after the first K block's multiplication, those of B after a later one's; else
         both before.
     branch: no load is issued where no tile is left; else the last tile is loaded once more, and the loop has no
         branch across which the compiler could not move instructions.
-    unroll: K tiles in the compiled loop's body.
     """
 
-    registers_ahead: bool = True
     spread: bool = False
     branch: bool = True
-    unroll: int = 1
 
 
 TUNED = GemmConfig((128, 256, 32), (2, 4), 4)
@@ -45,19 +40,15 @@ def make_loop(schedule: LoopSchedule) -> MainLoop:
             cute.arch.cp_async_commit_group()
         cute.arch.cp_async_wait_group(steps.stages - 2)
         cute.arch.sync_threads()
-        if cutlass.const_expr(schedule.registers_ahead):
-            steps.fetch(0, 0)
+        steps.fetch(0, 0)
         read, write = 0, steps.stages - 1
         last = steps.k_blocks - 1
-        for k_tile in cutlass.range(steps.k_tiles, unroll=schedule.unroll):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
             ahead = k_tile + steps.stages - 1
             if cutlass.const_expr(not schedule.spread):
                 load_ahead(steps, schedule, ahead, write, a=True, b=True)
             for k_block in cutlass.range_constexpr(steps.k_blocks):
-                if cutlass.const_expr(not schedule.registers_ahead):
-                    steps.fetch(k_block, read)
-                    steps.multiply(k_block)
-                elif cutlass.const_expr(k_block < last):
+                if cutlass.const_expr(k_block < last):
                     steps.fetch(k_block + 1, read)
                     steps.multiply(k_block)
                 if cutlass.const_expr(schedule.spread and k_block < last):
@@ -67,9 +58,8 @@ def make_loop(schedule: LoopSchedule) -> MainLoop:
             read = (read + 1) % steps.stages
             cute.arch.cp_async_wait_group(steps.stages - 2)
             cute.arch.sync_threads()
-            if cutlass.const_expr(schedule.registers_ahead):
-                steps.fetch(0, read)
-                steps.multiply(last)
+            steps.fetch(0, read)
+            steps.multiply(last)
         cute.arch.cp_async_wait_group(0)
 
     return loop

@@ -1,9 +1,6 @@
 """How a copy kernel goes about it, as one value."""
 
 from dataclasses import dataclass
-from typing import Literal
-
-Hint = Literal["", "no L1", "streaming"]  # what a load or a store tells the caches
 
 
 @dataclass(frozen=True)
@@ -12,15 +9,13 @@ class CopyConfig:
 
     tile: rows, columns. threads: of a block; they lie along a row, then down. vector: elements of an access, in a row.
     loads_first: whether a thread issues all its loads before its first store, or one after the other.
-    loads, stores: what they tell the caches. down: threads lie down a column, each with a row of the tile.
+    down: threads lie down a column, each with a row of the tile.
     """
 
     tile: tuple[int, int] = (128, 64)
     threads: int = 128
     vector: int = 8
     loads_first: bool = True
-    loads: Hint = ""
-    stores: Hint = ""
     down: bool = False
 
     @property

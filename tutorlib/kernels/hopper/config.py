@@ -12,7 +12,6 @@ SMEM_RESERVED = 1_024  # of each block's share, for the system
 TRACE_BYTES = 16  # a count for each role
 MBARRIER_BYTES = 8
 SMEM_ALIGNMENT = 1_024  # a swizzle pattern of 8 rows × 128 bytes begins at multiples of itself
-SCALES_ALIGNED = 32  # fp32 scales in the 128 bytes that TMA's addresses in shared memory are multiples of
 REGISTERS_PER_SM = 65_536
 REGISTERS_BESIDE_RESULTS = 26  # addresses, counters and one row of C in the epilogue
 WARPGROUP = 128  # threads
@@ -24,7 +23,7 @@ BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
 PATTERN_ROWS = 8  # of a swizzle pattern
 NUMBERS = {"tile": "(M, N, K)", "cluster": "(M, N)", "stagger": "(M, N)"}
 COUNTS = ("warpgroups", "stages", "store_stages", "producer_registers", "consumer_registers")  # None: it follows
-FIXED = ("group", "split_k", "lag", "blocks_per_sm", "turns")
+FIXED = ("group", "split_k", "lag", "blocks_per_sm")
 WORDS = {"schedule": ("plain", "cooperative", "pingpong"), "raster": ("m", "n"), "dtype": tuple(BYTES)}
 Major = Literal["k", "mn"]
 Majors = tuple[Major, Major]
@@ -59,10 +58,6 @@ class HopperConfig:
     majors: which mode of A, and of B, is contiguous: "k", or "mn", A's M and B's N.
     dtype: of A and B; C is bf16 where they are e4m3.
     scaled: C is multiplied by a scale of A and one of B.
-    block_scaled: every 128 of K have scales of their own, one for each column and one for 128 rows of C, as
-        block_scaled.py says.
-    turns: with block scales, the warpgroups use the tensor cores one after the other, so that one adds while the other
-        multiplies. The other's turn begins, 1: when all wgmmas of a K tile are done, 2: when all but one are.
     trace: every role records timestamps of its events; see timeline.py.
     """
 
@@ -93,8 +88,6 @@ class HopperConfig:
     majors: Majors = ("k", "k")
     dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"
     scaled: bool = False
-    block_scaled: bool = False
-    turns: int = 0
     trace: bool = False
 
     def __post_init__(self) -> None:
@@ -194,18 +187,12 @@ class HopperConfig:
     @property
     def stage_bytes(self) -> int:
         m, n, k = self.tile
-        return (m + n) * k * BYTES[self.dtype] + self.block_scaled * n * 4
-
-    @property
-    def scale_columns(self) -> int:
-        """Elements from one stage's column scales to the next's: TMA writes to multiples of 128 bytes."""
-        return -(-self.tile[1] // SCALES_ALIGNED) * SCALES_ALIGNED
+        return (m + n) * k * BYTES[self.dtype]
 
     @property
     def stage_room(self) -> int:
         """Bytes of shared memory for a stage and its two mbarriers."""
-        padding = (self.scale_columns - self.tile[1]) * 4 if self.block_scaled else 0
-        return self.stage_bytes + padding + 2 * MBARRIER_BYTES
+        return self.stage_bytes + 2 * MBARRIER_BYTES
 
     @property
     def store_stage_bytes(self) -> int:
@@ -285,8 +272,6 @@ class HopperConfig:
         count = self.accumulators + self.defer_stores * self.accumulators // 2
         if self.split_k > 1:
             count += self.accumulators // self.receivers  # a part of them, from another block
-        if self.block_scaled:
-            count += self.accumulators + self.tile[1] // 4  # accumulators beside a K tile's, and the columns' scales
         return count
 
     @property
@@ -358,22 +343,8 @@ class HopperConfig:
             yield f"lag = {self.lag}: a warpgroup cannot lag by more stages than there are, {self.ab_stages}, less one"
         if self.moves_registers:
             yield from self.broken_register_rules()
-        if self.block_scaled and (m, k, self.dtype, warpgroups) != (128, 128, "e4m3", 2):
-            yield "block_scaled: a tile is 128 rows of e4m3 on 2 warpgroups, and a K tile 128, as the blocks are"
-        if self.block_scaled and (self.zigzag or any(self.stagger)):
-            yield "block_scaled: K is taken from its beginning to its end, without zigzag or stagger"
         if min(self.stagger) < 0:
             yield f"stagger = {self.stagger}: K tiles by which a tile begins later, none or more"
-        if self.block_scaled and self.split_k != 1:
-            yield "block_scaled: a tile's K is not split"
-        if self.block_scaled and (self.scaled or self.schedule != "cooperative" or self.defer_stores or self.lag):
-            yield "block_scaled: cooperative warpgroups that neither defer stores nor lag, and no other scales"
-        if self.block_scaled and n % (SCALES_ALIGNED * self.cluster[0]) and self.cluster[0] > 1:
-            yield f"block_scaled: {self.cluster[0]} blocks must each load multiples of {SCALES_ALIGNED} of {n} scales"
-        if self.turns not in (0, 1, 2):
-            yield f"turns = {self.turns}: 0 for none, 1 for turns after all wgmmas of a K tile, 2 for all but one"
-        if self.turns and not self.block_scaled:
-            yield "turns: only with block scales has a warpgroup something else to do meanwhile"
         if self.group < 1:
             yield f"group = {self.group}: a band is at least one tile wide"
         if self.cluster_blocks > MAX_CLUSTER >= self.cluster_size:

@@ -180,7 +180,7 @@ def multiply_and_load(
 class Beside(NamedTuple):
     """The kernel's arguments besides A, B and C; None where its configuration does not need them.
 
-    scale_a, scale_b: fp32 by which C is multiplied, one each, or as in block_scaled.py.
+    scale_a, scale_b: fp32 by which C is multiplied, one each.
     acc, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
     events: int32 for what every block did, where it is traced.
     operand: what a fused epilogue reads, of C's shape.

@@ -14,7 +14,6 @@ import torch
 from cutlass import Int32, cute
 from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream
 
-from tutorlib.kernels.hopper.block_scaled import make_scaled_gemm
 from tutorlib.kernels.hopper.choose import TMA_BYTES, ShapeError, choose, shape_problem
 from tutorlib.kernels.hopper.config import BYTES, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.gemm import make_gemm
@@ -51,9 +50,6 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
 
     acc, flags = (flat(cutlass.Float32), flat(Int32)) if config.stream_k else (None, None)
     scale_a, scale_b = (flat(cutlass.Float32) if config.scaled else None for _ in range(2))
-    if config.block_scaled:
-        scale_a = tensor(cutlass.Float32, cute.sym_int(), cute.sym_int())
-        scale_b = tensor(cutlass.Float32, cute.sym_int(divisibility=4), cute.sym_int(), order=(0, 1))
     events = flat(Int32) if config.trace else None
     a, b, c = tensor(ab, m, k, order=of_a), tensor(ab, n, k, order=of_b), tensor(c, m, n, order=of_c)
     return a, b, c, scale_a, scale_b, acc, flags, events
@@ -64,7 +60,7 @@ def compile_gemm(config: HopperConfig, options: str = "", parts: Parts = COURSE)
     """make_gemm's host function, compiled for all shapes. With TVM-FFI it finds the stream itself."""
     stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
     options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''} {options}"
-    gemm = make_scaled_gemm(config) if config.block_scaled else make_gemm(config, parts)
+    gemm = make_gemm(config, parts)
     return cute.compile(gemm, *fakes(config), Int32(1), stream, options=options)
 
 

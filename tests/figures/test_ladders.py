@@ -1,14 +1,16 @@
-"""The figure of the GEMM ladder: it shows what was measured."""
+"""The ladders of GEMMs, copies and cuTile, and the roofline: they show what was measured."""
 
 from dataclasses import replace
 
 import pytest
+from matplotlib.collections import PathCollection
 
-from tests.stand_ins import multiplied, swept
-from tutorlib.figures.gemm_ladder import gemm_ladder
-from tutorlib.figures.roofline import roofline
+from tests.stand_ins import MACHINE, UNKNOWN, copied, multiplied, swept
+from tutorlib.exercises import of_notebook
+from tutorlib.figures.ladders import copy_ladder, gemm_ladder
+from tutorlib.figures.registry import FIGURES
 from tutorlib.kernels.ladder import LADDER
-from tutorlib.measuring.results import NoData, Point
+from tutorlib.measuring.results import NoData, Point, Result, Results
 
 
 def lines(axes):
@@ -68,14 +70,14 @@ def test_a_plot_has_six_lines_at_most():
     beside = replace(
         found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
     )
-    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *roofline([found]).axes):
+    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *FIGURES["roofline"].draw([found]).axes):
         assert len(axes.get_lines()) <= 6
 
 
 def test_a_rung_has_one_color_in_all_figures():
     found = swept(*(rung.title for rung in LADDER))
     shown = {}
-    for axes in (*gemm_ladder([found]).axes, *roofline([found]).axes, *gemm_ladder([found], "11").axes):
+    for axes in (*gemm_ladder([found]).axes, *FIGURES["roofline"].draw([found]).axes, *gemm_ladder([found], "11").axes):
         for line in axes.get_lines():
             if line.get_label() in {rung.title for rung in LADDER}:
                 assert shown.setdefault(line.get_label(), line.get_color()) == line.get_color()
@@ -86,3 +88,50 @@ def test_it_shows_speeds_and_ratios():
     speed, ratio = gemm_ladder([swept("09 slow", "12 fast")]).axes
     assert lines(speed) == {"cuBLAS": pytest.approx([800] * 3), "09 slow": [100] * 3, "12 fast": [400] * 3}
     assert lines(ratio) == {"cuBLAS": [1, 1], "09 slow": [0.125] * 3, "12 fast": [0.5] * 3}
+
+
+def test_points_stand_at_their_intensity():
+    (axes,) = FIGURES["roofline"].draw([swept("slow", "fast")]).axes
+    roof, _, slow, _ = axes.get_lines()
+    assert list(slow.get_xdata()) == pytest.approx([512 / 3, 1024 / 3, 2048 / 3])  # 2n³ FLOP over 6n² bytes
+    assert roof.get_xdata()[1] == pytest.approx(989 / 4.8)
+    assert max(roof.get_ydata()) == pytest.approx(989)
+
+
+def test_no_roof_for_an_unknown_gpu():
+    with pytest.raises(NoData, match="hardware table"):
+        FIGURES["roofline"].draw([replace(swept("slow", "fast"), machine=UNKNOWN)])
+
+
+RUNGS = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
+REACHED = Results(
+    MACHINE,
+    "2026-11-20",
+    exercises={rung.id: Result("passed", rung.points, rung.points, (copied(0.98, median_us=511.3),)) for rung in RUNGS},
+)
+TB_PER_S = 2**31 / 511.3 / 1e6
+
+
+def test_a_bar_for_each_rung_a_stroke_for_torch_and_a_line_for_the_datasheet():
+    (axes,) = copy_ladder([REACHED]).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [rung.title for rung in RUNGS]
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([TB_PER_S] * len(RUNGS))
+    assert axes.collections[0].get_offsets()[0][0] == pytest.approx(TB_PER_S / 0.98)
+    assert axes.get_lines()[0].get_xdata()[0] == pytest.approx(4.8)
+
+
+def test_an_unknown_gpu_has_no_datasheet_line():
+    assert not copy_ladder([replace(REACHED, machine=UNKNOWN)]).axes[0].get_lines()
+
+
+def test_without_copies_it_names_the_command():
+    with pytest.raises(NoData, match="tutor evidence 05"):
+        copy_ladder([])
+
+
+def test_a_mark_for_each_rung_and_size():
+    (axes,) = FIGURES["tile_ladder"].draw([swept("slow", "fast", "faster")]).axes
+    marks = [one for one in axes.collections if isinstance(one, PathCollection)]
+    assert len(marks) == 3
+    assert [tuple(at) for at in marks[0].get_offsets()] == [(0.125, 0), (0.5, 1), (0.5, 2)]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["slow", "fast", "faster"]

@@ -1,4 +1,4 @@
-"""Notebook 16's figure: each kernel beside what it was timed beside, GPUs next to each other."""
+"""Fused epilogues beside what they were timed beside, and the cost of a launch."""
 
 from dataclasses import replace
 
@@ -6,7 +6,9 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from tests.stand_ins import swept
-from tutorlib.figures.fusion import PLAIN, fusion
+from tutorlib.figures.levers import PLAIN, fusion, launches
+from tutorlib.instruments.launches import LATER, TORCH
+from tutorlib.measuring.results import NoData
 
 SIZES = (512, 1024)
 
@@ -46,3 +48,19 @@ def test_gpus_have_a_column_each_with_the_same_rows_and_axes(epilogues):
     assert (left.get_xlim(), left.get_ylim()) == (right.get_xlim(), right.get_ylim())
     assert dots(left) == [sorted(marks, key=lambda mark: mark[1]) for marks in dots(right)]
     assert len(below) == 2
+
+
+FOUND = {"machine": {"gpu": "NVIDIA X"}, LATER: {"slow": 2000.0, "kept": 4.2, "graph": 0.12, TORCH: 5.3}}
+
+
+def test_a_dot_for_each_way():
+    figure = launches([FOUND, {"machine": {"gpu": None}}])
+    (axes,) = figure.axes
+    assert [x for x, _ in axes.collections[0].get_offsets()] == [2000.0, 4.2, 0.12, 5.3]
+    assert [text.get_text() for text in axes.texts] == ["2,000", "4.2", "0.12", "5.3"]
+    assert axes.get_title(loc="left") == "NVIDIA X"
+
+
+def test_without_launches_it_says_what_to_run():
+    with pytest.raises(NoData, match="tutor sweep launches"):
+        launches([])

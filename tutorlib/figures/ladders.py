@@ -1,0 +1,314 @@
+"""Speeds over sizes: the ladders of copies, of GEMMs and of attention, and the roofline."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tutorlib.draw.palette import CATEGORIES, INK, MARK
+from tutorlib.exercises import find
+from tutorlib.figures.style import (
+    baseline_speeds,
+    baseline_style,
+    draw_dots,
+    draw_ratios,
+    kernel_lines,
+    kernel_style,
+    label_ends,
+    powers_of_two,
+    say_where,
+    scale_sizes,
+    square_name,
+    tidy_axes,
+)
+from tutorlib.machine.hardware import HARDWARE, hardware_of
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results, known_sweeps
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.problem import Shape
+
+FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its notebook
+    "mma.sync": lambda title: title < "13",
+    "WGMMA": lambda title: title >= "13",
+}
+LAST = "14"
+CHOSEN = "14 chosen"
+
+
+def gemm_ladder(
+    everything: Sequence[SweepResults] | None = None,
+    up_to: str = LAST,
+    beside_nvidia: Sequence[SweepResults] | None = None,
+) -> Figure:
+    """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "09" to "14".
+
+    For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA: of each family the
+    first rung and the last three. mma.sync's row also has the rate of these instructions alone (left) and NVIDIA's
+    example (right). beside_nvidia: the sweep gemm_nvidia. Raises NoData.
+    """
+    if everything is None:
+        everything = [with_newer(swept) for swept in all_sweep_results("gemm_rungs")]
+        beside_nvidia = known_sweeps("gemm_nvidia")
+    rows = [
+        (family, part)
+        for swept in everything
+        for family, belongs in FAMILIES.items()
+        if (part := ends_of_family(swept, belongs, up_to)).points
+    ]
+    if not rows:
+        raise NoData(f"no rung up to notebook {up_to} was measured: `tutor sweep gemm_rungs` does it")
+    figure = Figure(figsize=(13, 4.6 * len(rows)), layout="constrained")
+    speeds = []
+    for (speed, ratio), (family, part) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
+        draw_speeds(speed, part, family)
+        draw_ratios(ratio, part)
+        lowest = min(point.measurement.ratio for point in part.points)
+        ratio.set_ylim(bottom=math.floor(10 * lowest) / 10 if lowest > 0.5 else 0)
+        if family == "mma.sync":
+            draw_roof(speed, part)
+            for example in beside_nvidia or ():
+                if example.gpu == part.gpu:
+                    fractions = fractions_of(part, example)
+                    style = kernel_style(example.baseline, 0)
+                    ratio.plot(sorted(fractions), [fractions[size] for size in sorted(fractions)], **style)
+        label_ends(ratio)
+        speeds.append(speed)
+    for axes, (_, part) in zip(speeds, rows, strict=True):  # TFLOP/s have one scale on each GPU
+        same_gpu = [other for other, (_, of) in zip(speeds, rows, strict=True) if of.gpu == part.gpu]
+        axes.set_ylim(0, max(other.get_ylim()[1] for other in same_gpu))
+    return figure
+
+
+def with_newer(swept: SweepResults) -> SweepResults:
+    """The sweep with the squares of gemm_any, where these are newer, in the place of its self-configuring rung."""
+    for newer in known_sweeps("gemm_any"):
+        if newer.gpu == swept.gpu and newer.date > swept.date:
+            kept = [point for point in swept.points if point.name != CHOSEN]
+            chosen = [replace(point, name=CHOSEN) for point in newer.points if point.measurement.shape in swept.shapes]
+            return replace(swept, points=(*kept, *chosen))
+    return swept
+
+
+def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> SweepResults:
+    """The sweep with the first rung of a family and its last three up to a notebook."""
+    names = [name for name in swept.names if belongs(name) and name[:2] <= up_to]
+    shown = {*names[:1], *names[-3:]}
+    return replace(swept, points=tuple(point for point in swept.points if point.name in shown))
+
+
+def draw_speeds(axes: Axes, swept: SweepResults, family: str) -> None:
+    """TFLOP/s over M = N = K."""
+    baseline = baseline_speeds(swept)
+    axes.plot(list(baseline), list(baseline.values()), **baseline_style(swept))
+    for points, look in kernel_lines(swept):
+        axes.plot([p.measurement.shape[0] for p in points], [p.measurement.tflops or 0 for p in points], **look)
+    scale_sizes(axes, swept)
+    say_where(axes, swept, f"{family}, ")
+    axes.set_ylabel("speed, TFLOP/s")
+
+
+def draw_roof(axes: Axes, swept: SweepResults) -> None:
+    """The rate of mma.sync when nothing keeps it waiting, if that was measured."""
+    if ceiling := swept.facts.get("mma_sync_tflops"):
+        axes.axhline(ceiling, color=MARK, linestyle=":", linewidth=2)
+        axes.annotate(
+            f"mma.sync alone, {ceiling:,.0f} TFLOP/s", (0, ceiling), (6, 4), color=INK,
+            xycoords=("axes fraction", "data"), textcoords="offset points",
+        )  # fmt: skip
+
+
+def fractions_of(swept: SweepResults, example: SweepResults) -> Mapping[int, float]:
+    """NVIDIA's example's speed as a fraction of the sweep's baseline's, at the sizes that both have.
+
+    Of each rung that was timed beside both: its ratio to the baseline over its ratio to the example; their median.
+    """
+    found: dict[int, float] = {}
+    for shape in example.shapes:
+        ours = {point.name: point.measurement.ratio for point in swept.at(shape)}
+        by_rung = [
+            ours[point.name] / point.measurement.ratio for point in example.at(shape) if ours.get(point.name)
+        ]  # fmt: skip
+        if by_rung:
+            found[shape[0]] = median(by_rung)
+    return found
+
+
+SPEEDS = (10, 20, 50, 100, 200, 500, 1000, 2000)  # TFLOP/s at the ticks of an axis
+
+
+def draw_roofline(axes: Axes, swept: SweepResults) -> None:
+    """The first and the last rung of each family of instructions at each square size, under the datasheet's two roofs.
+
+    Both axes are logarithmic. A point's intensity assumes that every input is read from memory once and the output
+    written once.
+    """
+    hardware = HARDWARE[swept.gpu]
+    problem, baseline = gemm("bf16"), baseline_speeds(swept)
+    intensity = {size: problem.flops((size,) * 3) / problem.bytes((size,) * 3) for size in baseline}
+    peak, ridge = hardware.flops["bf16"], hardware.flops["bf16"] / hardware.bandwidth
+    left, right = min(*intensity.values(), ridge) / 2, max(*intensity.values(), ridge) * 1.4
+    low, high = left * hardware.bandwidth / 1e12, peak / 1e12
+    axes.plot([left, ridge, right], [low, high, high], color=INK, linewidth=2.5)
+    words: dict[str, Any] = {"textcoords": "offset points", "color": INK}
+    axes.annotate(f"memory, {hardware.bandwidth / 1e12:.1f} TB/s", (left, low), (36, 2), va="top", **words)
+    axes.annotate(f"tensor cores, {high:,.0f} TFLOP/s", (right, high), (0, 7), ha="right", **words)
+    axes.plot([intensity[size] for size in baseline], list(baseline.values()), **baseline_style(swept))
+    families = ([name for name in swept.names if belongs(name)] for belongs in FAMILIES.values())
+    shown = {name for names in families for name in (*names[:1], *names[-1:])}
+    for points, look in kernel_lines(replace(swept, points=tuple(p for p in swept.points if p.name in shown))):
+        measured = [point.measurement for point in points]
+        axes.plot([intensity[m.shape[0]] for m in measured], [m.tflops or 0 for m in measured], **look)
+    lowest = min(low, *(point.measurement.tflops or low for point in swept.points)) / 1.3
+    axes.set(xscale="log", yscale="log", ylim=(lowest, 1.5 * high), ylabel="speed, TFLOP/s")
+    named = powers_of_two(swept)
+    axes.set_xticks([intensity[size] for size in named], [f"{intensity[size]:.0f}\n{size}" for size in named])
+    speeds = [speed for speed in SPEEDS if lowest < speed < 1.5 * high]
+    axes.set_yticks(speeds, map(str, speeds))
+    axes.minorticks_off()
+    axes.set_xlabel("arithmetic intensity, FLOP per byte of A, B and C; below it M = N = K")
+    say_where(axes, swept)
+    tidy_axes(axes)
+    label_ends(axes)
+
+
+def draw_over_k(large: Axes, small: Axes, swept: SweepResults) -> None:
+    """Percent of the tensor cores' peak over K, at M = N = 8192 and 2048."""
+    for axes, size in zip((large, small), sorted({shape[0] for shape in swept.shapes}, reverse=True), strict=True):
+        draw_one_size(axes, swept, size)
+        axes.set_ylabel("speed, % of the datasheet's peak")
+        label_ends(axes)
+
+
+def draw_one_size(axes: Axes, swept: SweepResults, size: int) -> None:
+    shapes = [shape for shape in swept.shapes if shape[0] == size]
+    dtype = swept.points[0].measurement.dtype
+    percent = 100 / (HARDWARE[swept.gpu].flops[dtype] / 1e12)
+    beside = [median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)) * percent for shape in shapes]
+    axes.plot([shape[2] for shape in shapes], beside, **baseline_style(swept))
+    for points, look in kernel_lines(swept):
+        here = [point.measurement for point in points if point.measurement.shape[0] == size]
+        axes.plot([m.shape[2] for m in here], [(m.tflops or 0) * percent for m in here], **look)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([shape[2] for shape in shapes], [str(shape[2]) for shape in shapes])
+    axes.set_xlabel("K, elements")
+    axes.set_ylim(0, 100)
+    axes.set_title(f"{swept.gpu}, {dtype}, {swept.regime}: M = N = {size}", loc="left", color=INK)
+    tidy_axes(axes)
+
+
+def copy_ladder(everything: Sequence[Results] | None = None) -> Figure:
+    """Bandwidth of each rung of notebook 05, beside torch's copy in the same run and the datasheet; a row for each GPU.
+
+    Raises NoData.
+    """
+    ladders = [
+        (found.gpu, {find(id).title: measured for id, measured in found.timed("05").items()})
+        for found in (all_results() if everything is None else everything)
+        if found.timed("05")
+    ]
+    if not ladders:
+        raise NoData("no copy kernel was measured yet: run `tutor evidence 05` on a machine with a GPU")
+    figure = Figure(figsize=(9.5, 0.9 + 0.42 * sum(len(rungs) + 2 for _, rungs in ladders)), layout="constrained")
+    panels = figure.subplots(len(ladders), squeeze=False)[:, 0]
+    for axes, (gpu, rungs) in zip(panels, ladders, strict=True):
+        draw_bandwidths(axes, gpu, rungs)
+    return figure
+
+
+def draw_bandwidths(axes: Axes, gpu: str, rungs: Mapping[str, Measurement]) -> None:
+    """A bar for each rung, a stroke for torch's copy in the same run, a line for the datasheet's bandwidth."""
+    speeds = [(measured.gbps or 0) / 1000 for measured in rungs.values()]
+    beside = [(measured.baseline_gbps or 0) / 1000 for measured in rungs.values()]
+    axes.barh(list(rungs), speeds, color=CATEGORIES[0])
+    for row, speed in enumerate(speeds):
+        axes.text(0.05, row, f"{speed:.2f}", va="center", color=INK)
+    axes.scatter(
+        beside, list(rungs), marker="|", s=420, color=INK, linewidths=2, label="torch copy_ in the same run", zorder=3
+    )
+    if hardware := hardware_of(gpu):
+        axes.axvline(hardware.bandwidth / 1e12, color=MARK, linestyle="--", label="datasheet's bandwidth")
+    axes.invert_yaxis()
+    regime = next(iter(rungs.values())).regime
+    axes.set_title(f"{gpu}, {regime}", loc="left", color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("speed, TB/s read and written")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+
+
+def draw_rungs(axes: Axes, swept: SweepResults) -> None:
+    """Rungs from top to bottom in the order in which they were measured.
+
+    The axis leaves out a rung that is far slower than the others; its numbers are printed where its dots would be.
+    """
+    draw_dots(axes, swept.points, swept.names, swept.baseline, square_name)
+    ratios = [point.measurement.ratio for point in swept.points]
+    left = max(0.0, 2 * median(ratios) - max(ratios) - 0.2)
+    axes.set_xlim(left=left)
+    for row, name in enumerate(swept.names):
+        if below := [ratio for point in swept.of_kernel(name) if (ratio := point.measurement.ratio) < left]:
+            axes.annotate(
+                f"← {min(below):.2f} to {max(below):.2f}", (left, row), (6, 4), textcoords="offset points", color=INK
+            )
+    say_where(axes, swept)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+
+
+KINDS = {"attention_full": "all keys", "attention_causal": "causal"}  # sweep → which keys a query sees
+Heads = tuple[int, int, int]  # heads, those of K and V, head_dim
+
+
+def attention_ladder(everything: Sequence[tuple[str, SweepResults]] | None = None) -> Figure:
+    """TFLOP/s over tokens, beside torch's: a row for each GPU and kind of attention, a panel for each kind of heads.
+
+    everything: (name of the sweep, its results). Raises NoData.
+    """
+    if everything is None:
+        everything = [(name, swept) for name in KINDS for swept in known_sweeps(name)]
+    if not everything:
+        raise NoData("attention was not measured: `tutor sweep attention_full` does it")
+    columns = sorted({heads_of(shape) for _, swept in everything for shape in swept.shapes}, key=lambda one: one[::-1])
+    figure = Figure(figsize=(5 * len(columns), 4.2 * len(everything)), layout="constrained")
+    rows = figure.subplots(len(everything), len(columns), squeeze=False, sharey="row")
+    for panels, (name, swept) in zip(rows, everything, strict=True):
+        for axes, heads in zip(panels, columns, strict=True):
+            draw_one_kind(axes, swept, heads)
+            axes.set_title(f"{swept.gpu}, {KINDS[name]}, {swept.regime}\n{heads_name(heads)}", loc="left", color=INK)
+        panels[0].set_ylabel("speed, TFLOP/s")
+        panels[0].set_ylim(bottom=0)
+        for axes in panels:
+            label_ends(axes)
+    return figure
+
+
+def draw_one_kind(axes: Axes, swept: SweepResults, heads: Heads) -> None:
+    """A line for torch and for each kernel."""
+    shapes = sorted((shape for shape in swept.shapes if heads_of(shape) == heads), key=lambda shape: shape[3])
+    of_torch = [median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)) for shape in shapes]
+    dash = {"marker": "_", "markersize": 12} if len(shapes) == 1 else {}  # one length has no line
+    axes.plot([shape[3] for shape in shapes], of_torch, **(baseline_style(swept) | dash))
+    for number, name in enumerate(swept.names):
+        points = [p.measurement for p in swept.of_kernel(name) if heads_of(p.measurement.shape) == heads]
+        points.sort(key=lambda one: one.shape[3])
+        axes.plot(
+            [one.shape[3] for one in points], [one.tflops or 0 for one in points], **kernel_style(name, number + 1)
+        )
+    axes.set_xscale("log", base=2)
+    ticks = [shape[3] for shape in shapes]
+    axes.set_xticks(ticks, map(str, ticks))
+    axes.set_xlabel("tokens of a sequence")
+    tidy_axes(axes)
+
+
+def heads_of(shape: Shape) -> Heads:
+    _, heads, kv_heads, _, _, head_dim = shape
+    return heads, kv_heads, head_dim
+
+
+def heads_name(heads: Heads) -> str:
+    """ "16 heads of 128", or "16 heads of 128, 2 of K and V"."""
+    count, kv_heads, head_dim = heads
+    return f"{count} heads of {head_dim}" + (f", {kv_heads} of K and V" if kv_heads != count else "")
