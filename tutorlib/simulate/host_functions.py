@@ -9,7 +9,7 @@ from tutorlib.simulate.signatures import function_name, with_streams
 
 
 def simulate_python(
-    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int], dynamic: bool, traced: bool, exact: bool
+    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int], dynamic: bool, traced: bool
 ) -> tuple[list[Report], dict[str, Any]]:
     """A report of each launch that it makes, and the tensors that it returns. The keywords are those of `simulate`."""
     import torch
@@ -19,7 +19,7 @@ def simulate_python(
     from tutorlib.simulate.threads import one_thread
 
     launches: list[Report] = []
-    gpu = StandInGpu(arch, launches.append, traced, exact)
+    gpu = StandInGpu(arch, launches.append, traced)
     for name, argument in named.items():
         if isinstance(argument, torch.Tensor):
             gpu.hold(argument, name)

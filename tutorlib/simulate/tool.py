@@ -1,7 +1,6 @@
 """One entry for kernels of every language."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ from tutorlib.simulate.host_functions import simulate_python
 from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
 from tutorlib.simulate.ptx.pieces import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
-from tutorlib.simulate.ptx.tensor_cores import exact_products
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.signatures import function_name, parameter_names
 from tutorlib.simulate.sources import simulate_source
@@ -28,7 +26,6 @@ def simulate(
     entry: str = "",
     dynamic: bool = False,
     traced: bool = False,
-    exact: bool = False,
 ) -> Report:
     """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
 
@@ -48,7 +45,6 @@ def simulate(
     dynamic: whether a CuTe host function is compiled for tensors of any size, as after `mark_layout_dynamic`; else for
         these sizes.
     traced: whether each launch's report keeps what its first block did, for a picture.
-    exact: whether tensor cores add up as an H200's do, bit for bit, instead of in fp32, which is faster.
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
@@ -64,13 +60,12 @@ def simulate(
     returned: Mapping[str, Any] = {}
     launches: Sequence[LaunchReport]
     if isinstance(kernel, str | Path):
-        with exact_products() if exact else nullcontext():
-            if isinstance(kernel, Path) and kernel.suffix == ENDING:
-                launches = [replay(KeptLaunch.read(kernel), traced=traced)[0]]
-            else:
-                launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, traced, cluster)]
+        if isinstance(kernel, Path) and kernel.suffix == ENDING:
+            launches = [replay(KeptLaunch.read(kernel), traced=traced)[0]]
+        else:
+            launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, traced, cluster)]
     else:
-        launches, returned = simulate_python(kernel, named, arch, grid, dynamic, traced, exact)
+        launches, returned = simulate_python(kernel, named, arch, grid, dynamic, traced)
     if not launches:
         raise ValueError(f"{function_name(kernel)} launches no kernel")
     changed = {name: one for name, one in tensors.items() if (piece_of(name, one).bytes != before[name]).any()}

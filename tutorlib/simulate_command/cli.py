@@ -35,7 +35,6 @@ def simulate(
     cluster: Annotated[str, typer.Option(help="Blocks of a cluster of a .cu or .ptx file, as 2.")] = "",
     smem: Annotated[int, typer.Option(min=0, help="Bytes of dynamic shared memory of a .cu or .ptx file.")] = 0,
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Compile a CuTe host function for any sizes.")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Add up as an H200's tensor cores do, bit for bit.")] = False,
     reference: Annotated[str, typer.Option(help="FILE.py::FUNCTION of torch tensors that gives the outputs.")] = "",
     format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="Format of the report.")] = "text",
     baseline: Annotated[
@@ -59,11 +58,11 @@ def simulate(
 
     try:
         if ctx.obj:
-            done = simulate_script(ctx.obj, arch, format, picture, keep, exact).after(baseline)
+            done = simulate_script(ctx.obj, arch, format, picture, keep).after(baseline)
             text, failed = done.formatted(format), done.failed
         elif target:
             options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "dynamic": dynamic}
-            options |= {"reference": reference, "seed": seed, "picture": picture, "exact": exact}
+            options |= {"reference": reference, "seed": seed, "picture": picture}
             text, failed = simulate_alone(target, format, baseline, arguments=arguments or [], **options)
         else:
             raise BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")

@@ -14,7 +14,7 @@ from tutorlib.simulate_command.target import simulate_target
 
 
 def simulate_script(
-    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None, exact: bool = False
+    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None
 ) -> CommandResult:
     """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
 
@@ -24,7 +24,7 @@ def simulate_script(
     try:
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
-        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep, exact)
+        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep)
     except OSError as error:
         raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
     crash = signal_name(run.status)

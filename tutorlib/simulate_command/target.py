@@ -31,7 +31,6 @@ def simulate_target(
     reference: str,
     seed: int,
     picture: Path | None,
-    exact: bool = False,
 ) -> CommandResult:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
     check_picture(picture)
@@ -42,7 +41,6 @@ def simulate_target(
         "grid": parse_sizes("--grid", grid),
         "block": parse_sizes("--block", block),
         "cluster": parse_sizes("--cluster", cluster),
-        "exact": exact,
     }
     kernel, entry = load_target(target)
     want = results_of(reference, given) if reference else None

@@ -48,19 +48,6 @@ def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return total, (a - (total - of_b)) + (b - of_b)
 
 
-def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a · b rounded, and its error (Dekker, Numer. Math. 18, 1971, by Veltkamp's splitting)."""
-    product = a * b
-    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
-    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-
-
-def halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    scaled = 134217729.0 * a  # 2^27 + 1
-    high = scaled - (scaled - a)
-    return high, a - high
-
-
 def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a + b in float64, rounded to odd: another rounding to fewer bits then gives what one rounding would have.
 
@@ -84,14 +71,6 @@ def made_odd(near: np.ndarray, error: np.ndarray) -> np.ndarray:
     return odd.view(near.dtype).reshape(np.shape(near))
 
 
-def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a · b + c of float32 or float64, rounded once, to the nearest."""
-    if a.dtype == np.float64:
-        return fma64(a, b, c)
-    product = a.astype(np.float64) * b  # exact: at most 48 bits
-    return odd_sum(product, c.astype(np.float64)).astype(np.float32)
-
-
 def directed_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, direction: str) -> np.ndarray:
     """a · b + c of float32, rounded once: "rm" down, "rp" up, "rz" towards zero."""
     exact = odd_sum(a.astype(np.float64) * b, c.astype(np.float64))  # on the same side of each fp32 number as the sum
@@ -99,15 +78,6 @@ def directed_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, direction: str) ->
     beyond = {"rm": near > exact, "rp": near < exact, "rz": np.abs(near) > np.abs(exact)}[direction]
     goal = {"rm": -np.inf, "rp": np.inf, "rz": 0.0}[direction]
     return np.where(beyond & np.isfinite(exact), np.nextafter(near, np.float32(goal)), near)
-
-
-def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Boldo and Melquiond's figure 2; where an intermediate result overflows, the plain sum."""
-    high, low = two_product(a, b)
-    sum_high, sum_low = two_sum(c, low)
-    value_high, value_low = two_sum(high, sum_high)
-    exact = value_high + odd_sum(sum_low, value_low)
-    return np.where(np.isfinite(exact), exact, a * b + c)
 
 
 def flush(values: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ import os
 import sys
 from bisect import bisect_right
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -27,7 +26,6 @@ from tutorlib.simulate.ptx.memory.pointers import pointer_words
 from tutorlib.simulate.ptx.pieces import LaunchBefore, Piece, bytes_at, simulate_pieces
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
-from tutorlib.simulate.ptx.tensor_cores import exact_products
 from tutorlib.simulate.quotes import name_made_at, quoted
 
 if TYPE_CHECKING:
@@ -41,13 +39,12 @@ TOOL = str(Path(__file__).parents[1] / "tool.py")
 class StandInGpu:
     """took: called with the report of each launch; one that is refused has `Report.stopped`, and raises.
 
-    arch: "90a". traced, exact: as `tool.simulate`. keep: a folder for the first launch of each kernel.
+    arch: "90a". traced: as `tool.simulate`. keep: a folder for the first launch of each kernel.
     """
 
     arch: str
     took: Callable[[Report], None]
     traced: bool = False
-    exact: bool = False
     keep: Path | None = None
     kept: set[str] = field(default_factory=set)
     held: dict[int, tuple[Piece, StorageWeakRef]] = field(default_factory=dict)
@@ -106,7 +103,7 @@ class StandInGpu:
         """Simulate a launch by calling `run`, and pass its report on."""
         at = line_of_the_script()
         try:
-            with torch._C.DisableTorchFunction(), exact_products() if self.exact else nullcontext():
+            with torch._C.DisableTorchFunction():
                 report = run()
         except (NotSimulated, CannotLaunch) as error:
             self.took(Report((), (), 0, (), kernel=kernel, launched_at=at, stopped=str(error)))

@@ -36,7 +36,6 @@ def run_script(
     traced: bool = False,
     quiet: bool = False,
     keep: Path | None = None,
-    exact: bool = False,
 ) -> ScriptRun:
     """Run a command whose Python processes find the stand-in.
 
@@ -46,7 +45,7 @@ def run_script(
     with tempfile.TemporaryDirectory() as folder:
         launches = Path(folder) / "launches"
         launches.touch()
-        settings = {"arch": arch, "traced": traced, "exact": exact, "launches": str(launches)}
+        settings = {"arch": arch, "traced": traced, "launches": str(launches)}
         settings["keep"] = str(keep.resolve()) if keep else ""
         paths = {
             "PYTHONPATH": [str(START), *filter(None, [os.environ.get("PYTHONPATH")])],
@@ -86,6 +85,6 @@ def enter() -> None:
         from tutorlib.simulate.stand_in.gpu import StandInGpu
 
         keep = Path(settings["keep"]) if settings["keep"] else None
-        return StandInGpu(settings["arch"], took, settings["traced"], settings["exact"], keep)
+        return StandInGpu(settings["arch"], took, settings["traced"], keep)
 
     ENTERED.enter_context(stand_in(gpu))

@@ -72,9 +72,9 @@ class FloatRow:
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
-    """Rounded once: by the format, from float64 rounded to odd."""
+    """Rounded once: by the format, from float64 rounded to odd. Of fp64 itself the product is rounded, too."""
     if a.dtype == np.float64:
-        return rounding.fma(*np.broadcast_arrays(a, b, c))
+        return a * b + c
     return rounding.odd_sum(a.astype(np.float64) * b, c.astype(np.float64))
 
 

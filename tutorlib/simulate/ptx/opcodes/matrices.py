@@ -1,6 +1,7 @@
 """Whole-warp matrix instructions: ldmatrix, stmatrix, movmatrix and mma.sync (PTX ISA, 9.7.14.5)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 
@@ -11,10 +12,19 @@ from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, of_warps
-from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
 
 ROWS = 8  # of a matrix that ldmatrix moves, each of 16 bytes
+AddProducts = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def add_plainly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """A·B + C, (batch, M, K), (batch, K, N), (batch, M, N)."""
+    return a @ b + c
+
+
+# How tensor cores sum up in fp32, by the types of A and B: a caller may model a GPU's own sums.
+SUMS: ContextVar[Callable[[str, str], AddProducts]] = ContextVar("SUMS", default=lambda a_kind, b_kind: add_plainly)
 
 
 def registers(op: Operation, operand: int, kind: str) -> list[np.ndarray]:
@@ -157,7 +167,7 @@ def multiply(op: Operation) -> Step:
 def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) -> Step:
     """D = A·B + C of types (d, a, b, c).
 
-    Sums in fp32 are made as `tensor_cores` says; others are exact, and rounded once.
+    Sums in fp32 are made as SUMS says; others are exact, and rounded once.
     """
     op.need(set(kinds) <= FACTORS)
     d_kind, a_kind, b_kind, c_kind = kinds
@@ -170,7 +180,7 @@ def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) ->
     inverse = np.argsort(fragment("C", m, n, k, bits_of(d_kind)).order)
     outs, d_type = registers(op, 0, f"b{max(bits_of(d_kind), 32)}"), np.dtype(numpy_type(d_kind))
     in_fp32 = d_kind == c_kind == "f32"
-    add_products = add_products_of(a_kind, b_kind) if in_fp32 else add_plainly
+    add_products = SUMS.get()(a_kind, b_kind) if in_fp32 else add_plainly
     wide = np.float32 if in_fp32 else np.float64
 
     def step(where: Where) -> None:

@@ -17,10 +17,10 @@ from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescript
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.control import fence
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
+from tutorlib.simulate.ptx.opcodes.matrices import SUMS
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step
-from tutorlib.simulate.ptx.tensor_cores import add_products_of
 from tutorlib.simulate.ptx.tensor_fragments import (
     LANES,
     QUARTER,
@@ -265,7 +265,7 @@ def multiply(op: Operation) -> Step:
             units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
         first, column = column_of(int(to(one)[0]))
         into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
-        add_products = add_products_of(left.kind, right.kind)
+        add_products = SUMS.get()(left.kind, right.kind)
         product: Product = lambda a, b, before, slot: add_products(a[None], b.T[None], before[None])[0]  # noqa: E731
         if scaled:
             at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)

@@ -12,9 +12,9 @@ from tutorlib.simulate.ptx.formats import from_bits
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Instruction, Register, Vector
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
+from tutorlib.simulate.ptx.opcodes.matrices import SUMS, add_plainly
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
-from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
 from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.uses import read, written
 from tutorlib.simulate.ptx.warpgroups import THREADS, Accumulators
@@ -134,7 +134,7 @@ def tell(
         read.append(a_units.reshape(len(first), -1))
     else:
         held = a.numbers(units.warps_of(warpgroups))
-    add_products = add_plainly if acc.packed else add_products_of(a.kind, b.kind)
+    add_products = add_plainly if acc.packed else SUMS.get()(a.kind, b.kind)
 
     def product(which: np.ndarray, before: np.ndarray) -> np.ndarray:
         left = a.numbers(a_units[which], slots[which]) if isinstance(a, SharedOperand) else held[which]
