@@ -14,10 +14,10 @@ from tutorlib.checking.relocation import APART, FIRST, STEP, Pointer, made_up_ad
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find
 from tutorlib.machine import device
-from tutorlib.simulate.ptx.ir import Kernel, Parameter
-from tutorlib.simulate.ptx.languages.cute_host import Recorded
+from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.simulation import Launch
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_moved_launch_is_the_one_that_is_recorded_there(id):
     assert [one.launch.config for one in moved] == [one.config for one in there]
     assert [one.launch.kernel for one in moved] == [one.kernel for one in there]
     for one, wanted in zip(moved, there, strict=True):
-        got, kernel = one.parameters(addresses), module.kernels[wanted.kernel]
+        got, kernel = one.parameters(addresses), wanted.kernel
         assert len(one.pointers) == len(addresses)
         for each in kernel.parameters:
             mine, its = (raw[each.offset : each.offset + each.size] for raw in (got, wanted.parameters))
@@ -68,13 +68,13 @@ KERNEL = Kernel("k", (Parameter("a", "b8", 0, 16), Parameter("b", "u64", 16, 8))
 MAPPED = Kernel("k", (Parameter("map", "b8", 0, BYTES),), (), {}, {}, {}, None)
 
 
-def recorded(*words):
-    return Recorded("k", (1, 1, 1), (32, 1, 1), 0, struct.pack(f"<{len(words)}Q", *words))
+def recorded(*words, kernel=KERNEL):
+    return Launch(Module("sm_80", {}, {}), kernel, (1, 1, 1), (32, 1, 1), 0, struct.pack(f"<{len(words)}Q", *words))
 
 
 def test_pointers_are_found_where_both_recordings_say_so():
     (a, b), (c, d) = made_up_addresses(2)
-    found = relocatable(recorded(a + 64, 7, b), recorded(c + 64, 7, d), KERNEL, SIZES)
+    found = relocatable(recorded(a + 64, 7, b), recorded(c + 64, 7, d), SIZES)
     assert found.pointers == (Pointer(0, 0, 64), Pointer(16, 1, 0))
     assert found.offsets == (0, 16)
     assert found.parameters([1000, 2000]) == struct.pack("<3Q", 1064, 7, 2000)
@@ -82,13 +82,13 @@ def test_pointers_are_found_where_both_recordings_say_so():
 
 def test_what_nobody_set_is_nothing():
     (a, b), (c, d) = made_up_addresses(2)
-    found = relocatable(recorded(a, 0x1122334455667788, b), recorded(c, 0x99AABBCCDDEEFF00, d), KERNEL, SIZES)
+    found = relocatable(recorded(a, 0x1122334455667788, b), recorded(c, 0x99AABBCCDDEEFF00, d), SIZES)
     assert found.parameters([0, 0]) == bytes(24)
 
 
 def test_a_size_beside_such_a_gap_stays():
     (a, b), (c, d) = made_up_addresses(2)
-    found = relocatable(recorded(a, 0x7FFE_0000_0000 + 70, b), recorded(c, 0x5589_0000_0000 + 70, d), KERNEL, SIZES)
+    found = relocatable(recorded(a, 0x7FFE_0000_0000 + 70, b), recorded(c, 0x5589_0000_0000 + 70, d), SIZES)
     assert found.parameters([0, 0]) == struct.pack("<3Q", 0, 70, 0)
 
 
@@ -105,10 +105,10 @@ def test_a_size_beside_such_a_gap_stays():
 )
 def test_what_leads_elsewhere_is_refused(first, second, kernel, says):
     with pytest.raises(CompileFailed, match=says):
-        relocatable(recorded(*first), recorded(*second), kernel, SIZES)
+        relocatable(recorded(*first, kernel=kernel), recorded(*second, kernel=kernel), SIZES)
 
 
 def test_a_launch_that_is_another_elsewhere_is_refused():
     one = recorded(FIRST, 0, 0)
     with pytest.raises(CompileFailed, match="depend on the addresses"):
-        relocatable(one, replace(one, grid=(2, 1, 1)), KERNEL, SIZES)
+        relocatable(one, replace(one, grid=(2, 1, 1)), SIZES)

@@ -27,7 +27,7 @@ from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
-    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+    from tutorlib.simulate.ptx.simulation import Launch
 
 UNREADABLE = "its launches cannot be read"
 MOST_LAUNCHES = 64  # of one call
@@ -74,7 +74,7 @@ class CuteArtifact(Artifact):
         """Names of `compiled.INSTRUCTIONS`, for which ptxas is not needed."""
         return instructions_in(self.ask(kernel_questions.cute_ptx, shape, arch)["ptx"])
 
-    def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Recorded]":
+    def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Launch]":
         """The launches of the host function on tensors at these addresses, which it does not access.
 
         module: its PTX. here: for the GPU at hand; otherwise for the simulator. Raises CompileFailed.
@@ -117,7 +117,7 @@ class SimulatedCuteArtifact:
 
         def call() -> None:
             launches = self.kernel.launches(module, work.shape, [one.data_ptr() for one in work.named.values()])
-            self.reports = simulate_launches(module, work.named, launches, find, self.traced, self.budget)
+            self.reports = simulate_launches(work.named, launches, find, self.traced, self.budget)
 
         return call
 
@@ -195,7 +195,7 @@ def finder_in(module: Module, marks: str, lines: dict[int, Any]) -> Find:
     return find
 
 
-def launches_of(module: Module, told: Any) -> "list[Recorded]":
+def launches_of(module: Module, told: Any) -> "list[Launch]":
     """The host function's launches. Raises CompileFailed if the data is malformed."""
     try:
         return [read_launch(module, *one) for one in told[:MOST_LAUNCHES]]
@@ -205,9 +205,9 @@ def launches_of(module: Module, told: Any) -> "list[Recorded]":
 
 def read_launch(
     module: Module, kernel: Any, grid: Any, block: Any, smem: Any, parameters: Any, cluster: Any, *flags: Any
-) -> "Recorded":
+) -> "Launch":
     """One launch. Raises TypeError and ValueError if the data is malformed."""
-    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+    from tutorlib.simulate.ptx.simulation import Launch
 
     sizes = [*grid, *block, *cluster, smem]
     if (
@@ -219,4 +219,7 @@ def read_launch(
         or len(parameters) != module.kernels[kernel].parameter_bytes
     ):
         raise ValueError("no launch")
-    return Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster), *flags)
+    cooperative, overlapping = flags
+    where = {"grid": tuple(grid), "block": tuple(block), "cluster": tuple(cluster), "dynamic_smem": smem}
+    flagged = {"cooperative": cooperative, "overlapping": overlapping}
+    return Launch(module, module.kernels[kernel], parameters=parameters, **where, **flagged)

@@ -55,8 +55,8 @@ class LaunchedCuteArtifact:
         """Each launch, and its function on the GPU at hand. Raises CompileFailed."""
         compiled = self.kernel.compiled(shape, device.need_gpu().arch)
         launches = self.recorded(parse_ptx(compiled.ptx), problem, shape)
-        functions = {name: load_function(compiled.cubin, name) for name in {one.launch.kernel for one in launches}}
-        return [(functions[one.launch.kernel], one) for one in launches]
+        functions = {name: load_function(compiled.cubin, name) for name in {one.launch.kernel.name for one in launches}}
+        return [(functions[one.launch.kernel.name], one) for one in launches]
 
     def recorded(self, module: Module, problem: Problem, shape: Shape) -> list[Relocatable]:
         """The host function's launches, for tensors at any address. module: its PTX. Raises CompileFailed."""
@@ -67,7 +67,7 @@ class LaunchedCuteArtifact:
         )
         if len(first) != len(second):
             raise CompileFailed(BY_ADDRESS)
-        return [relocatable(*both, module.kernels[both[0].kernel], sizes) for both in zip(first, second, strict=True)]
+        return [relocatable(*both, sizes) for both in zip(first, second, strict=True)]
 
 
 @dataclass

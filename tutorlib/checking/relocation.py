@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.simulate.ptx.ir import Kernel
-from tutorlib.simulate.ptx.languages.cute_host import Recorded
 from tutorlib.simulate.ptx.memory import tensor_maps
+from tutorlib.simulate.ptx.simulation import Launch
 
 WORD = struct.Struct("<Q")
 FIRST = 2**45  # the made-up address of the first tensor, and the distance to the next
@@ -41,7 +40,7 @@ class Pointer:
 class Relocatable:
     """A launch without its tensors. offsets: of its parameters."""
 
-    launch: Recorded
+    launch: Launch
     offsets: tuple[int, ...]
     pointers: tuple[Pointer, ...]
 
@@ -53,12 +52,12 @@ class Relocatable:
         return bytes(raw)
 
 
-def relocatable(first: Recorded, second: Recorded, kernel: Kernel, sizes: Sequence[int]) -> Relocatable:
+def relocatable(first: Launch, second: Launch, sizes: Sequence[int]) -> Relocatable:
     """The launch that was recorded twice, at the `made_up_addresses` of tensors of these sizes in bytes.
 
     Raises CompileFailed if the two are not one launch, or a pointer leads out of the tensors.
     """
-    if first.kernel != second.kernel or first.config != second.config:
+    if first.kernel.name != second.kernel.name or first.config != second.config:
         raise CompileFailed(BY_ADDRESS)
     raw, pointers = bytearray(first.parameters), []
     for at in range(0, len(raw) - WORD.size + 1, WORD.size):
@@ -75,8 +74,8 @@ def relocatable(first: Recorded, second: Recorded, kernel: Kernel, sizes: Sequen
             raise CompileFailed(ELSEWHERE)
         pointers.append(Pointer(at, tensor, offset))
     placed = {pointer.at for pointer in pointers}
-    for parameter in kernel.parameters:
+    for parameter in first.kernel.parameters:
         if parameter.kind == "b8" and parameter.size == tensor_maps.BYTES and parameter.offset not in placed:
             raise CompileFailed(ELSEWHERE)
-    offsets = tuple(parameter.offset for parameter in kernel.parameters)
+    offsets = tuple(parameter.offset for parameter in first.kernel.parameters)
     return Relocatable(replace(first, parameters=bytes(raw)), offsets, tuple(pointers))

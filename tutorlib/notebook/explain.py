@@ -103,7 +103,7 @@ def simulation_of(
 ) -> "Callable[[dict[str, Any]], list[Report]]":
     """A function that simulates the kernel, of any language, with these named arguments."""
     if isinstance(kernel, str):
-        from tutorlib.simulate.sources import simulate_source
+        from tutorlib.simulate.ptx.languages.cpp import simulate_source
 
         return lambda named: [simulate_source(kernel, named, "80", grid, block, traced=True)]
     if says_it_is_jit(kernel):

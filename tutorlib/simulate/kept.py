@@ -78,8 +78,6 @@ class KeptLaunch:
 
 def kept_launch(launch: Launch, pieces: Sequence[Piece], before: Sequence[bytes]) -> KeptLaunch:
     """A launch that was simulated on these pieces. before: what was in them."""
-    sizes = launch.grid, launch.block, launch.dynamic_smem, launch.cluster
-    config = LaunchConfig(*sizes, overlapping=launch.overlapping)
     memory = []
     for one, was in zip(pieces, before, strict=True):
         kind = one.shape, one.strides, one.width, one.floats
@@ -89,7 +87,7 @@ def kept_launch(launch: Launch, pieces: Sequence[Piece], before: Sequence[bytes]
         line: (at.file, at.line, at.text, at.called_from) for line, at in found.items() if at
     }
     offsets = [one.offset for one in launch.kernel.parameters]
-    kept = launch.kernel.name, launch.module.text, config, in_base64(launch.parameters), offsets, memory, places
+    kept = launch.kernel.name, launch.module.text, launch.config, in_base64(launch.parameters), offsets, memory, places
     return KeptLaunch(*kept)
 
 
@@ -103,7 +101,8 @@ def replay(kept: KeptLaunch, ptx: str = "", traced: bool = False) -> tuple[Repor
 
     config, pieces = kept.config, [one.piece for one in kept.memory]
     sizes = three(config.grid), three(config.block), config.dynamic_smem, base64.b64decode(kept.parameters)
-    launch = Launch(module, module.kernels[kept.kernel], *sizes, find, three(config.cluster), config.overlapping)
+    flags = config.cooperative, config.overlapping
+    launch = Launch(module, module.kernels[kept.kernel], *sizes, find, three(config.cluster), *flags)
     return simulate_pieces(launch, pieces, traced), pieces
 
 

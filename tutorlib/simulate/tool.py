@@ -6,11 +6,11 @@ from typing import Any
 
 from tutorlib.simulate.host_functions import simulate_python
 from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
+from tutorlib.simulate.ptx.languages.cpp import simulate_source
 from tutorlib.simulate.ptx.pieces import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.signatures import function_name, parameter_names
-from tutorlib.simulate.sources import simulate_source
 
 ARCH = "80"
 

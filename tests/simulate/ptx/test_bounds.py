@@ -12,13 +12,11 @@ from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
-from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory import async_copies
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
-from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.unit import Running
 
@@ -81,9 +79,8 @@ def test_copies_that_no_thread_waits_for(monkeypatch):
 
 def test_a_trace_ends(monkeypatch):
     monkeypatch.setattr(trace, "MOST_EVENTS", 2)
-    module = parse_ptx(kernel(RACY, ["out"], shared=256))
     out = torch.zeros(64, dtype=torch.int32)
-    report = run_kernel(module, module.kernels["k"], (1,), (64,), {"out": out}, 0, by_loc(module), traced=True)
+    report = run(kernel(RACY, ["out"], shared=256), (1,), (64,), {"out": out}, traced=True)
     assert len(report.trace.events) == 2
 
 

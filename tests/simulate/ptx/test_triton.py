@@ -1,13 +1,13 @@
 """What Triton makes of its own kernels (corpus/triton_kernels.py): masked cp.async, stages, ldmatrix, mma.sync."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
-from tutorlib.simulate.ptx.launch import pick_kernel, run_kernel
-from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.launch import run as run_ptx
 from tutorlib.simulate.ptx.places import by_loc
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -20,10 +20,9 @@ def ptx_of(name):
 
 
 def run(name, ptx, grid, arguments):
-    module = parse_ptx(ptx)
-    find = by_loc(module, (CORPUS / "triton_kernels.py").read_text(encoding="utf-8"))
+    find = partial(by_loc, source=(CORPUS / "triton_kernels.py").read_text(encoding="utf-8"))
     pointers = {"scratch": 0, "profile": 0}  # of Triton's own, for kernels that need them
-    return run_kernel(module, pick_kernel(module, name), grid, (128,), arguments | pointers, SMEM[name], find)
+    return run_ptx(ptx, grid, (128,), arguments | pointers, SMEM[name], name, find=find)
 
 
 def halves(*shape):

@@ -1,6 +1,6 @@
 """A launch of a kernel of PTX: its grid, its parameters, its tensors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,42 +27,39 @@ def run(
     dynamic_smem: int = 0,
     kernel: str = "",
     cluster: Sequence[int] = (),
+    find: Callable[[Module], Find] = by_loc,
+    traced: bool = False,
+    follow_unset: bool = True,
 ) -> Report:
     """Run one kernel of a module over a grid; tensors in ordinary memory are read and written in place.
 
+    block: () for as many threads as the kernel declares.
     arguments: the kernel's parameters in order, by the names that findings call them. A tensor, torch's or NumPy's,
         stands for its address, bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several.
-        cluster: its size, for a kernel that does not declare it.
+    cluster: its size, for a kernel that does not declare it.
+    find: gives for the module where an instruction stands in the source. traced, follow_unset: as `simulate`.
     Raises NotSimulated where the simulator lacks something, MalformedPtx, and ValueError where arguments do not fit.
     """
     module = parse_ptx(ptx)
     entry = pick_kernel(module, kernel)
-    return run_kernel(module, entry, grid, block, arguments, dynamic_smem, by_loc(module), cluster=cluster)
-
-
-def run_kernel(
-    module: Module,
-    entry: Kernel,
-    grid: Sequence[int],
-    block: Sequence[int],
-    arguments: "Mapping[str, Tensor | np.ndarray | int | float | bytes]",
-    dynamic_smem: int,
-    find: Find,
-    traced: bool = False,
-    follow_unset: bool = True,
-    cluster: Sequence[int] = (),
-) -> Report:
-    """As `run`. find: where an instruction stands in the source. traced, follow_unset: as `simulate`."""
-    pieces = {name: piece_of(name, value) for name, value in arguments.items() if is_memory(value)}
+    threads = block or entry.threads
+    if threads is None:
+        raise ValueError(f"{entry.name} needs a block: it does not declare its threads")
     if len(arguments) != len(entry.parameters):
         raise ValueError(f"{entry.name} takes {len(entry.parameters)} parameters, not {len(arguments)}")
+    pieces = {name: piece_of(name, value) for name, value in arguments.items() if is_memory(value)}
     values = (pieces[name].start if name in pieces else value for name, value in arguments.items())
-    parameters = bytearray(entry.parameter_bytes)
-    for parameter, value in zip(entry.parameters, values, strict=True):
-        parameters[parameter.offset : parameter.offset + parameter.size] = encode(value, parameter)
-    sizes = three(grid), three(block)
-    launch = Launch(module, entry, *sizes, dynamic_smem, bytes(parameters), find, three(cluster))
+    sizes = three(grid), three(threads), dynamic_smem
+    launch = Launch(module, entry, *sizes, packed(entry, values), find(module), three(cluster))
     return simulate_pieces(launch, distinct(pieces.values()), traced, follow_unset=follow_unset)
+
+
+def packed(kernel: Kernel, values: Iterable[Any]) -> bytes:
+    """A kernel's parameters as they lie in the parameter space."""
+    raw = bytearray(kernel.parameter_bytes)
+    for parameter, value in zip(kernel.parameters, values, strict=True):
+        raw[parameter.offset : parameter.offset + parameter.size] = encode(value, parameter)
+    return bytes(raw)
 
 
 def pick_kernel(module: Module, name: str) -> Kernel:

@@ -15,6 +15,10 @@ from tutorlib.simulate.quotes import quoted
 Find = Callable[[Instruction], SourceLine | None]
 
 
+def unknown_place(instruction: Instruction) -> SourceLine | None:
+    return None
+
+
 class Places:
     def __init__(self, kernel: Kernel, find: Find) -> None:
         self.kernel = kernel

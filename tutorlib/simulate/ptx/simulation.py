@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 
 from tutorlib.compiling.cpp_names import cpp_name, variable_name
+from tutorlib.compiling.launch_config import LaunchConfig
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
@@ -24,7 +25,7 @@ from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
-from tutorlib.simulate.ptx.places import Find, Places
+from tutorlib.simulate.ptx.places import Find, Places, unknown_place
 from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.results import fp32_results
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
@@ -55,7 +56,7 @@ class Launch:
     """A launch but for global memory.
 
     parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
-    overlapping: whether it may begin before the launch before it is over (programmatic dependent launch).
+    cooperative, overlapping: as `LaunchConfig` has them.
     names: of its dynamic shared memory, from whose beginning they start. name: of the kernel in the source.
     """
 
@@ -65,11 +66,16 @@ class Launch:
     block: Dim3
     dynamic_smem: int
     parameters: bytes
-    find: Find
+    find: Find = unknown_place
     cluster: Dim3 = ALONE
+    cooperative: bool = False
     overlapping: bool = False
     names: Sequence[NamedMemory] = ()
     name: str = ""
+
+    @property
+    def config(self) -> LaunchConfig:
+        return LaunchConfig(self.grid, self.block, self.dynamic_smem, self.cluster, self.cooperative, self.overlapping)
 
     @property
     def shown(self) -> str:

@@ -47,10 +47,10 @@ class Hosts:
         if error:
             raise error
         for each in launches:
-            found = [mangled for mangled in self.names if mangled in each.kernel]
-            name = self.names[max(found, key=len)] if found else each.kernel
-            launch = each.of(runtime.module, self.stacks.finder(runtime.module))
-            self.gpu.launch(replace(launch, names=self.stacks.shared.get(each.kernel, ()), name=name))
+            kernel = each.kernel.name
+            found = [mangled for mangled in self.names if mangled in kernel]
+            name, names = self.names[max(found, key=len)] if found else kernel, self.stacks.shared.get(kernel, ())
+            self.gpu.launch(replace(each, find=self.stacks.finder(runtime.module), names=names, name=name))
 
     def on_device(self, tensor: "Tensor") -> OnDevice:
         return OnDevice(self.gpu.hold(tensor).detach())  # gradients too, which autograd makes

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tutorlib.exercises.n17_compile_once.judge.struct_probe import ProbedMembers
     from tutorlib.measuring.simulated_launchers import SimulatedCute
     from tutorlib.simulate.ptx.ir import Module
-    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+    from tutorlib.simulate.ptx.simulation import Launch
 
 BEFORE = 2048  # bytes of shared memory in front of the struct, whose first member's alignment may be 1,024
 
@@ -104,14 +104,12 @@ class ProbeArtifact(CuteArtifact):
 
     room: Mapping[Shape, int] = field(default_factory=dict)
 
-    def launches(
-        self, module: "Module", shape: Shape, addresses: Sequence[int], here: bool = False
-    ) -> "list[Recorded]":
+    def launches(self, module: "Module", shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Launch]":
         from tutorlib.simulate.ptx import CannotLaunch
 
         made = super().launches(module, shape, addresses, here)
         for one in made:
-            variables = (*module.variables.values(), *module.kernels[one.kernel].variables.values())
+            variables = (*module.variables.values(), *one.kernel.variables.values())
             taken = one.dynamic_smem + sum(part.size or 0 for part in variables if part.space == "shared")
             if taken > self.room[shape]:
                 raise CannotLaunch(f"it takes {taken:,} bytes of shared memory; {self.room[shape]:,} are enough")

@@ -1,17 +1,18 @@
 """CuTe host functions, simulated."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cute import cute_arguments
-from tutorlib.simulate.ptx.ir import Module
-from tutorlib.simulate.ptx.languages.cute_host import Recorded, record_launches
+from tutorlib.simulate.ptx.languages.cute_host import record_launches
 from tutorlib.simulate.ptx.languages.cute_lines import Traced
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.pieces import LaunchBefore, distinct, piece_of, simulate_pieces
 from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
+from tutorlib.simulate.ptx.simulation import Launch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,17 +34,16 @@ def simulate_call(
     """As `simulate_host`, for any arguments. tensors: whose memory they reach."""
     module = parse_ptx(compiled.ptx)
     launches = record_launches(compiled.function, module, arguments)
-    return simulate_launches(module, tensors, launches, compiled.stacks.finder(module), traced)
+    return simulate_launches(tensors, launches, compiled.stacks.finder(module), traced)
 
 
 def simulate_launches(
-    module: Module,
     tensors: "dict[str, Tensor]",
-    launches: Sequence[Recorded],
+    launches: Sequence[Launch],
     find: Find,
     traced: bool = False,
     budget: float = inf,
 ) -> list[Report]:
     """Simulate what a host function launches, in order. find, traced, budget: as `simulate`."""
     pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
-    return [simulate_pieces(each.of(module, find), pieces, traced, before, budget=budget) for each in launches]
+    return [simulate_pieces(replace(each, find=find), pieces, traced, before, budget=budget) for each in launches]

@@ -8,16 +8,15 @@ host function computes itself.
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tutorlib.compiling.launch_config import LaunchConfig
 from tutorlib.dsl.cute.host_module import INT, POINTER, SUCCESS, HostCall, call_without_driver
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
+from tutorlib.simulate.ptx.launch import packed, three
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, write_tensor_map
-from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.simulation import Launch
 
 SMS = 132
@@ -57,30 +56,6 @@ def cluster_of(attributes: dict[int, Dim3]) -> Dim3:
     return x, y, z
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """One launch. parameters: the kernel's, as bytes. cooperative, overlapping: as LaunchConfig has them."""
-
-    kernel: str
-    grid: Dim3
-    block: Dim3
-    dynamic_smem: int
-    parameters: bytes
-    cluster: Dim3 = ALONE
-    cooperative: bool = False
-    overlapping: bool = False
-
-    def of(self, module: Module, find: Find) -> Launch:
-        """The launch, as the simulator takes it, of the module that has the kernel."""
-        kernel = module.kernels[self.kernel]
-        sizes = self.grid, self.block, self.dynamic_smem
-        return Launch(module, kernel, *sizes, self.parameters, find, self.cluster, self.overlapping)
-
-    @property
-    def config(self) -> LaunchConfig:
-        return LaunchConfig(self.grid, self.block, self.dynamic_smem, self.cluster, self.cooperative, self.overlapping)
-
-
 @dataclass
 class Runtime:
     """The functions that the host function calls. kernels: names; a kernel's handle is its place here, from 1."""
@@ -88,7 +63,7 @@ class Runtime:
     module: Module
     sms: int = SMS
     kernels: list[str] = field(default_factory=list)
-    launches: list[Recorded] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
     error: Exception | None = None
 
     def get_kernel(self, to: int, library: int, name: int) -> int:
@@ -99,17 +74,14 @@ class Runtime:
     def launch(self, configuration: int, kernel: int, parameters: int) -> int:
         """_cudaLaunchKernelEx"""
         config = Configuration.from_address(configuration)
-        name = self.kernels[kernel - 1]
-        places = (POINTER * len(self.module.kernels[name].parameters)).from_address(parameters)
-        raw = bytearray(self.module.kernels[name].parameter_bytes)
-        for parameter, place in zip(self.module.kernels[name].parameters, places, strict=True):
-            raw[parameter.offset : parameter.offset + parameter.size] = ctypes.string_at(place, parameter.size)
-        grid, block = (tuple(int(n) for n in sizes) for sizes in (config.grid, config.block))
-        said = attributes_of(config)
-        flags = (bool(id in said and said[id][0]) for id in (COOPERATIVE, OVERLAPPING))
-        self.launches.append(
-            Recorded(name, grid, block, int(config.dynamic_smem), bytes(raw), cluster_of(said), *flags)  # type: ignore[arg-type]
-        )
+        entry = self.module.kernels[self.kernels[kernel - 1]]
+        places = (POINTER * len(entry.parameters)).from_address(parameters)
+        each = zip(places, entry.parameters, strict=True)
+        raw = packed(entry, (ctypes.string_at(place, parameter.size) for place, parameter in each))
+        said, sizes = attributes_of(config), (three(config.grid), three(config.block), int(config.dynamic_smem))
+        cooperative, overlapping = (id in said and said[id][0] > 0 for id in (COOPERATIVE, OVERLAPPING))
+        launch = Launch(self.module, entry, *sizes, raw, cluster=cluster_of(said), cooperative=cooperative)
+        self.launches.append(replace(launch, overlapping=overlapping))
         return SUCCESS
 
     def device_attribute(self, to: int, attribute: int, device: int) -> int:
@@ -159,7 +131,7 @@ class Runtime:
         """The same, of which none raises: `take` gives the first error."""
         return {name: (self.guarded(does), types) for name, (does, types) in self.functions().items()}
 
-    def take(self) -> tuple[list[Recorded], Exception | None]:
+    def take(self) -> tuple[list[Launch], Exception | None]:
         """The launches since the last call, and the error that came meanwhile."""
         taken = self.launches, self.error
         self.launches, self.error = [], None
@@ -178,7 +150,7 @@ class Runtime:
         return call
 
 
-def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms: int = SMS) -> list[Recorded]:
+def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms: int = SMS) -> list[Launch]:
     """Call a compiled host function (`cute.compile`'s result) on cute.Tensors and give what it launched.
 
     module: its PTX, parsed. sms: SMs of the GPU that it is told of.
