@@ -108,7 +108,7 @@ class SimulatedCuteArtifact:
         return str(self.kernel.ask(kernel_questions.cute_with_lines, shape)["ptx"])
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cute import simulate_launches
+        from tutorlib.simulate.ptx.languages.cute_host import simulate_launches
         from tutorlib.simulate.ptx.parse import parse_ptx
 
         reply = self.kernel.ask(kernel_questions.cute_with_lines, work.shape)

@@ -61,7 +61,7 @@ def simulated(
 ) -> bool:
     """Simulate it, and print its output and findings. Whether that was possible."""
     from tutorlib.simulate.ptx import NotSimulated
-    from tutorlib.simulate.ptx.languages.cute import simulate_host
+    from tutorlib.simulate.ptx.languages.cute_host import simulate_host
     from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
 
     compiled = compile_with_lines(host, specs)

@@ -1,4 +1,4 @@
-"""The results of a simulation: findings, counts and outputs, as text and as JSON."""
+"""The results of a simulation: findings by their causes, counts and outputs, as text and as JSON."""
 
 import hashlib
 import json
@@ -9,13 +9,56 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.simulate.causes import causes
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
+
+
+# The threads' progress itself is wrong: whatever the kernel does from then on may follow from it.
+PROGRESS = {Hazard.BARRIER, Hazard.MBARRIER, Hazard.DIVERGENT, Hazard.DEADLOCK, Hazard.ENDLESS}
+UNORDERED = {Hazard.UNWAITED, Hazard.RACE, Hazard.PROXY}  # one wait or barrier orders many accesses
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A finding, and those that follow from it, in the order in which they were seen."""
+
+    finding: Finding
+    follow: tuple[Finding, ...] = ()
+
+
+def causes(findings: Sequence[Finding]) -> list[Cause]:
+    """Findings that share a line of the source, or lack an order of the same kind, have one cause: the first seen."""
+    groups: list[list[Finding]] = []
+    for finding in findings:
+        related = [group for group in groups if any(are_related(finding, other) for other in group)]
+        groups = [group for group in groups if group not in related]
+        groups.append([*(one for group in related for one in group), finding])
+    ordered = sorted(
+        (sorted(group, key=findings.index) for group in groups), key=lambda group: findings.index(group[0])
+    )
+    return [Cause(first, tuple(others)) for first, *others in ordered]
+
+
+def are_related(one: Finding, other: Finding) -> bool:
+    kinds = {one.kind, other.kind}
+    return bool(
+        kinds & PROGRESS
+        or (len(kinds) == 1 and kinds <= UNORDERED)
+        or lines_of_accesses(one) & lines_of_accesses(other)
+    )
+
+
+def lines_of_accesses(finding: Finding) -> set[tuple[str, int]]:
+    """Of its accesses, in the source, or in the PTX where that is all there is."""
+    if finding.place is None:
+        return {("", finding.ptx_line)} if finding.ptx_line else set()
+    return {(place.file, place.line) for place in (finding.place, finding.other) if place}
+
 
 UNITS = {"shared": "wavefronts", "global": "sectors"}
 WIDEST = 96  # letters of a source line

@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tutorlib.simulate.causes import causes
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
-from tutorlib.simulate.report import Report, fingerprint
+from tutorlib.simulate.report import Report, causes, fingerprint
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

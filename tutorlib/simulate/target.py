@@ -10,9 +10,9 @@ from typing import Any
 from tutorlib.compiling.source_files import module_of
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.bad_input import BadInput, one_line
-from tutorlib.simulate.host_functions import is_tile_kernel
+from tutorlib.simulate.arguments import BadInput, one_line
 from tutorlib.simulate.kept import ENDING
+from tutorlib.simulate.tool import is_tile_kernel
 
 SOURCES = (".ptx", ".cu", ENDING)
 

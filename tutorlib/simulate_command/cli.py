@@ -53,7 +53,7 @@ def simulate(
 
     Exit status 0: nothing found; 1: findings, a wrong output, or a command that fails; 2: nothing was simulated.
     """
-    from tutorlib.simulate.bad_input import BadInput
+    from tutorlib.simulate.arguments import BadInput
     from tutorlib.simulate_command.command import simulate_alone, simulate_script
 
     try:

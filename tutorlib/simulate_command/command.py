@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tutorlib.simulate.bad_input import BadInput, parse_arch
+from tutorlib.simulate.arguments import BadInput, parse_arch
 from tutorlib.simulate.child import Crashed, in_own_process, signal_name
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script

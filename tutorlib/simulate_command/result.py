@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.simulate.bad_input import BadInput, one_line
+from tutorlib.simulate.arguments import BadInput, one_line
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.sarif import to_sarif
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.simulate.arguments import Given, as_torch, parse_argument, parse_sizes
-from tutorlib.simulate.bad_input import BadInput, one_line, parse_arch
+from tutorlib.simulate.arguments import BadInput, Given, as_torch, one_line, parse_arch, parse_argument, parse_sizes
 from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.target import load_target

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx import global_shadow, simulation, trace
+from tutorlib.simulate.ptx import global_shadow, simulation
+from tutorlib.simulate.ptx import report as launch_report
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
@@ -78,7 +79,7 @@ def test_copies_that_no_thread_waits_for(monkeypatch):
 
 
 def test_a_trace_ends(monkeypatch):
-    monkeypatch.setattr(trace, "MOST_EVENTS", 2)
+    monkeypatch.setattr(launch_report, "MOST_EVENTS", 2)
     out = torch.zeros(64, dtype=torch.int32)
     report = run(kernel(RACY, ["out"], shared=256), (1,), (64,), {"out": out}, traced=True)
     assert len(report.trace.events) == 2

@@ -17,7 +17,7 @@ from cutlass.cute.runtime import from_dlpack
 
 from tutorlib.kernels import nvidia_example
 from tutorlib.kernels.nvidia_example import EXAMPLES, HOPPER, example, module_of
-from tutorlib.simulate.ptx.languages.cute import simulate_call
+from tutorlib.simulate.ptx.languages.cute_host import simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutorlib.simulate.poison import is_poison
-from tutorlib.simulate.ptx.memory.pointers import relocate
+from tutorlib.simulate.ptx.pieces import relocate
 from tutorlib.simulate.stand_in.enter import stand_in
 from tutorlib.simulate.stand_in.gpu import StandInGpu
 

@@ -18,7 +18,7 @@ from tutorlib.simulate.cutile.accesses import Histories
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.turns import Turns
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
-from tutorlib.simulate.quotes import quoted
+from tutorlib.simulate.ptx.places import quoted
 
 Block = tuple[int, ...]
 Load = tuple[str, int]  # an array and a line

@@ -17,7 +17,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand
 from tutorlib.simulate.ptx.state import State
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Waiting
 
 BARRIERS = 16
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.clocks import CLUSTER, Seen
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Waiting
 
 
 class ClusterBarriers(Meeting[Waiting]):

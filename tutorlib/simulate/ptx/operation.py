@@ -9,7 +9,7 @@ from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
-from tutorlib.simulate.ptx.memory.windows import PEER_BITS
+from tutorlib.simulate.ptx.memory.access import PEER_BITS
 from tutorlib.simulate.ptx.state import State, Step, Where, as_index, of_warps
 from tutorlib.simulate.ptx.types import is_type
 from tutorlib.simulate.ptx.units import Units

@@ -8,12 +8,27 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from tutorlib.simulate.ptx.memory.arena import ALIGNMENT, HOST_ALIGNMENT, Arena, Stored
-from tutorlib.simulate.ptx.memory.pointers import POINTER_BYTES, relocate
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+POINTER_BYTES = 8
+
+
+def pointer_words(data: np.ndarray) -> np.ndarray:
+    return data[: len(data) // POINTER_BYTES * POINTER_BYTES].view(np.uint64)
+
+
+def relocate(data: np.ndarray, moves: list[tuple[int, int, int]]) -> None:
+    """Move pointers in place. moves: start, size and new start of each piece of memory."""
+    words = pointer_words(data)
+    before = words.copy()
+    for start, size, new in moves:
+        hit = (before >= start) & (before < start + size)
+        words[hit] = before[hit] - np.uint64(start) + np.uint64(new)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Waiting
 
 OF_A_MULTIPROCESSOR = 65_536
 MOST = 255  # of a thread

@@ -22,10 +22,9 @@ from tutorlib.simulate.ptx.ir import Instruction, Register
 from tutorlib.simulate.ptx.opcodes import decode
 from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
+from tutorlib.simulate.ptx.report import BlockTrace
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
-from tutorlib.simulate.ptx.trace import BlockTrace
-from tutorlib.simulate.ptx.unit import Running
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Running, Waiting
 
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn

@@ -26,12 +26,11 @@ from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.places import Find, Places, unknown_place
-from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
+from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.results import fp32_results
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.state import State, Watch
-from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.units import make_units

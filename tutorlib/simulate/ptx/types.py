@@ -1,9 +1,14 @@
-"""PTX's types (PTX ISA, 5.2) as NumPy's."""
+"""PTX's types (PTX ISA, 5.2) as NumPy's; of those that NumPy lacks bits → numbers, and numbers → bits, rounded once."""
 
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
+
+from tutorlib.simulate.ptx import rounding
 
 # Types that NumPy lacks, and the bits that hold one. Of floats of 6 bits each is in a byte of its own.
 OTHERS = {"bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 4, "ue8m0": 8, "ue4m3": 8,
@@ -33,3 +38,113 @@ def numpy_type(kind: str) -> DTypeLike:
         return np.bool_
     letter = "u" if kind in OTHERS or kind.endswith("x2") else NUMPY[kind[0]]
     return np.dtype(f"{letter}{bits_of(kind) // 8}")
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A float of at most 8 bits (PTX ISA, 5.2.3). special: what its largest exponent holds beside finite numbers."""
+
+    exponent: int
+    mantissa: int
+    bias: int
+    special: Literal["", "a NaN", "infinity and NaNs"] = ""
+    signed: bool = True
+
+    @property
+    def bits(self) -> int:
+        return self.signed + self.exponent + self.mantissa
+
+    @cached_property
+    def magnitudes(self) -> np.ndarray:
+        """Of the patterns without a sign, in order."""
+        exponent, mantissa = np.divmod(np.arange(1 << self.exponent + self.mantissa), 1 << self.mantissa)
+        subnormal = (exponent == 0) & (self.mantissa > 0)
+        values = np.ldexp(mantissa / (1 << self.mantissa) + ~subnormal, exponent + subnormal - self.bias)
+        if self.special == "a NaN":
+            values[-1] = np.nan
+        elif self.special:
+            values[exponent == exponent[-1]] = [np.inf] + [np.nan] * ((1 << self.mantissa) - 1)
+        return values
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Of all patterns, in float32."""
+        positive = self.magnitudes.astype(np.float32)
+        return np.concatenate([positive, -positive]) if self.signed else positive
+
+    def round(self, values: np.ndarray, mode: str) -> np.ndarray:
+        """float64 → patterns, clamped to the largest finite number. mode: "rn" (ties to even), "rz" or "rp"."""
+        finite = self.magnitudes[np.isfinite(self.magnitudes)]
+        size = np.clip(np.abs(values), finite[0], finite[-1])
+        above = np.clip(np.searchsorted(finite, size), 1, len(finite) - 1)
+        low, high = finite[above - 1], finite[above]
+        up = {
+            "rn": (size - low > high - size) | ((size - low == high - size) & (above % 2 == 0)),
+            "rz": size >= high,
+            "rp": size > low,
+        }[mode]
+        pattern = np.where(np.isnan(values), len(self.magnitudes) - 1, above - ~up)
+        negative = np.signbit(values) & self.signed & ~np.isnan(values)
+        return (pattern | negative << self.bits - 1).astype(np.uint8)
+
+
+NARROW = {
+    "e4m3": Narrow(4, 3, 7, "a NaN"),
+    "e5m2": Narrow(5, 2, 15, "infinity and NaNs"),
+    "e2m3": Narrow(2, 3, 1),
+    "e3m2": Narrow(3, 2, 3),
+    "e2m1": Narrow(2, 1, 1),
+    "ue8m0": Narrow(8, 0, 127, "a NaN", signed=False),
+    "ue4m3": Narrow(4, 3, 7, "a NaN", signed=False),
+}
+
+
+def unpadded(raw: np.ndarray, bits: int) -> np.ndarray:
+    """Sixteen patterns of so many bits, which lie together in the first of 16 bytes each, (…, 16) → (…, 16)."""
+    each = np.unpackbits(raw[..., : 2 * bits], axis=-1, bitorder="little").reshape(*raw.shape, bits)
+    return np.packbits(each, axis=-1, bitorder="little")[..., 0]
+
+
+def nibbles(raw: np.ndarray) -> np.ndarray:
+    """The two patterns of 4 bits in each byte, the lower first: (…, bytes) → (…, 2 · bytes)."""
+    return np.stack([raw & 15, raw >> 4], -1).reshape(*raw.shape[:-1], -1)
+
+
+DECODE: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # bits, (…, n) → numbers that NumPy computes with
+    "bf16": lambda bits: rounding.from_bf16(bits.view(np.uint16)),
+    "tf32": lambda bits: rounding.from_tf32(bits.view(np.uint32)),
+    "e2m1": lambda bits: NARROW["e2m1"].values[nibbles(bits.view(np.uint8))],
+    **{
+        kind: partial(lambda narrow, bits: narrow.values[bits.view(np.uint8)], narrow)
+        for kind, narrow in NARROW.items()
+        if kind != "e2m1"
+    },
+    **{
+        f"padded {kind}": partial(lambda narrow, raw: narrow.values[unpadded(raw, narrow.bits)], NARROW[kind])
+        for kind in ("e2m1", "e2m3", "e3m2")
+    },
+}
+
+
+def from_bits(bits: np.ndarray, kind: str) -> np.ndarray:
+    """Bits of contiguous memory as numbers; of "f16x2" two of each register, the lower first, side by side."""
+    inner = kind.removesuffix("x2")
+    return DECODE[inner](bits) if inner in DECODE else bits.view(numpy_type(inner))
+
+
+def to_bits(values: np.ndarray, kind: str, mode: str = "rn") -> np.ndarray:
+    """Numbers → bits, or numbers of that type. mode: "rn", "rz", or another rounding that the type has."""
+    inner = kind.removesuffix("x2")
+    if inner in NARROW:
+        patterns = NARROW[inner].round(values.astype(np.float64), mode)
+        return patterns if bits_of(inner) == 8 else patterns[::2] | patterns[1::2] << 4
+    if inner == "tf32":
+        return rounding.to_tf32(values, mode)
+    if inner == "bf16":
+        single = values if values.dtype == np.float32 else rounding.odd_float32(values.astype(np.float64))
+        return rounding.to_bf16(single, mode == "rz")
+    near = values.astype(numpy_type(inner), copy=False)
+    if mode == "rz":
+        over = np.abs(near.astype(np.float64)) > np.abs(values.astype(np.float64))
+        near = np.where(over, np.nextafter(near, near.dtype.type(0)), near)
+    return near

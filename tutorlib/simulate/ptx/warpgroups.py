@@ -15,7 +15,7 @@ from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
 from tutorlib.simulate.ptx.register_pool import RegisterPool
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Waiting
 
 THREADS = WARPGROUP * WARP
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores

@@ -1,4 +1,4 @@
-"""A CuTe host function run without a driver: what it launches is written down instead.
+"""A CuTe host function run without a driver: what it launches is written down, and simulated.
 
 The compiled host function calls CUDA's runtime through functions that begin with _cuda. Here they are this module's
 own: kernels get numbers for handles, attributes are an H100's but for its SMs, and a launch is recorded
@@ -9,15 +9,26 @@ host function computes itself.
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from math import inf
+from typing import TYPE_CHECKING, Any
 
+from tutorlib.compiling.cute import cute_arguments
 from tutorlib.dsl.cute.host_module import INT, POINTER, SUCCESS, HostCall, call_without_driver
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
+from tutorlib.simulate.ptx.languages.cute_lines import Traced
 from tutorlib.simulate.ptx.launch import packed, three
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, write_tensor_map
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.pieces import LaunchBefore, distinct, piece_of, simulate_pieces
+from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 SMS = 132
 MULTIPROCESSORS, SHARED_MEMORY = 16, 97  # cudaDeviceAttr; shared memory is what a block may ask for, in bytes
@@ -161,3 +172,34 @@ def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms
     if error:
         raise error
     return launches
+
+
+def simulate_host(
+    compiled: Traced, tensors: "dict[str, Tensor]", dynamic: bool = False, traced: bool = False
+) -> list[Report]:
+    """Call a host function on tensors in ordinary memory, by name, and simulate what it launches, in order.
+
+    traced: as `simulate`.
+    """
+    return simulate_call(compiled, tensors, cute_arguments([*tensors.values()], dynamic), traced)
+
+
+def simulate_call(
+    compiled: Traced, tensors: "dict[str, Tensor]", arguments: Sequence[Any], traced: bool = False
+) -> list[Report]:
+    """As `simulate_host`, for any arguments. tensors: whose memory they reach."""
+    module = parse_ptx(compiled.ptx)
+    launches = record_launches(compiled.function, module, arguments)
+    return simulate_launches(tensors, launches, compiled.stacks.finder(module), traced)
+
+
+def simulate_launches(
+    tensors: "dict[str, Tensor]",
+    launches: Sequence[Launch],
+    find: Find,
+    traced: bool = False,
+    budget: float = inf,
+) -> list[Report]:
+    """Simulate what a host function launches, in order. find, traced, budget: as `simulate`."""
+    pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
+    return [simulate_pieces(replace(each, find=find), pieces, traced, before, budget=budget) for each in launches]

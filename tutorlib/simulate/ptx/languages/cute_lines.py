@@ -21,8 +21,7 @@ from tutorlib.dsl.cute.locations import locations
 from tutorlib.dsl.cute.shared_memory import SharedPiece
 from tutorlib.simulate.ptx.findings import NamedMemory, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
-from tutorlib.simulate.ptx.places import Find
-from tutorlib.simulate.quotes import name_made_at, quoted
+from tutorlib.simulate.ptx.places import Find, name_made_at, quoted
 
 STACKS = "the Python call stacks"  # stands for a file in the line information
 

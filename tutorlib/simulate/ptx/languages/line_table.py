@@ -12,8 +12,7 @@ from functools import cache
 from tutorlib.compiling.cubin import sections
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.places import Find
-from tutorlib.simulate.quotes import quoted
+from tutorlib.simulate.ptx.places import Find, quoted
 
 INLINED_CALL = 0x90
 MOST_LINES = 5  # of one instruction: mma.sync and its four operands

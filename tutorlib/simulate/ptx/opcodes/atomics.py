@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.simulate.ptx.formats import from_bits, to_bits
 from tutorlib.simulate.ptx.opcodes.loads import ports, step_through
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import bits_of
+from tutorlib.simulate.ptx.types import bits_of, from_bits, to_bits
 
 Combine = Callable[..., Any]  # old value, operand(s) → new value
 HINTS = "relaxed acquire release acq_rel cta gpu sys cluster noftz global shared"

@@ -9,9 +9,8 @@ from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
-from tutorlib.simulate.ptx.memory.access import GlobalAccess
+from tutorlib.simulate.ptx.memory.access import PARAM, GlobalAccess
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, TensorMap, read_tensor_map, swizzle_units
-from tutorlib.simulate.ptx.memory.windows import PARAM
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step

@@ -9,7 +9,7 @@ from tutorlib.simulate.ptx.clocks import CLUSTER
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.flags import is_fence, scope_of
 from tutorlib.simulate.ptx.ir import Symbol, Vector
-from tutorlib.simulate.ptx.memory.windows import LOCAL
+from tutorlib.simulate.ptx.memory.access import LOCAL
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.warp import Members
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation

@@ -3,13 +3,12 @@
 import numpy as np
 
 from tutorlib.simulate.ptx import rounding
-from tutorlib.simulate.ptx.formats import from_bits, to_bits
 from tutorlib.simulate.ptx.ir import Vector
-from tutorlib.simulate.ptx.memory.windows import WINDOW
+from tutorlib.simulate.ptx.memory.access import WINDOW
 from tutorlib.simulate.ptx.opcodes.table import computed
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
 from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import bits_of, is_type, numpy_type
+from tutorlib.simulate.ptx.types import bits_of, from_bits, is_type, numpy_type, to_bits
 
 TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx import rounding
-from tutorlib.simulate.ptx.formats import from_bits, to_bits
 from tutorlib.simulate.ptx.opcodes.table import Compute, Row, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import bits_of
+from tutorlib.simulate.ptx.types import bits_of, from_bits, to_bits
 
 Array = np.ndarray
 DIRECTED = ("rm", "rp", "rz")  # roundings that sums and products of fp32 have here

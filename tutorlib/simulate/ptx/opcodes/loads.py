@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tutorlib.simulate.ptx.ir import Address, Operand, Symbol
-from tutorlib.simulate.ptx.memory.windows import WINDOW
+from tutorlib.simulate.ptx.memory.access import WINDOW
 from tutorlib.simulate.ptx.operation import Addresses, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, LocalPort, ParameterPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, as_index

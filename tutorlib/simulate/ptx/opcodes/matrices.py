@@ -7,12 +7,11 @@ from functools import cache
 
 import numpy as np
 
-from tutorlib.simulate.ptx.formats import from_bits
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, of_warps
-from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.types import bits_of, from_bits, numpy_type
 
 ROWS = 8  # of a matrix that ldmatrix moves, each of 16 bytes
 AddProducts = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from tutorlib.simulate.ptx.formats import from_bits, to_bits
 from tutorlib.simulate.ptx.opcodes.table import Row, computed, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import bits_of
+from tutorlib.simulate.ptx.types import bits_of, from_bits, to_bits
 
 COMPARE = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,

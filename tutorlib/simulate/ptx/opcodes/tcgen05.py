@@ -9,7 +9,6 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.formats import NARROW, from_bits, unpadded
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.memory.access import SharedAccess
@@ -32,6 +31,7 @@ from tutorlib.simulate.ptx.tensor_fragments import (
     strips_of,
 )
 from tutorlib.simulate.ptx.tensor_memory import TensorWork
+from tutorlib.simulate.ptx.types import NARROW, from_bits, unpadded
 
 SWIZZLES = {0: 0, 6: 1, 4: 2, 2: 3}  # the descriptor's highest three bits → bits of the swizzle
 BYTES = {0: "e4m3", 1: "e5m2", 3: "padded e2m3", 4: "padded e3m2", 5: "padded e2m1"}
