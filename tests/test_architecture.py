@@ -37,7 +37,7 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib.checking.kernel", ()),
         ("tutorlib.compiling.cute", ()),
         ("tutorlib.checking.plain_python", ()),
-        ("tutorlib.dsl.cutile.launch", ()),
+        ("tutorlib.dsl.cutile.kernels", ()),
         ("tutorlib.compiling.cutile", ()),
         ("tutorlib.compiling.cpp", ()),
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),

@@ -22,7 +22,7 @@ from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.work import Work
-from tutorlib.simulate.ptx.memory.tensor_maps import read_tensor_map
+from tutorlib.simulate.ptx.memory.descriptors import read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 

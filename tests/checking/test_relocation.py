@@ -15,7 +15,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
-from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.memory.descriptors import BYTES, read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.simulation import Launch
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.simulate.ptx.memory import tensor_maps
+from tutorlib.simulate.ptx.memory import descriptors
 from tutorlib.simulate.ptx.simulation import Launch
 
 WORD = struct.Struct("<Q")
@@ -75,7 +75,7 @@ def relocatable(first: Launch, second: Launch, sizes: Sequence[int]) -> Relocata
         pointers.append(Pointer(at, tensor, offset))
     placed = {pointer.at for pointer in pointers}
     for parameter in first.kernel.parameters:
-        if parameter.kind == "b8" and parameter.size == tensor_maps.BYTES and parameter.offset not in placed:
+        if parameter.kind == "b8" and parameter.size == descriptors.BYTES and parameter.offset not in placed:
             raise CompileFailed(ELSEWHERE)
     offsets = tuple(parameter.offset for parameter in first.kernel.parameters)
     return Relocatable(replace(first, parameters=bytes(raw)), offsets, tuple(pointers))

@@ -32,14 +32,14 @@ AT_ONCE = 2**17  # products: more would not stay in a core's cache
 @contextmanager
 def exact_products() -> Iterator[None]:
     """Launches that begin in the block add up as an H200 does, which takes half of the time of a GEMM."""
-    before = SUMS.set(sums_of)
+    before = SUMS.set(modeled_sums)
     try:
         yield
     finally:
         SUMS.reset(before)
 
 
-def sums_of(a_kind: str, b_kind: str) -> AddProducts:
+def modeled_sums(a_kind: str, b_kind: str) -> AddProducts:
     return add_exactly if a_kind == b_kind and a_kind in MODELED else add_plainly
 
 

@@ -86,8 +86,8 @@ def simulate_python(
     """A report of each launch that it makes, and the tensors that it returns. The keywords are those of `simulate`."""
     import torch
 
-    from tutorlib.simulate.stand_in.enter import stand_in
     from tutorlib.simulate.stand_in.gpu import StandInGpu
+    from tutorlib.simulate.stand_in.script import stand_in
     from tutorlib.simulate.threads import one_thread
 
     launches: list[LaunchReport] = []

@@ -1,12 +1,15 @@
 """`tutor simulate`: an unchanged command, or a target in a process of its own."""
 
+import multiprocessing
 import shlex
+import signal
+import sys
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from tutorlib.simulate.arguments import BadInput, parse_arch
-from tutorlib.simulate.child import Crashed, in_own_process, signal_name
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
 from tutorlib.simulate_command.result import CommandResult, Format, check_picture, save_picture
@@ -43,12 +46,21 @@ def simulate_script(
 
 def simulate_alone(target: str, format: Format, baseline: Path | None, **options: Any) -> tuple[str, bool]:
     """`simulate_target` in a process of its own: its text, and whether it failed. Raises BadInput."""
-
-    def task() -> tuple[str, bool]:
-        done = simulate_target(target, **options).after(baseline)
-        return done.formatted(format), done.failed
-
     try:
-        return in_own_process(task)
-    except Crashed as error:
-        raise BadInput(f"{target} crashes while it is simulated: {error}") from None
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
+            return process.submit(simulated_text, target, format, baseline, options).result()
+    except BrokenProcessPool:
+        raise BadInput(f"{target} crashes while it is simulated") from None
+
+
+def simulated_text(target: str, format: Format, baseline: Path | None, options: dict[str, Any]) -> tuple[str, bool]:
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
+    done = simulate_target(target, **options).after(baseline)
+    return done.formatted(format), done.failed
+
+
+def signal_name(status: int) -> str:
+    """Of a process's exit status: the signal that ended it, also as a shell tells it; "" if none did."""
+    number = -status if status < 0 else status - 128
+    return signal.strsignal(number) or "" if number in set(signal.Signals) else ""

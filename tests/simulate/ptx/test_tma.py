@@ -11,7 +11,7 @@ from cutlass.memory import SmemAllocator
 
 from tutorlib.simulate.ptx.languages.cute_host import record_launches, simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
-from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, read_tensor_map, write_tensor_map
+from tutorlib.simulate.ptx.memory.descriptors import BYTES, read_tensor_map, write_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 THREADS = 64

@@ -5,8 +5,8 @@ import torch
 
 from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.ptx.pieces import relocate
-from tutorlib.simulate.stand_in.enter import stand_in
 from tutorlib.simulate.stand_in.gpu import StandInGpu
+from tutorlib.simulate.stand_in.script import stand_in
 
 
 @pytest.fixture

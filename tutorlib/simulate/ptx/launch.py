@@ -50,11 +50,11 @@ def run(
     pieces = {name: piece_of(name, value) for name, value in arguments.items() if is_memory(value)}
     values = (pieces[name].start if name in pieces else value for name, value in arguments.items())
     sizes = three(grid), three(threads), dynamic_smem
-    launch = Launch(module, entry, *sizes, packed(entry, values), find(module), three(cluster))
+    launch = Launch(module, entry, *sizes, pack_parameters(entry, values), find(module), three(cluster))
     return simulate_pieces(launch, distinct(pieces.values()), traced, follow_unset=follow_unset)
 
 
-def packed(kernel: Kernel, values: Iterable[Any]) -> bytes:
+def pack_parameters(kernel: Kernel, values: Iterable[Any]) -> bytes:
     """A kernel's parameters as they lie in the parameter space."""
     raw = bytearray(kernel.parameter_bytes)
     for parameter, value in zip(kernel.parameters, values, strict=True):

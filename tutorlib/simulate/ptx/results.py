@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.ir import Kernel
-from tutorlib.simulate.ptx.uses import read, written
 
 LANES = 64  # of the blocks that ran last
 NEAR = 1e-5  # of a number and of the spread over lanes: the same formula, rounded at other places

@@ -16,15 +16,14 @@ from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyReco
 from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
 from tutorlib.simulate.ptx.findings import Finding, Findings, NamedMemory
 from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
-from tutorlib.simulate.ptx.flow import basic_blocks
+from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.listener import MAKE
 from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
-from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
-from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.places import Find, Places, unknown_place
 from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.results import fp32_results
@@ -34,7 +33,6 @@ from tutorlib.simulate.ptx.state import State, Watch
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.units import make_units
-from tutorlib.simulate.ptx.uses import unset_at_first
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks

@@ -19,8 +19,7 @@ from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Immediate, Instruction, Kernel, Not, Operand, Register, Symbol
 from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.arena import Arena
-from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
-from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
 from tutorlib.simulate.ptx.undefined import Undefined

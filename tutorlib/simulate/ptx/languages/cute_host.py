@@ -18,8 +18,8 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cute_lines import Traced
-from tutorlib.simulate.ptx.launch import packed, three
-from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, write_tensor_map
+from tutorlib.simulate.ptx.launch import pack_parameters, three
+from tutorlib.simulate.ptx.memory.descriptors import BYTES, write_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.pieces import LaunchBefore, distinct, piece_of, simulate_pieces
 from tutorlib.simulate.ptx.places import Find
@@ -88,7 +88,7 @@ class Runtime:
         entry = self.module.kernels[self.kernels[kernel - 1]]
         places = (POINTER * len(entry.parameters)).from_address(parameters)
         each = zip(places, entry.parameters, strict=True)
-        raw = packed(entry, (ctypes.string_at(place, parameter.size) for place, parameter in each))
+        raw = pack_parameters(entry, (ctypes.string_at(place, parameter.size) for place, parameter in each))
         said, sizes = attributes_of(config), (three(config.grid), three(config.block), int(config.dynamic_smem))
         cooperative, overlapping = (id in said and said[id][0] > 0 for id in (COOPERATIVE, OVERLAPPING))
         launch = Launch(self.module, entry, *sizes, raw, cluster=cluster_of(said), cooperative=cooperative)

@@ -12,7 +12,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
+from tutorlib.simulate.ptx.memory.descriptors import UNIT, MatrixDescriptor, read_descriptor
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.control import fence
 from tutorlib.simulate.ptx.opcodes.loads import no_effect

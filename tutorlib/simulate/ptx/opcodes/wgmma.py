@@ -8,14 +8,14 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Instruction, Register, Vector
-from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
+from tutorlib.simulate.ptx.memory.descriptors import UNIT, MatrixDescriptor, read_descriptor
 from tutorlib.simulate.ptx.opcodes.matrices import SUMS, add_plainly
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.types import bits_of, from_bits
-from tutorlib.simulate.ptx.uses import read, written
 from tutorlib.simulate.ptx.warpgroups import THREADS, Accumulators
 
 ROWS = 64  # of A and of the result
