@@ -12,16 +12,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.dtypes import (
-    CARRIER,
-    STORAGE,
-    Number,
-    category,
-    dtype_of,
-    dtype_of_number,
-    fit,
-    promote,
-)
+from tutorlib.simulate.cutile.dtypes import CARRIER, STORAGE, Number, category, dtype_of, dtype_of_number, fit, promote
 from tutorlib.simulate.ptx.errors import NotSimulated
 
 

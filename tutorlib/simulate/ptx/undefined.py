@@ -62,14 +62,7 @@ class Undefined:
         """A batch begins, of these lanes."""
         self.held = {name: Origin(Hazard.UNSET, -1, str, every_byte(alive)) for name in self.unset}
 
-    def note(
-        self,
-        kind: Hazard,
-        site: int,
-        names: list[str],
-        lanes: np.ndarray,
-        message: Callable[[], str],
-    ) -> None:
+    def note(self, kind: Hazard, site: int, names: list[str], lanes: np.ndarray, message: Callable[[], str]) -> None:
         """An instruction has read memory never written into these registers, for these lanes (booleans)."""
         for name in names:
             self.held[name] = Origin(kind, site, message, every_byte(lanes))

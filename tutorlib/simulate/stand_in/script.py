@@ -63,11 +63,7 @@ class ScriptRun:
 
 
 def run_script(
-    command: Sequence[str],
-    arch: str,
-    traced: bool = False,
-    quiet: bool = False,
-    keep: Path | None = None,
+    command: Sequence[str], arch: str, traced: bool = False, quiet: bool = False, keep: Path | None = None
 ) -> ScriptRun:
     """Run a command whose Python processes find the stand-in.
 

@@ -194,11 +194,7 @@ def simulate_call(
 
 
 def simulate_launches(
-    tensors: "dict[str, Tensor]",
-    launches: Sequence[Launch],
-    find: Find,
-    traced: bool = False,
-    budget: float = inf,
+    tensors: "dict[str, Tensor]", launches: Sequence[Launch], find: Find, traced: bool = False, budget: float = inf
 ) -> list[Report]:
     """Simulate what a host function launches, in order. find, traced, budget: as `simulate`."""
     pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()

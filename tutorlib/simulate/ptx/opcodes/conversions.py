@@ -93,8 +93,4 @@ def convert_address(op: Operation) -> Step:
     return computed(op.target(0, "u64"), lambda a: a.astype(np.uint64) + distance, op.source(1, op.kind))
 
 
-OPCODES: dict[str, OpcodeDecoder] = {
-    "cvt": convert,
-    "cvta": convert_address,
-    "mov": move,
-}
+OPCODES: dict[str, OpcodeDecoder] = {"cvt": convert, "cvta": convert_address, "mov": move}

@@ -188,8 +188,4 @@ def watched(step: Step, op: Operation) -> Step:
     return look_and_do
 
 
-OPCODES: dict[str, OpcodeDecoder] = {
-    "wgmma.fence": fence,
-    "wgmma.commit_group": commit,
-    "wgmma.wait_group": wait,
-}
+OPCODES: dict[str, OpcodeDecoder] = {"wgmma.fence": fence, "wgmma.commit_group": commit, "wgmma.wait_group": wait}
