@@ -103,6 +103,10 @@ class Operation:
             raise ValueError(f"{operand} is no number")
         return int(operand.text, 0)
 
+    def count(self, which: int) -> int:
+        """A number that is the same for all lanes."""
+        return int(self.source(which, "s32")[0])
+
     def addresses(self, which: int | Operand) -> Addresses:
         """[base + offset] for all lanes, or for one where it is the same for all; 64 bits."""
         operand, state = self.operand(which), self.state

@@ -137,6 +137,10 @@ class TensorMemory(Shadow):
             self.notice(Hazard.RACE, site, says + "barrier lies between")
         del mine[start]
 
+    def relinquish(self, warps: np.ndarray) -> None:
+        """The blocks of these warps allocate no more."""
+        self.relinquished.update((warps // self.geometry.warps).tolist())
+
     def taken(self, slot: int) -> np.ndarray:
         """Which columns of a block are allocated."""
         taken = np.zeros(COLUMNS, bool)

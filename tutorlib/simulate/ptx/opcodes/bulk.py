@@ -258,16 +258,6 @@ def access_of(op: Operation, lane: int, described: TensorMap, whole: tuple[slice
     return GlobalAccess(op.site, np.full(len(at), lane), at, described.element, op.instruction)
 
 
-def commit(op: Operation) -> Step:
-    return op.by_lanes(op.units.bulk.commit)
-
-
-def wait(op: Operation) -> Step:
-    """cp.async.bulk.wait_group{.read} n. Threads of the block cannot tell when bytes have reached global memory."""
-    still_open = int(op.source(0, "s32")[0])
-    return op.by_lanes(lambda lanes: op.units.bulk.wait(lanes, still_open))
-
-
 def store_async(op: Operation) -> Step:
     """st.async{.weak}.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [to], {…}, [mbarrier]
 
@@ -363,8 +353,9 @@ def copy_and_fence(op: Operation) -> Step:
 
 OPCODES: dict[str, OpcodeDecoder] = {
     "cp.async.bulk": copy,
-    "cp.async.bulk.commit_group": commit,
-    "cp.async.bulk.wait_group": wait,
+    "cp.async.bulk.commit_group": lambda op: op.by_lanes(op.units.bulk.commit),
+    # {.read} too: threads of the block cannot tell when bytes have reached global memory.
+    "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.units.bulk.wait, open_groups=op.count(0))),
     "cp.async.bulk.prefetch": no_effect,
     "st.async": store_async,
     "tensormap.replace": replace_field,

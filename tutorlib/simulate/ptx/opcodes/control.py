@@ -7,6 +7,7 @@ leaves all others to be taken over.
 """
 
 import re
+from functools import partial
 
 import numpy as np
 
@@ -126,19 +127,6 @@ def fence(op: Operation) -> Step:
     return op.by_lanes(fence_of)
 
 
-def arrive_in_cluster(op: Operation) -> Step:
-    return op.by_lanes(lambda lanes: op.units.clusters.arrive(lanes, "relaxed" in op.parts))
-
-
-def wait_for_launch_before(op: Operation) -> Step:
-    return op.by_lanes(op.state.watch.clocks.wait_for_launch_before)
-
-
-def give_registers(op: Operation) -> Step:
-    count = int(op.source(0, "u32")[0])
-    return op.by_lanes(lambda lanes: op.units.registers.give(lanes, count))
-
-
 PARTS = ("get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z", "is_canceled")
 
 
@@ -204,13 +192,13 @@ def halves(op: Operation, operand: Operand) -> list[np.ndarray]:
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
-    "barrier.cluster.arrive": arrive_in_cluster,
-    "setmaxnreg.dec": give_registers,
+    "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.units.clusters.arrive, relaxed="relaxed" in op.parts)),
+    "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.units.registers.give, count=op.count(0))),
     "fence.proxy": fence_proxy,
     "bar.warp.sync": sync_warp,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),
-    "griddepcontrol.wait": wait_for_launch_before,
+    "griddepcontrol.wait": lambda op: op.by_lanes(op.state.watch.clocks.wait_for_launch_before),
     "call": call,
     "clusterlaunchcontrol.try_cancel": try_cancel,
     "clusterlaunchcontrol.query_cancel": query_cancel,

@@ -151,10 +151,6 @@ def fetch(port: GlobalPort, lanes: np.ndarray, addresses: np.ndarray, wanted: np
     return data
 
 
-def commit(op: Operation) -> Step:
-    return lambda where: op.state.copies.commit(as_index(where))
-
-
 def wait(op: Operation) -> Step:
     """cp.async.wait_group n, and wait_all, which waits for copies that were not committed too."""
     still_open = int(op.source(0, "s32")[0] & MOST_GROUPS) if op.operands else None
@@ -233,7 +229,7 @@ OPCODES: dict[str, OpcodeDecoder] = {
     **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "discard", "createpolicy"), no_effect),
     "cp.async.ca": copy,
     "cp.async.cg": copy,
-    "cp.async.commit_group": commit,
+    "cp.async.commit_group": lambda op: lambda where: op.state.copies.commit(as_index(where)),
     "cp.async.wait_group": wait,
     "cp.async.wait_all": wait,
     "atom": atomic,

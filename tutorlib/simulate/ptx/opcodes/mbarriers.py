@@ -31,14 +31,6 @@ def one_by_one(does: Callable[[Operation, int, SharedPlace, int], object], name:
     return decoder
 
 
-def make(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
-    op.units.mbarriers.make(op.site, lane, place, count)
-
-
-def forget(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
-    op.units.mbarriers.forget(place)
-
-
 def expect(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
     if mbarrier := op.units.mbarriers.at(op.site, lane, place, "announces bytes to"):
         op.units.mbarriers.announce(op.site, mbarrier, count)
@@ -137,8 +129,8 @@ def map_address(op: Operation) -> Step:
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
-    "mbarrier.init": one_by_one(make, "init"),
-    "mbarrier.inval": one_by_one(forget, "inval"),
+    "mbarrier.init": one_by_one(lambda op, *given: op.units.mbarriers.make(op.site, *given), "init"),
+    "mbarrier.inval": one_by_one(lambda op, lane, place, count: op.units.mbarriers.forget(place), "inval"),
     "mbarrier.expect_tx": one_by_one(expect, "expect_tx"),
     "mbarrier.arrive": arrive,
     "cp.async.mbarrier.arrive": arrive_after_copies,

@@ -81,11 +81,6 @@ def allocate(op: Operation) -> Step:
     return op.by_warps(allocate_for)
 
 
-def relinquish(op: Operation) -> Step:
-    warps_of_block = op.state.geometry.warps
-    return op.by_warps(lambda warps: op.units.tensor.relinquished.update((warps // warps_of_block).tolist()))
-
-
 def deallocate(op: Operation) -> Step:
     """tcgen05.dealloc address, columns"""
     start, columns = (op.values(n, "u32") for n in range(2))
@@ -118,11 +113,6 @@ def access(op: Operation) -> Step:
             does(op.site, warp, addresses(np.arange(warp * WARP, (warp + 1) * WARP)), registers, where)
 
     return op.by_warps(move)
-
-
-def wait(op: Operation) -> Step:
-    """tcgen05.wait::ld and tcgen05.wait::st"""
-    return op.by_warps(lambda warps: op.units.tensor.wait(warps, op.parts[1] == "wait::st"))
 
 
 # copies ---------------------------------------------------------------------------------------------------------
@@ -327,12 +317,13 @@ def products(
 OPCODES: dict[str, OpcodeDecoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
-    "tcgen05.relinquish_alloc_permit": relinquish,
+    "tcgen05.relinquish_alloc_permit": lambda op: op.by_warps(op.units.tensor.relinquish),
     "tcgen05.cp": copy,
     "tcgen05.mma": multiply,
     "tcgen05.commit": commit,
     **dict.fromkeys(("tcgen05.ld", "tcgen05.st"), access),
-    **dict.fromkeys(("tcgen05.wait::ld", "tcgen05.wait::st"), wait),
+    "tcgen05.wait::ld": lambda op: op.by_warps(partial(op.units.tensor.wait, stores=False)),
+    "tcgen05.wait::st": lambda op: op.by_warps(partial(op.units.tensor.wait, stores=True)),
     "tcgen05.fence::after_thread_sync": no_effect,
     "tcgen05.fence::before_thread_sync": fence,
 }

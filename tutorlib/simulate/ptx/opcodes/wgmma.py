@@ -154,19 +154,6 @@ def inside(op: Operation, units: np.ndarray) -> np.ndarray:
     return np.where(beyond, 0, units)
 
 
-def fence(op: Operation) -> Step:
-    return op.by_warps(op.units.warpgroups.fence)
-
-
-def commit(op: Operation) -> Step:
-    return op.by_warps(op.units.warpgroups.commit)
-
-
-def wait(op: Operation) -> Step:
-    still_open = int(op.source(0, "s32")[0])
-    return op.by_warps(lambda warps: op.units.warpgroups.wait(warps, still_open))
-
-
 def watched(step: Step, op: Operation) -> Step:
     """The step, looked at where the instruction uses registers into which wgmmas add."""
     by_name = op.units.warpgroups.by_name
@@ -188,4 +175,8 @@ def watched(step: Step, op: Operation) -> Step:
     return look_and_do
 
 
-OPCODES: dict[str, OpcodeDecoder] = {"wgmma.fence": fence, "wgmma.commit_group": commit, "wgmma.wait_group": wait}
+OPCODES: dict[str, OpcodeDecoder] = {
+    "wgmma.fence": lambda op: op.by_warps(op.units.warpgroups.fence),
+    "wgmma.commit_group": lambda op: op.by_warps(op.units.warpgroups.commit),
+    "wgmma.wait_group": lambda op: op.by_warps(partial(op.units.warpgroups.wait, open_groups=op.count(0))),
+}
