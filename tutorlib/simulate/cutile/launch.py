@@ -18,6 +18,7 @@ from tutorlib.simulate.cutile.accesses import Histories
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.turns import Turns
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
+from tutorlib.simulate.ptx.geometry import coordinates, show_block
 from tutorlib.simulate.ptx.places import quoted
 
 Block = tuple[int, ...]
@@ -90,11 +91,7 @@ class TileLaunch:
 
     @property
     def block(self) -> Block:
-        return self.place(self.running.number)
-
-    def place(self, number: int) -> Block:
-        gx, gy, _ = self.grid
-        return number % gx, number // gx % gy, number // (gx * gy)
+        return coordinates(self.running.number, self.grid)
 
     @property
     def blocks(self) -> int:
@@ -141,10 +138,7 @@ class TileLaunch:
         self.largest[array] = max(self.largest[array], tile)
 
     def show(self, number: int) -> str:
-        """A block's number as the reader counts: "3", or "(1, 2)" in a grid of two dimensions."""
-        _, gy, gz = self.grid
-        place = self.place(number)
-        return str(number) if gy == gz == 1 else str(place if gz > 1 else place[:2])
+        return show_block(number, self.grid)
 
     def notice(self, kind: str, array: str, message: str) -> None:
         """Keep the first of each kind by array and line."""

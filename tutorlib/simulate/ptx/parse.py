@@ -32,6 +32,9 @@ NAME = r"[\w$%.]+"
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 FILE = re.compile(r'(?m)^\s*\.file\s+(\d+)\s+"([^"]*)"')
 ENTRY = re.compile(rf"(?:\.visible|\.weak|\.extern)?\s*\.entry\s+({NAME})\s*(?:\((.*?)\))?\s*([^{{;]*)\{{", re.DOTALL)
+NOT_VARIABLES = re.compile(  # between kernels: functions, and the lines that name versions
+    r"(?m)^\s*\.(version|target|address_size|file|loc)\b.*$|\.func\b(.|\n)*?(;|\n\})"
+)
 STATEMENT = re.compile(
     rf"""\s*(?:
       (?P<open>\{{) | (?P<close>\}})
@@ -88,13 +91,9 @@ def parse_ptx(ptx: str) -> Module:
             cluster=read_sizes("reqnctapercluster", directives),
         )
     outside.append(text[at:])
-    variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
+    statements = (one for part in outside for one in re.findall(r"[^;]*;", NOT_VARIABLES.sub(";", part)))
+    variables = map(read_variable, statements)
     return Module(target[1], kernels, {v.name: v for v in variables if v}, files, ptx)
-
-
-def without_functions(text: str) -> str:
-    """Nor the lines that name versions."""
-    return re.sub(r"(?m)^\s*\.(version|target|address_size|file|loc)\b.*$|\.func\b(.|\n)*?(;|\n\})", ";", text)
 
 
 def read_sizes(names: str, directives: str) -> tuple[int, int, int] | None:

@@ -141,7 +141,9 @@ class State:
         """An operand looked at as a PTX type: an array for all lanes, or of one element for all of them."""
         match operand:
             case Register(name) if name.startswith("%") and self.is_special(name):
-                return narrowed(self.special_register(name), kind)
+                if name not in self.special:
+                    self.special[name] = self.special_values(name)
+                return narrowed(self.special[name], kind)
             case Register():
                 return narrowed(self.storage(operand), kind)
             case Immediate(text):
@@ -175,11 +177,6 @@ class State:
 
     def is_special(self, name: str) -> bool:
         return name.split(".")[0] in SPECIAL
-
-    def special_register(self, name: str) -> np.ndarray:
-        if name not in self.special:
-            self.special[name] = self.special_values(name)
-        return self.special[name]
 
     def set_time(self, instructions: int) -> None:
         """The clocks of the machine count the instructions that the threads which go together have run."""
