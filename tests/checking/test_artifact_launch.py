@@ -15,9 +15,9 @@ from tutorlib.checking.artifact import MOST_PTX, MOST_TILE_IR, CuteArtifact, Cut
 from tutorlib.checking.artifact_launch import LaunchedCuteArtifact, LaunchedCutileArtifact, packed
 from tutorlib.checking.host_artifact import LaunchedHostArtifact, LaunchPlan, Placed, Planned
 from tutorlib.compiling.cubin import sections
+from tutorlib.compiling.cutile import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptxas import machine_code
-from tutorlib.compiling.tile_ir import compile_tile_ir, entries_of
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher

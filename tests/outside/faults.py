@@ -20,8 +20,8 @@ import numpy as np
 from tests.outside.runs import kept_in, simulated
 from tests.outside.table import Case
 from tutorlib.simulate.kept import KeptLaunch, Memory, replay
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
-from tutorlib.simulate.ptx.pieces import Piece
+from tutorlib.simulate.ptx.findings import CannotLaunch, NotSimulated
+from tutorlib.simulate.ptx.launch import Piece
 from tutorlib.simulate.ptx.report import Report
 
 EACH = 3  # mutants of a kernel with the same fault

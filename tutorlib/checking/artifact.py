@@ -3,7 +3,7 @@
 
 An artifact is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel, and lines of their
 source. All of it is treated as untrusted: in grading it comes from the student's process. The judge examines, simulates
-and launches the same text, and takes no machine code from there: see `compiling.tile_ir` for the contents of a cubin.
+and launches the same text, and takes no machine code from there: see `compiling.cutile` for the contents of a cubin.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ from tutorlib.checking import kernel_questions
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
 from tutorlib.compiling.cubin import resources
+from tutorlib.compiling.cutile import compile_tile_ir
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptxas import machine_code
-from tutorlib.compiling.tile_ir import compile_tile_ir
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work

@@ -17,12 +17,13 @@ import textwrap
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.compiled import Compiled, inspect_kernel
+from tutorlib.compiling.cutile import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
-from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.dsl.refused_cpp import CPP
 
@@ -200,3 +201,33 @@ def read_remarks(output: str) -> tuple[Remark, ...]:
             text += " " + "×".join(re.findall(r"\d+", notes.get("Shape", "")))
         found.add(Remark(int(place[1]), f"{headline}: {reason[1]}" if reason else text))
     return tuple(sorted(found, key=lambda remark: (remark.line, remark.text)))
+
+
+ARCH = "sm_80"  # the simulator's target
+
+
+def compile_cuda(source: str, arch: str = ARCH) -> str:
+    """The PTX of plain CUDA C++, with line numbers; kept on disk for the next time.
+
+    Raises CompileFailed with the reader's line, and ToolMissing.
+    """
+    return nvcc(source, arch, "ptx").decode()
+
+
+def compile_cuda_kernel(source: str, arch: str) -> CompiledCpp:
+    """The one __global__ function of a source, with its machine code. Raises as `compile_cuda`."""
+    ptx = compile_cuda(source, arch)
+    name, parameters = only_kernel(ptx, "__global__")
+    return CompiledCpp(
+        **vars(inspect_kernel(arch, ptx, nvcc(source, arch, "cubin"), dynamic_smem=0, by_ptxas=True)),
+        name=name,
+        parameters=parameters,
+        source=textwrap.dedent(source).strip("\n"),
+        remarks=(),
+    )
+
+
+def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
+    """A source compiled by nvcc. Raises as `compile_cuda`."""
+    options = ["-std=c++20", "-arch", arch, f"-{kind}", "-lineinfo"]
+    return made_by_nvcc("cuda_cpp", options, textwrap.dedent(source).strip("\n"), kind)[0]

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.compiling.cuda import ARCH, compile_cuda
+from tutorlib.compiling.cpp import ARCH, compile_cpp, compile_cuda
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work

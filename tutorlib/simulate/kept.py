@@ -16,9 +16,8 @@ import numpy as np
 from tutorlib.compiling.launch_config import LaunchConfig
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.launch import three
+from tutorlib.simulate.ptx.launch import Piece, simulate_pieces, three
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.pieces import Piece, simulate_pieces
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
 

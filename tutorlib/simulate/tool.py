@@ -9,7 +9,7 @@ from tutorlib.dsl.cute.functions import constant_parameters, says_it_is_jit, say
 from tutorlib.dsl.cutile.kernels import inside_of_kernel
 from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
 from tutorlib.simulate.ptx.languages.cpp import simulate_source
-from tutorlib.simulate.ptx.pieces import is_memory, piece_of
+from tutorlib.simulate.ptx.launch import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from tutorlib.simulate.arguments import BadInput, one_line
-from tutorlib.simulate.report import Report, number_of
-from tutorlib.simulate.sarif import to_sarif
+from tutorlib.simulate.report import Report, number_of, to_sarif
 
 PICTURES = (".svg", ".png")
 Format = Literal["text", "json", "sarif"]

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.simulate.arguments import BadInput, Given, as_torch, one_line, parse_arch, parse_argument, parse_sizes
+from tutorlib.simulate.arguments import (
+    BadInput,
+    Given,
+    as_torch,
+    load_target,
+    one_line,
+    parse_arch,
+    parse_argument,
+    parse_sizes,
+)
 from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.report import Report, number_of
-from tutorlib.simulate.target import load_target
 from tutorlib.simulate.tool import argument_names, simulate
 from tutorlib.simulate_command.result import CommandResult, check_picture, save_picture
 

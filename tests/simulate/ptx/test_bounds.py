@@ -10,8 +10,7 @@ from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.simulate.ptx import global_shadow, simulation
 from tutorlib.simulate.ptx import report as launch_report
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
-from tutorlib.simulate.ptx.errors import TooManyRecords
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.listener import Listener

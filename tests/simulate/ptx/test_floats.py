@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 
 from tests.simulate.ptx.snippets import execute, given
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 
 FORMATS = {"f16": (11, -14, 15), "bf16": (8, -126, 127), "tf32": (11, -126, 127), "f32": (24, -126, 127),
            "f64": (53, -1022, 1023)}  # fmt: skip  # bits of the significand, smallest and largest exponent

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutorlib.simulate.poison import is_poison
-from tutorlib.simulate.ptx.pieces import relocate
+from tutorlib.simulate.ptx.launch import relocate
 from tutorlib.simulate.stand_in.gpu import StandInGpu
 from tutorlib.simulate.stand_in.script import stand_in
 

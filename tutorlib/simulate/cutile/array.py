@@ -12,7 +12,7 @@ from tutorlib.simulate.cutile.launch import TileLaunch
 from tutorlib.simulate.cutile.loads_stores import RawMemory, TiledView
 from tutorlib.simulate.cutile.memory import Memory
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.types import NARROW
 
 STORAGE = {  # what an array's elements are in memory; torch has few operations on its own wide unsigned dtypes

@@ -18,7 +18,7 @@ from tutorlib.simulate.cutile.accesses import Histories
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.turns import Turns
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
-from tutorlib.simulate.ptx.geometry import coordinates, show_block
+from tutorlib.simulate.ptx.geometry import coordinates, in_grid
 from tutorlib.simulate.ptx.places import quoted
 
 Block = tuple[int, ...]
@@ -138,7 +138,7 @@ class TileLaunch:
         self.largest[array] = max(self.largest[array], tile)
 
     def show(self, number: int) -> str:
-        return show_block(number, self.grid)
+        return in_grid(number, self.grid)
 
     def notice(self, kind: str, array: str, message: str) -> None:
         """Keep the first of each kind by array and line."""

@@ -21,8 +21,7 @@ from tutorlib.simulate.cutile.memory import never_stored
 from tutorlib.simulate.cutile.signature import Accepted, Parameter, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 from tutorlib.simulate.cutile.undetermined import uses
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.findings import Finding
+from tutorlib.simulate.ptx.findings import Finding, NotSimulated
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.threads import one_thread
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tutorlib.simulate.cutile.dtypes import CARRIER, STORAGE, Number, category, dtype_of, dtype_of_number, fit, promote
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 
 
 class Tile:

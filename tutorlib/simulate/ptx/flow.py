@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.facts import facts_of
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Address, Instruction, Kernel, Not, Operand, Register, Symbol, Vector
 
 

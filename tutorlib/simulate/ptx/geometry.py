@@ -86,8 +86,8 @@ class Geometry:
         return np.asarray(x + self.grid[0] * (y + self.grid[1] * z))
 
     def show_block(self, place: int) -> str:
-        """As the function of this name."""
-        return show_block(int(self.number(np.array(place))), self.grid)
+        """As `in_grid` shows it."""
+        return in_grid(int(self.number(np.array(place))), self.grid)
 
     def show_slot(self, slot: int) -> str:
         """A block of the batch."""
@@ -113,7 +113,7 @@ def coordinates(number: Any, sizes: Dim3) -> tuple[Any, Any, Any]:
     return number % sizes[0], number // sizes[0] % sizes[1], number // (sizes[0] * sizes[1])
 
 
-def show_block(number: int, grid: Dim3) -> str:
+def in_grid(number: int, grid: Dim3) -> str:
     """A block as the reader counts: "3", or "(1, 2)" in a grid of two dimensions."""
     at = coordinates(number, grid)
     return str(number) if grid[1] == grid[2] == 1 else str(at if grid[2] > 1 else at[:2])

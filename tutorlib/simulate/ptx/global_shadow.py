@@ -11,8 +11,7 @@ import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import KNOWN
-from tutorlib.simulate.ptx.errors import TooManyRecords
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import GlobalAccess

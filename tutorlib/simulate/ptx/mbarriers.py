@@ -12,7 +12,7 @@ import numpy as np
 
 from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import CTA, Seen
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.unit import Meeting, Waiting
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
 from tutorlib.simulate.ptx.memory.access import PEER_BITS

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import ChainMap
 from functools import lru_cache
 
-from tutorlib.simulate.ptx.errors import MalformedPtx, NotSimulated
+from tutorlib.simulate.ptx.findings import MalformedPtx, NotSimulated
 from tutorlib.simulate.ptx.ir import (
     Address,
     Immediate,

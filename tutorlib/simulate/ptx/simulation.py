@@ -12,9 +12,8 @@ from tutorlib.compiling.launch_config import LaunchConfig
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
 from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
-from tutorlib.simulate.ptx.findings import Finding, Findings, NamedMemory
+from tutorlib.simulate.ptx.findings import CannotLaunch, Finding, Findings, NamedMemory, NotSimulated, TooManyRecords
 from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
 from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
@@ -25,8 +24,7 @@ from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.places import Find, Places, unknown_place
-from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
-from tutorlib.simulate.ptx.results import fp32_results
+from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report, fp32_results
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.state import State, Watch

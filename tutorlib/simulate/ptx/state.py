@@ -12,8 +12,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import LaneClocks
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.findings import Findings, NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, Dim3, Geometry
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Immediate, Instruction, Kernel, Not, Operand, Register, Symbol

@@ -7,8 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.dsl.cute.aborts import no_abort
-from tutorlib.dsl.cute.host_module import call_packed, engine_without_driver
-from tutorlib.dsl.cute.taken_over import calls_taken_over, ffi_calls_taken_over
+from tutorlib.dsl.cute.taken_over import call_packed, calls_taken_over, engine_without_driver, ffi_calls_taken_over
 from tutorlib.dsl.cute.tracing import allocations, locations
 from tutorlib.simulate.ptx.languages.cute_host import Runtime
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks

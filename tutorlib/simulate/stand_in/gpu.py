@@ -20,9 +20,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from tutorlib.compiling.errors import is_readers
 from tutorlib.simulate.kept import ENDING, kept_launch
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
-from tutorlib.simulate.ptx.findings import SourceLine
-from tutorlib.simulate.ptx.pieces import LaunchBefore, Piece, bytes_at, pointer_words, simulate_pieces
+from tutorlib.simulate.ptx.findings import CannotLaunch, NotSimulated, SourceLine
+from tutorlib.simulate.ptx.launch import LaunchBefore, Piece, bytes_at, pointer_words, simulate_pieces
 from tutorlib.simulate.ptx.places import name_made_at, quoted
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch

@@ -98,8 +98,6 @@ def read_launches(file: Path) -> "Iterator[Report]":
 
 def enter() -> None:
     """In a process of the command: until it ends, the stand-in is there."""
-    from tutorlib.simulate.stand_in.script import stand_in
-
     settings = json.loads(os.environ[VARIABLE])
 
     def took(report: "Report") -> None:

@@ -12,8 +12,8 @@ from torch.utils._device import _device_constructors
 
 from tutorlib.simulate.poison import poison
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
+from tutorlib.simulate.ptx.launch import fresh_memory
 from tutorlib.simulate.ptx.memory.arena import ALIGNMENT
-from tutorlib.simulate.ptx.pieces import fresh_memory
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")

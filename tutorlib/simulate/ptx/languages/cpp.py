@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutorlib.compiling.cpp import FILE, CompiledCpp, compile_cpp
-from tutorlib.compiling.cuda import ARCH, compile_cuda
+from tutorlib.compiling.cpp import ARCH, FILE, CompiledCpp, compile_cpp, compile_cuda
 from tutorlib.simulate.ptx.languages.line_table import by_cubin
 from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.places import by_loc, in_file

@@ -8,7 +8,7 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.languages.line_table import by_cubin
 from tutorlib.simulate.ptx.launch import pick_kernel, run
 from tutorlib.simulate.ptx.parse import parse_ptx

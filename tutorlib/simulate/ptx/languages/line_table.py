@@ -68,10 +68,10 @@ def read_table(data: bytes) -> tuple[list[Row], dict[int, str]]:
         folder, _, _ = folders[source.leb()], source.leb(), source.leb()
         files.append(name if name.startswith("/") else f"{folder}/{name}")
     source.at = start
-    return list(rows_of(source, end, shortest, base, span, first, lengths)), dict(enumerate(files))
+    return list(table_rows(source, end, shortest, base, span, first, lengths)), dict(enumerate(files))
 
 
-def rows_of(
+def table_rows(
     source: Bytes, end: int, shortest: int, base: int, span: int, first: int, lengths: list[int]
 ) -> Iterator[Row]:
     """The state machine that makes rows (DWARF 2, 6.2.2). first: of the special opcodes."""

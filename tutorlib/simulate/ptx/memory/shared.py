@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.simulate.ptx.errors import TooManyRecords
+from tutorlib.simulate.ptx.findings import TooManyRecords
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 
 POISON = 0xEB  # bytes never written: as bf16 a huge negative number, which no sum hides

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes import (
     bulk,
@@ -13,7 +13,6 @@ from tutorlib.simulate.ptx.opcodes import (
     loads,
     matrices,
     mbarriers,
-    predicates,
     tcgen05,
     warp,
     wgmma,
@@ -22,7 +21,7 @@ from tutorlib.simulate.ptx.opcodes import (
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
-MODULES = (conversions, predicates, warp, loads, bulk, mbarriers, matrices, wmma, wgmma, tcgen05, control)
+MODULES = (conversions, warp, loads, bulk, mbarriers, matrices, wmma, wgmma, tcgen05, control)
 ANY_TYPE: dict[str, OpcodeDecoder] = {name: row for module in MODULES for name, row in module.OPCODES.items()}
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address
 from tutorlib.simulate.ptx.mbarriers import SharedPlace

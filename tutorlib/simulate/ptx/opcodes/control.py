@@ -14,7 +14,7 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.bulk_copies import BulkLoad
 from tutorlib.simulate.ptx.clocks import CLUSTER
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.flags import is_fence, scope_of
 from tutorlib.simulate.ptx.geometry import coordinates
 from tutorlib.simulate.ptx.ir import Operand, Register, Symbol, Vector
