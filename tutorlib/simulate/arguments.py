@@ -39,18 +39,9 @@ def one_line(error: Exception) -> str:
 
 
 DTYPES = {
-    "fp64": "float64",
-    "fp32": "float32",
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-    "int64": "int64",
-    "int32": "int32",
-    "int16": "int16",
-    "int8": "int8",
-    "uint8": "uint8",
-    "bool": "bool",
+    **{"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"},
+    **{"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"},
+    **{kind: kind for kind in ("int64", "int32", "int16", "int8", "uint8", "bool")},
 }
 OF_TORCH = ("bf16", "e4m3", "e5m2")  # NumPy has no such numbers
 FILLS = ("out", "zeros", "col")

@@ -18,12 +18,8 @@ from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 ASSERT_CLOSE = torch.testing.assert_close
-EMPTY = (
-    torch.empty,
-    torch.empty_like,
-    torch.empty_strided,
-    torch.Tensor.new_empty,
-)  # what a GPU leaves there is unknown
+# What a GPU leaves there is unknown.
+EMPTY = (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty)
 DEFAULT_RTOL, DEFAULT_ATOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2}, 1e-5  # of torch.testing.assert_close
 SUM_ROUNDING = 2**-20  # of a few thousand numbers in fp32, relative to the result
 PRODUCTS = {"matmul", "rmatmul", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum"}

@@ -1,5 +1,6 @@
 """Whole-warp matrix instructions: ldmatrix, stmatrix, movmatrix and mma.sync (PTX ISA, 9.7.14.5)."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -153,14 +154,21 @@ def fragment(which: str, m: int, n: int, k: int, element: int) -> Fragment:
     return Fragment(len(order), order.shape[1], per_lane * element // max(element, 32), element, order.reshape(-1))
 
 
+SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 FACTORS = {"f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "s8", "u8", "s32"}  # types of matrices
+
+
+def shape_of(op: Operation) -> tuple[int, int, int]:
+    """m, n and k."""
+    m, n, k = map(int, next(filter(None, map(SHAPE.fullmatch, op.parts))).groups())
+    return m, n, k
 
 
 def multiply(op: Operation) -> Step:
     """mma.sync.aligned.mMnNkK.row.col.d.a.b.c"""
-    *_, shape, row, column, d, a, b, c = op.parts
+    *_, row, column, d, a, b, c = op.parts
     op.need((row, column) == ("row", "col"))
-    return product(op, SHAPES[shape], (d, a, b, c))
+    return product(op, shape_of(op), (d, a, b, c))
 
 
 def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) -> Step:
@@ -205,15 +213,6 @@ def matrix(words: list[np.ndarray], piece: Fragment, kind: str) -> np.ndarray:
     elements = elements.take(piece.order, axis=1, mode="clip")  # the default looks for places outside
     return from_bits(elements, kind).reshape(len(lanes), piece.rows, piece.columns)
 
-
-SHAPES = {
-    "m8n8k4": (8, 8, 4),  # f64
-    "m8n8k16": (8, 8, 16),
-    "m16n8k4": (16, 8, 4),
-    "m16n8k8": (16, 8, 8),
-    "m16n8k16": (16, 8, 16),
-    "m16n8k32": (16, 8, 32),
-}
 
 OPCODES: dict[str, OpcodeDecoder] = {
     "ldmatrix": load_matrix,

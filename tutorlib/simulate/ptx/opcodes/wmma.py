@@ -5,7 +5,6 @@ sectors and wavefronts are counted; where the ISA gives a fragment more register
 same again.
 """
 
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -13,20 +12,11 @@ import numpy as np
 
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.opcodes.loads import ports, step_through
-from tutorlib.simulate.ptx.opcodes.matrices import FACTORS, fragment, product, registers
+from tutorlib.simulate.ptx.opcodes.matrices import FACTORS, fragment, product, registers, shape_of
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import Port
 from tutorlib.simulate.ptx.state import Step, Where, as_index, of_warps
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
-
-SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-
-
-def shape_of(op: Operation) -> tuple[int, int, int]:
-    """m, n and k."""
-    found = next(filter(None, map(SHAPE.fullmatch, op.parts)))
-    m, n, k = map(int, found.groups())
-    return m, n, k
 
 
 class Tile:
