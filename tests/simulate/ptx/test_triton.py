@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tutorlib.simulate.ptx.launch import run as run_ptx
+from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -102,3 +103,11 @@ def test_what_the_kernels_lose_without_their_synchronisation(kernel):
             unnoticed.add(number)
             torch.testing.assert_close(out, want, rtol=2**-8, atol=1e-3)
     assert unnoticed == HARMLESS[kernel]
+
+
+def test_an_instruction_of_inline_assembly_has_the_line_before_it():
+    """Within the text of inline assembly LLVM counts the lines of that text, in braces or not."""
+    inline = "// begin inline asm\n.loc 1 7 0\nmov.u32 %r1, 1;\n.loc 1 8 0\nmov.u32 %r2, 2;\n// end inline asm"
+    body = f".reg .b32 %r<3>;\n.loc 1 7 0\n{inline}\n{{\n.loc 1 9 0\nmov.u32 %r0, 3;\n}}\nret;"
+    module = parse_ptx(f".target sm_80\n.visible .entry k()\n{{\n{body}\n}}\n")
+    assert [one.location.line for one in module.kernels["k"].instructions] == [7, 7, 9, 9]

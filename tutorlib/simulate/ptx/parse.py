@@ -17,6 +17,8 @@ from tutorlib.simulate.ptx.types import bits_of
 
 NAME = r"[\w$%.]+"
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+INLINE = re.compile(r"// begin inline asm.*?// end inline asm", re.DOTALL)
+LINE_NUMBER = r"(?m)^\s*\.loc\b.*"  # in inline assembly LLVM counts the lines of its text
 FILE = re.compile(r'(?m)^\s*\.file\s+(\d+)\s+"([^"]*)"')
 ENTRY = re.compile(rf"(?:\.visible|\.weak|\.extern)?\s*\.entry\s+({NAME})\s*(?:\((.*?)\))?\s*([^{{;]*)\{{", re.DOTALL)
 NOT_VARIABLES = re.compile(  # between kernels: functions, and the lines that name versions
@@ -51,7 +53,8 @@ INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.@]*)?\s*({OFFSET})?\s*(?:,\s*\{
 def parse_ptx(ptx: str) -> ir.Module:
     """Raises MalformedPtx."""
     files = {int(number): name for number, name in FILE.findall(ptx)}
-    text = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), re.split(r"(?m)^\s*\.section\b", ptx)[0])
+    text = INLINE.sub(lambda block: re.sub(LINE_NUMBER, "", block[0]), re.split(r"(?m)^\s*\.section\b", ptx)[0])
+    text = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
     target = re.search(r"(?m)^\s*\.target\s+(\w+)", text)
     if target is None:
         raise MalformedPtx("there is no .target: is this PTX?")
@@ -154,8 +157,7 @@ class Body:
                     return at
                 self.scopes = self.scopes.parents
             elif kind == "loc":
-                if len(self.scopes.maps) == 1:  # in inline assembly LLVM counts the lines of its text
-                    location = self.location(found["loc"])
+                location = self.location(found["loc"])
             elif kind == "label":
                 self.labels[self.unique(found["label"])] = len(self.instructions)
             elif kind == "text":

@@ -29,6 +29,7 @@ from tutorlib.simulate.ptx.simulation import Launch
 if TYPE_CHECKING:
     from torch import Tensor
 
+DSLS = {"cutlass", "cuda", "torch", "triton"}
 SMS = 4  # few, so that persistent kernels take several tiles each
 TOOL = str(Path(__file__).parents[1] / "tool.py")
 
@@ -93,8 +94,8 @@ class StandInGpu:
         """Simulate it now. Raises NotSimulated and CannotLaunch."""
         self.take(launch.shown, lambda: self.simulated(launch))
 
-    def run_other_work(self) -> None:
-        """What is no launch of PTX runs: the next launch overlaps with none before it."""
+    def run_other_work(self, *where: object) -> None:
+        """What is no launch of PTX runs, or the host waits: the next launch overlaps with none before it."""
         self.before = LaunchBefore()
 
     def take(self, kernel: str, run: Callable[[], Report]) -> None:
@@ -123,9 +124,14 @@ class StandInGpu:
 def frame_of_the_script() -> FrameType | None:
     """The innermost frame that is no library's; what calls `tool.simulate` launches nothing itself."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_readers(frame.f_code.co_filename):
+    while frame is not None and (not is_readers(frame.f_code.co_filename) or is_of_a_dsl(frame)):
         frame = None if frame.f_code.co_filename == TOOL else frame.f_back
     return frame
+
+
+def is_of_a_dsl(frame: FrameType) -> bool:
+    """Wherever that is installed: Triton's own launcher runs in a checkout, too."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] in DSLS
 
 
 def line_of_the_script() -> SourceLine | None:
