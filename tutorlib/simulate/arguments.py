@@ -34,6 +34,11 @@ def parse_arch(text: str) -> str:
     return arch
 
 
+def lacks_letter(arch: str) -> str:
+    """A hint, of an architecture that leaves out the instructions that only its GPU has: wgmma, tcgen05."""
+    return f" (--arch {arch}a has more instructions)" if arch.isdigit() and int(arch) >= 90 else ""
+
+
 def one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {without_colours(str(error))}".split())
 

@@ -1,6 +1,7 @@
 """One entry for kernels of every language, sources and targets in Python alike."""
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,14 +56,15 @@ def simulate(
     for number, argument in enumerate(arguments):
         if str(device := getattr(argument, "device", "cpu")) != "cpu":
             raise ValueError(f"argument {number} is on {device}; the simulator takes tensors on the CPU")
-    named = dict(zip(argument_names(kernel, len(arguments)), arguments, strict=True))
+    named = dict(zip(argument_names(kernel, len(arguments), entry), arguments, strict=True))
     tensors = {name: argument for name, argument in named.items() if is_memory(argument)}
     before = {name: piece_of(name, tensor).bytes.copy() for name, tensor in tensors.items()}
     returned: Mapping[str, Any] = {}
     launches: Sequence[LaunchReport]
     if isinstance(kernel, str | Path):
         if isinstance(kernel, Path) and kernel.suffix == ENDING:
-            launches = [replay(KeptLaunch.read(kernel), traced=traced)[0]]
+            kept = KeptLaunch.read(kernel)
+            arch, launches = kept.arch, [replay(kept, traced=traced)[0]]
         else:
             launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, traced, cluster)]
     else:
@@ -73,11 +75,21 @@ def simulate(
     return Report(arch, tuple(launches), returned or changed)
 
 
-def argument_names(kernel: Any, count: int) -> list[str]:
+def argument_names(kernel: Any, count: int, entry: str = "") -> list[str]:
     """What findings and `Report.outputs` call the arguments."""
     if isinstance(kernel, str | Path):
-        return [f"argument {number}" for number in range(count)]
+        text = kernel if isinstance(kernel, str) else kernel.read_text(encoding="utf-8", errors="replace")
+        names = cpp_parameters(text, entry)
+        return names if len(names) == count else [f"argument {number}" for number in range(count)]
     return parameter_names(kernel, count)
+
+
+def cpp_parameters(source: str, entry: str) -> list[str]:
+    """The names of the parameters of a kernel in C++; [] where the source has none. entry: a part of its name."""
+    name = re.escape(re.sub(r"<.*|.*::", "", entry))
+    found = re.search(rf"__(?:tile_)?global__[^;{{]*?\b(?!__)\w*{name}\w*\s*\(([^)]*)\)", source)
+    parameters = re.split(r",(?![^<]*>)", found[1]) if found else []
+    return [words[-1] for parameter in parameters if (words := re.findall(r"\w+", re.sub(r"\[.*", "", parameter)))]
 
 
 def simulate_python(

@@ -22,9 +22,10 @@ def add_to(app: typer.Typer) -> None:
 
 def simulate(
     ctx: typer.Context,
-    target: Annotated[
-        str, typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).", metavar="")
-    ] = "",
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(help="FILE.py::HOST, FILE.ptx, FILE.cu or FILE.launch; HOST may be Class(…).", metavar=""),
+    ] = None,
     arguments: Annotated[
         list[str] | None,
         typer.Option("--arg", help="For each argument: 128x64:bf16, 128x64:bf16:out for an output, or a number."),
@@ -60,10 +61,10 @@ def simulate(
         if ctx.obj:
             done = simulate_script(ctx.obj, arch, format, picture, keep).after(baseline)
             text, failed = done.formatted(format), done.failed
-        elif target:
+        elif targets:
             options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "dynamic": dynamic}
-            options |= {"reference": reference, "seed": seed, "picture": picture}
-            text, failed = simulate_alone(target, format, baseline, arguments=arguments or [], **options)
+            options |= {"reference": reference, "seed": seed}
+            text, failed = simulate_alone(targets, format, baseline, picture, arguments=arguments or [], **options)
         else:
             raise BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
     except BadInput as error:

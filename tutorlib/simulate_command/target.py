@@ -11,6 +11,7 @@ from tutorlib.simulate.arguments import (
     BadInput,
     Given,
     as_torch,
+    lacks_letter,
     load_target,
     one_line,
     parse_arch,
@@ -20,7 +21,7 @@ from tutorlib.simulate.arguments import (
 from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.tool import argument_names, simulate
-from tutorlib.simulate_command.result import CommandResult, check_picture, save_picture
+from tutorlib.simulate_command.result import CommandResult
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,10 +38,9 @@ def simulate_target(
     dynamic: bool,
     reference: str,
     seed: int,
-    picture: Path | None,
+    traced: bool,
 ) -> CommandResult:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
-    check_picture(picture)
     generator = np.random.default_rng(seed)
     given = [parse_argument(text, generator) for text in arguments]
     launch: dict[str, Any] = {
@@ -53,17 +53,17 @@ def simulate_target(
     want = results_of(reference, given) if reference else None
     try:
         values = [one.value if isinstance(kernel, Path) else one.for_torch for one in given]
-        report = simulate(kernel, *values, **launch, smem=smem, entry=entry, dynamic=dynamic, traced=bool(picture))
-        outputs = marked_outputs(report, argument_names(kernel, len(given)), given)
+        report = simulate(kernel, *values, **launch, smem=smem, entry=entry, dynamic=dynamic, traced=traced)
+        outputs = marked_outputs(report, argument_names(kernel, len(given), entry), given)
     except CompileFailed as error:
-        raise BadInput(f"{target} does not compile for sm_{arch}: {' '.join(error.lines)}") from error
+        raise BadInput(
+            f"{target} does not compile for sm_{arch}{lacks_letter(launch['arch'])}: {' '.join(error.lines)}"
+        ) from error
     except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
         raise BadInput(f"{target}: {error}") from error
     except Exception as error:  # of cuTile's compiler, and of the user's own code
         raise BadInput(f"{target} raises {one_line(error)}") from error
     wrong = tuple(wrong_outputs(report, outputs, want, given))
-    if picture:
-        save_picture(report, picture)
     return CommandResult(report, wrong, reference)
 
 

@@ -107,6 +107,38 @@ def test_cpp_by_its_names(kernel, reference, named):
     done = of_cpp(kernel, "--reference", f"references.py::{reference}")
     assert (done.exit_code, done.stderr) == (0, "")
     assert f"\n{named}: 1 block, " in done.stdout
+    past = of_cpp(kernel, "--block", "64")
+    assert "loads x[32], which lies outside x of shape (32,)" in past.stdout
+
+
+REGISTERS = """
+import cutlass
+from cutlass import cute
+
+@cute.kernel
+def kernel(x: cute.Tensor):
+    cute.arch.warpgroup_reg_dealloc(40)
+    x[0] = 1.0
+
+@cute.jit
+def host(x: cute.Tensor):
+    kernel(x).launch(grid=(1, 1, 1), block=(128, 1, 1))
+
+if __name__ == "__main__":
+    import torch
+    from cutlass.cute.runtime import from_dlpack
+
+    host(from_dlpack(torch.zeros(1, device="cuda")))
+"""
+
+
+@pytest.mark.parametrize("words", [("registers.py::host", *VECTOR_32), ("--", "python", "registers.py")])
+def test_the_letter_that_an_architecture_lacks_is_named(words):
+    Path("registers.py").write_text(REGISTERS)
+    done = tutor("--arch", "90", *words)
+    assert done.exit_code == 2
+    assert "(--arch 90a has more instructions)" in done.stderr
+    assert tutor("--arch", "90a", *words).exit_code == 0
 
 
 def test_a_barrier_of_the_grid_is_named():

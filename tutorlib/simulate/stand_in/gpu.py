@@ -118,7 +118,8 @@ class StandInGpu:
         try:
             return simulate_pieces(launch, pieces, self.traced, self.before)
         finally:
-            kept_launch(launch, pieces, contents).write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")
+            kept = kept_launch(launch, pieces, contents, self.arch)
+            kept.write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")
 
 
 def frame_of_the_script() -> FrameType | None:
