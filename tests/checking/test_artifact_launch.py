@@ -14,10 +14,9 @@ from tutorlib.checking import kernel_questions
 from tutorlib.checking.artifact import MOST_PTX, MOST_TILE_IR, CuteArtifact, CutileArtifact, launches_of
 from tutorlib.checking.artifact_launch import LaunchedCuteArtifact, LaunchedCutileArtifact, packed
 from tutorlib.checking.host_artifact import LaunchedHostArtifact, LaunchPlan, Placed, Planned
-from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.cutile import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code
+from tutorlib.compiling.ptxas import machine_code, sections
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher

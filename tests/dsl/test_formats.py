@@ -18,7 +18,7 @@ from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.taken_over import dynamic_smem, runtime_names
-from tutorlib.dsl.errors import cute_message, places_of
+from tutorlib.dsl.refusals import cute_message, places_of
 from tutorlib.kernels.doubling import double
 
 

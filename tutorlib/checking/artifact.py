@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 from tutorlib.checking import kernel_questions
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
-from tutorlib.compiling.cubin import resources
 from tutorlib.compiling.cutile import compile_tile_ir
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code
+from tutorlib.compiling.ptxas import machine_code, resources
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tutorlib.compiling import ptxas
-from tutorlib.compiling.cubin import resources
+from tutorlib.compiling.ptxas import resources
 
 # What the course asks for, by name: a pattern of PTX opcodes. Vectors of 128 bits: 4 × 32, 2 × 64 or 1 × 128.
 WIDE = r"(v4\.[bfsu]32|v2\.[bfsu]64|b128)\b"

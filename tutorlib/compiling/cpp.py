@@ -24,8 +24,7 @@ from tutorlib.compiling.cutile import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
-from tutorlib.dsl.refusals import what_to_do
-from tutorlib.dsl.refused_cpp import CPP
+from tutorlib.dsl.refusals import CPP, what_to_do
 
 HEADER = """\
 #include <cuda_bf16.h>

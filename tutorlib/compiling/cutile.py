@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
-from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.errors import CompileFailed, compile_failure
 from tutorlib.compiling.outside import packaged_program, run_compiler
+from tutorlib.compiling.ptxas import sections
 from tutorlib.compiling.spec import TensorSpec
 
 TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras would take for its own

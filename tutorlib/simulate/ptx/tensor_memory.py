@@ -18,10 +18,18 @@ from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.descriptors import UNIT
+from tutorlib.simulate.ptx.memory.descriptors import (
+    COLUMNS,
+    LANES,
+    QUARTER,
+    STRIPS,
+    UNIT,
+    Fragment,
+    column_of,
+    strips_of,
+)
 from tutorlib.simulate.ptx.shadow import NEVER, Shadow
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
-from tutorlib.simulate.ptx.tensor_fragments import COLUMNS, LANES, QUARTER, STRIPS, Fragment, column_of, strips_of
 from tutorlib.simulate.ptx.unit import Running
 
 POISON = np.float32(np.nan)  # in columns never written

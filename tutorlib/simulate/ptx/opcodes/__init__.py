@@ -16,12 +16,11 @@ from tutorlib.simulate.ptx.opcodes import (
     tcgen05,
     warp,
     wgmma,
-    wmma,
 )
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
-MODULES = (conversions, warp, loads, bulk, mbarriers, matrices, wmma, wgmma, tcgen05, control)
+MODULES = (conversions, warp, loads, bulk, mbarriers, matrices, wgmma, tcgen05, control)
 ANY_TYPE: dict[str, OpcodeDecoder] = {name: row for module in MODULES for name, row in module.OPCODES.items()}
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
 

@@ -12,7 +12,19 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.descriptors import UNIT, MatrixDescriptor, read_descriptor
+from tutorlib.simulate.ptx.memory.descriptors import (
+    LANES,
+    QUARTER,
+    UNIT,
+    Fragment,
+    MatrixDescriptor,
+    column_of,
+    copy_fragment,
+    fragment,
+    matrix_fragment,
+    read_descriptor,
+    strips_of,
+)
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.control import fence
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
@@ -20,16 +32,6 @@ from tutorlib.simulate.ptx.opcodes.matrices import SUMS
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step
-from tutorlib.simulate.ptx.tensor_fragments import (
-    LANES,
-    QUARTER,
-    Fragment,
-    column_of,
-    copy_fragment,
-    fragment,
-    matrix_fragment,
-    strips_of,
-)
 from tutorlib.simulate.ptx.tensor_memory import TensorWork
 from tutorlib.simulate.ptx.types import NARROW, from_bits, unpadded
 
