@@ -3,7 +3,6 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,12 +13,10 @@ import numpy as np
 
 from tutorlib.compiling.errors import without_colours
 from tutorlib.compiling.source_files import module_of
-from tutorlib.dsl.cute.functions import says_it_is_jit
-from tutorlib.dsl.cutile.kernels import function_of
+from tutorlib.dsl.cutile.kernels import inside_of_kernel
 from tutorlib.simulate.kept import ENDING
 from tutorlib.simulate.poison import poison
 from tutorlib.simulate.ptx.launch import fresh_memory
-from tutorlib.simulate.tool import is_tile_kernel
 
 
 class BadInput(ValueError):
@@ -134,8 +131,8 @@ SOURCES = (".ptx", ".cu", ENDING)
 def load_target(target: str) -> tuple[Any, str]:
     """The kernel or host function, or the Path of a source; and of a source, the name of its kernel, or "".
 
-    target: "gemm.py::gemm"; "gemm.py::Gemm(128, 64)", an expression in the module's names; "gemm.py", if it has one
-        host function; "scale.cu::scale" or "scale.ptx".
+    target: "gemm.py::gemm"; "gemm.py::Gemm(128, 64)", an expression in the module's names; "scale.cu::scale";
+        "scale.ptx"; "scale.launch".
     Raises BadInput.
     """
     file, _, name = target.partition("::")
@@ -148,33 +145,19 @@ def load_target(target: str) -> tuple[Any, str]:
 
 
 def load_python(path: Path, expression: str) -> Any:
-    """The value of an expression in a file's names; of "", its only host function or cuTile kernel. Raises BadInput."""
+    """The value of an expression in a file's names. Raises BadInput."""
     module = imported(path)
+    public = {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
+    own = [name for name, value in public.items() if inside_of_kernel(value).__module__ == module.__name__]
+    has = f"it has {', '.join(own) or 'no functions'}"
     if not expression:
-        found = list(kernels_of(module))
-        if len(found) != 1:
-            raise BadInput(f"{path} has {len(found)} kernels: name one, as in {path}::{found[0] if found else 'HOST'}")
-        expression = found[0]
+        raise BadInput(f"{path}: name a kernel, as in {path}::HOST; {has}")
     try:
         return eval(expression, dict(vars(module)))
     except NameError as error:
-        names = [name for name, value in vars(module).items() if is_own(value, module) and not name.startswith("_")]
-        raise BadInput(f"{path}: {error}; it has {', '.join(names) or 'no functions'}") from None
+        raise BadInput(f"{path}: {error}; {has}") from None
     except Exception as error:
         raise BadInput(f"{path}: {expression} raises {one_line(error)}") from error
-
-
-def kernels_of(module: ModuleType) -> Iterator[str]:
-    """The names of a module's own @cute.jit functions and @ct.kernels."""
-    for name, value in vars(module).items():
-        if is_own(value, module) and (says_it_is_jit(value) or is_tile_kernel(value)):
-            yield name
-
-
-def is_own(value: Any, module: ModuleType) -> bool:
-    """Whether a function, class or kernel is defined in the module."""
-    defined = function_of(value) if is_tile_kernel(value) else value
-    return callable(value) and getattr(defined, "__module__", "") == module.__name__
 
 
 def imported(path: Path) -> ModuleType:

@@ -26,7 +26,6 @@ def simulate(
     cluster: Sequence[int] = (),
     smem: int = 0,
     entry: str = "",
-    dynamic: bool = False,
     traced: bool = False,
 ) -> Report:
     """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
@@ -44,8 +43,6 @@ def simulate(
     grid: blocks along x, y and z, for a kernel that no host function launches. block: threads of a block of PTX or CUDA
         C++; (): as many as the kernel declares; cluster: the same of a cluster's blocks. smem: bytes of dynamic shared
         memory of these. entry: a part of the kernel's name, where a source has several.
-    dynamic: whether a CuTe host function is compiled for tensors of any size, as after `mark_layout_dynamic`; else for
-        these sizes.
     traced: whether each launch's report keeps what its first block did, for a picture.
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
@@ -68,7 +65,7 @@ def simulate(
         else:
             launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, traced, cluster)]
     else:
-        launches, returned = simulate_python(kernel, named, arch, grid, dynamic, traced)
+        launches, returned = simulate_python(kernel, named, arch, grid, traced)
     if not launches:
         raise ValueError(f"{function_name(kernel)} launches no kernel")
     changed = {name: one for name, one in tensors.items() if (piece_of(name, one).bytes != before[name]).any()}
@@ -93,7 +90,7 @@ def cpp_parameters(source: str, entry: str) -> list[str]:
 
 
 def simulate_python(
-    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int], dynamic: bool, traced: bool
+    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int], traced: bool
 ) -> tuple[list[LaunchReport], dict[str, Any]]:
     """A report of each launch that it makes, and the tensors that it returns. The keywords are those of `simulate`."""
     import torch
@@ -110,7 +107,7 @@ def simulate_python(
     arguments, returned = list(named.values()), None
     with one_thread(), stand_in(lambda: gpu):
         if is_cute(kernel):
-            call_cute(kernel, arguments, dynamic)
+            call_cute(kernel, arguments)
         elif is_tile_kernel(kernel):
             call_tile_kernel(kernel, arguments, grid)
         else:
@@ -132,7 +129,7 @@ def is_tile_kernel(target: Any) -> bool:
     return type(target).__module__.startswith("cuda.tile")
 
 
-def call_cute(host: Any, arguments: Sequence[Any], dynamic: bool) -> None:
+def call_cute(host: Any, arguments: Sequence[Any]) -> None:
     """Raises ValueError if it takes other arguments, and CompileFailed."""
     import torch
     from cuda.bindings import driver
@@ -142,7 +139,7 @@ def call_cute(host: Any, arguments: Sequence[Any], dynamic: bool) -> None:
     from tutorlib.simulate.ptx.languages.cute_memory import cute_tensor
 
     taken = {
-        name: cute_tensor(argument, dynamic) if isinstance(argument, torch.Tensor) else argument
+        name: cute_tensor(argument) if isinstance(argument, torch.Tensor) else argument
         for name, argument in with_streams(host, arguments, driver.CUstream(0)).items()
     }
     compiled = with_reader_line(lambda more: cute.compile(host, *taken.values()))

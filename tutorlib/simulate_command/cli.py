@@ -35,7 +35,6 @@ def simulate(
     block: Annotated[str, typer.Option(help="Threads of a block of a .cu file, as 128.")] = "",
     cluster: Annotated[str, typer.Option(help="Blocks of a cluster of a .cu or .ptx file, as 2.")] = "",
     smem: Annotated[int, typer.Option(min=0, help="Bytes of dynamic shared memory of a .cu or .ptx file.")] = 0,
-    dynamic: Annotated[bool, typer.Option("--dynamic", help="Compile a CuTe host function for any sizes.")] = False,
     reference: Annotated[str, typer.Option(help="FILE.py::FUNCTION of torch tensors that gives the outputs.")] = "",
     format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="Format of the report.")] = "text",
     baseline: Annotated[
@@ -62,7 +61,7 @@ def simulate(
             done = simulate_script(ctx.obj, arch, format, picture, keep).after(baseline)
             text, failed = done.formatted(format), done.failed
         elif targets:
-            options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "dynamic": dynamic}
+            options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem}
             options |= {"reference": reference, "seed": seed}
             text, failed = simulate_alone(targets, format, baseline, picture, arguments=arguments or [], **options)
         else:

@@ -35,7 +35,6 @@ def simulate_target(
     block: str,
     cluster: str,
     smem: int,
-    dynamic: bool,
     reference: str,
     seed: int,
     traced: bool,
@@ -53,7 +52,7 @@ def simulate_target(
     want = results_of(reference, given) if reference else None
     try:
         values = [one.value if isinstance(kernel, Path) else one.for_torch for one in given]
-        report = simulate(kernel, *values, **launch, smem=smem, entry=entry, dynamic=dynamic, traced=traced)
+        report = simulate(kernel, *values, **launch, smem=smem, entry=entry, traced=traced)
         outputs = marked_outputs(report, argument_names(kernel, len(given), entry), given)
     except CompileFailed as error:
         raise BadInput(

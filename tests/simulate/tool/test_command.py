@@ -49,12 +49,12 @@ def of_ptx(file="doubled.ptx", length=40, *more):
     "words",
     [
         (*REVERSE, "--reference", BLOCKS),
-        (*REVERSE, "--dynamic", "--arch", "90a"),
+        (*REVERSE, "--arch", "90a"),
         (f"{KERNELS}::reverse_here", "--arg", "128:fp32", "--reference", OF_64, "--picture", "out.svg"),
         (f"{KERNELS}::with_a_descriptor", "--arg", "128:fp32", "--arg", "128:fp32:out", "--arch", "90a"),
         (f"{TILES}::summed", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: a + b"),
         (f"{TILES}::both", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: (a + b, b + a)"),
-        (TILES, *TWO_PAIRS, "--arg", "256:fp32:out", "--arg", "0", "--grid", "2"),
+        (f"{TILES}::add", *TWO_PAIRS, "--arg", "256:fp32:out", "--arg", "0", "--grid", "2"),
     ],
 )
 def test_a_clean_run_ends_with_0(words):
@@ -231,8 +231,8 @@ VECTOR = ("--arg", "64:fp32")
         (("nothing.py",), "nothing.py: there is no such file"),
         (("kernel.txt",), "kernel.txt is no kernel's file: name FILE.py::HOST, FILE.ptx or FILE.cu"),
         (("broken.py::host",), "broken.py cannot be imported: ModuleNotFoundError: No module named 'nothing_of"),
-        (("empty.py",), "empty.py has 0 kernels: name one, as in empty.py::HOST"),
-        ((KERNELS,), f"has 3 kernels: name one, as in {KERNELS}::reverse"),
+        (("empty.py",), "empty.py: name a kernel, as in empty.py::HOST; it has no functions"),
+        ((KERNELS,), f"name a kernel, as in {KERNELS}::HOST; it has reverse_kernel, reverse, with_a"),
         (
             (f"{KERNELS}::revers",),
             "name 'revers' is not defined; it has reverse_kernel, reverse, with_a_descriptor, crashes",

@@ -29,12 +29,8 @@ class OnDevice:
         return capsule
 
 
-def cute_tensor(tensor: "Tensor", dynamic: bool) -> Any:
-    """A torch tensor in ordinary memory as a cute.Tensor in global memory.
-
-    dynamic: its sizes and strides are left to the call, but for the stride of the contiguous mode, 1; that mode's size
-    is known to be a multiple of 16 bytes where it is one.
-    """
+def cute_tensor(tensor: "Tensor") -> Any:
+    """A torch tensor in ordinary memory as a cute.Tensor in global memory."""
     import cutlass
     import torch
     from cutlass.cute.runtime import from_dlpack
@@ -44,22 +40,4 @@ def cute_tensor(tensor: "Tensor", dynamic: bool) -> Any:
     made = from_dlpack(OnDevice(tensor.view(torch.uint8) if fp8 else tensor), assumed_align=align)
     if fp8:
         made.element_type = getattr(cutlass, fp8)
-    if not dynamic:
-        return made
-    slowest_first = sorted(range(tensor.ndim), key=lambda n: (tensor.shape[n] > 1, -tensor.stride()[n]))
-    fastest, vector = slowest_first[-1], VECTOR // tensor.element_size()
-    made = made.mark_layout_dynamic(leading_dim=fastest)
-    if not is_compact(tensor, slowest_first):
-        return made
-    whole = vector if tensor.shape[fastest] % vector == 0 else 1
-    return made.mark_compact_shape_dynamic(mode=fastest, stride_order=tuple(slowest_first), divisibility=whole)
-
-
-def is_compact(tensor: "Tensor", slowest_first: list[int]) -> bool:
-    """Whether the tensor's modes, in this order, leave no gaps in memory."""
-    expected = 1
-    for mode in reversed(slowest_first):
-        if tensor.shape[mode] > 1 and tensor.stride()[mode] != expected:
-            return False
-        expected *= tensor.shape[mode]
-    return True
+    return made
