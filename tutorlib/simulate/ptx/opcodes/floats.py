@@ -105,21 +105,6 @@ def change_sign(op: Operation) -> Step:
     return ufunc_step(ufunc, out, a, mask)
 
 
-TESTS: dict[str, Compute] = {
-    "finite": np.isfinite,
-    "infinite": np.isinf,
-    "number": lambda a: ~np.isnan(a),
-    "notanumber": np.isnan,
-    "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).tiny),
-    "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny),
-}
-
-
-def test_property(a: Array, **asked: bool) -> Array:
-    """testp"""
-    return next(TESTS[name] for name, given in asked.items() if given)(a)
-
-
 OPCODES: dict[str, OpcodeDecoder] = {
     "add": FloatRow(np.add, as_fma=lambda a, b: (a, ONE, b)),
     "sub": FloatRow(np.subtract, as_fma=lambda a, b: (b, -ONE, a)),
@@ -140,5 +125,4 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "cos": FloatRow(in_float64(np.cos), 1),
     "tanh": FloatRow(in_float64(np.tanh), 1),
     "copysign": Row("t t t", lambda a, b: np.copysign(b, a)),
-    "testp": Row("pred t", test_property, asks=" ".join(TESTS)),
 }

@@ -1,4 +1,4 @@
-"""Whole-warp matrix instructions: ldmatrix, stmatrix, movmatrix, mma.sync (PTX ISA, 9.7.14.5), and wmma.load, wmma.mma
+"""Whole-warp matrix instructions: ldmatrix, stmatrix, mma.sync (PTX ISA, 9.7.14.5), and wmma.load, wmma.mma
 and wmma.store (9.7.14.4), which nvcuda::wmma of CUDA C++ becomes.
 
 The ISA leaves open which lane holds which element of wmma's fragments. Here they lie as those of mma.sync do, which
@@ -110,17 +110,6 @@ def store_matrix(op: Operation) -> Step:
         port.write(matrices.givers(where), addresses(), matrices.to_memory(pairs))
 
     return step
-
-
-def transpose_matrix(op: Operation) -> Step:
-    """movmatrix: an 8×8 matrix in the registers of a warp, transposed."""
-    (out,), (given,) = registers(op, 0, "b32"), values(op, 1, "b32")
-
-    def transpose(warps: np.ndarray) -> None:
-        tiles = np.ascontiguousarray(given[warps]).view(np.uint16).reshape(-1, 8, 8).swapaxes(1, 2)
-        out[warps] = np.ascontiguousarray(tiles).view(np.uint32).reshape(-1, WARP)
-
-    return op.by_warps(transpose)
 
 
 # mma ------------------------------------------------------------------------------------------------------------
@@ -313,7 +302,6 @@ def multiply_tiles(op: Operation) -> Step:
 OPCODES: dict[str, OpcodeDecoder] = {
     "ldmatrix": load_matrix,
     "stmatrix": store_matrix,
-    "movmatrix": transpose_matrix,
     "mma.sync": multiply,
     "wmma.load": load_tile,
     "wmma.store": store_tile,
