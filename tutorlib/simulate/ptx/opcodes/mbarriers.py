@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.ir import Address, Instruction, Register
+from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
 from tutorlib.simulate.ptx.memory.access import PEER_BITS
 from tutorlib.simulate.ptx.opcodes.table import computed
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
-from tutorlib.simulate.ptx.state import State, Step
+from tutorlib.simulate.ptx.state import Step
 
 KNOWN = "shared release acquire relaxed cta cluster parity"
 
@@ -90,11 +90,6 @@ def test(op: Operation) -> Step:
                 op.units.counted.deliver(mbarrier)
 
     return op.by_lanes(test_for)
-
-
-def phase_operands(instruction: Instruction, site: int, state: State) -> tuple[SharedPlaces, LaneValues]:
-    """Which mbarrier and which parity mbarrier.try_wait waits for, of these lanes."""
-    return phase_of(Operation(instruction, site, state))
 
 
 def phase_of(op: Operation) -> tuple[SharedPlaces, LaneValues]:

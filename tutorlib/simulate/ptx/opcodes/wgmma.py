@@ -10,7 +10,7 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
-from tutorlib.simulate.ptx.ir import Instruction, Register, Vector
+from tutorlib.simulate.ptx.ir import Register, Vector
 from tutorlib.simulate.ptx.memory.descriptors import UNIT, MatrixDescriptor, read_descriptor
 from tutorlib.simulate.ptx.opcodes.matrices import SUMS, add_plainly
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
@@ -82,12 +82,12 @@ class RegisterOperand:
 Tell = Callable[[np.ndarray], None]  # takes the lanes of whole warpgroups
 
 
-def multiplication(instruction: Instruction, site: int, state: State) -> Tell:
+def multiplication(op: Operation) -> Tell:
     """wgmma.mma_async.….m64nNkK.d.a.b {acc}, a, b, adds, sign of a, sign of b{, a by columns, b by columns}
 
     It ends a block of the program, since a warp waits there for the others of its warpgroup: see `schedule`.
     """
-    op = Operation(instruction, site, state)
+    instruction = op.instruction
     if instruction.guard is not None:
         raise NotSimulated(f"{instruction} under a predicate", instruction.line)
     try:
