@@ -69,6 +69,11 @@ class Port(ABC):
     def put(self, access: Any, data: np.ndarray) -> None:
         self.rows[self.row_of(access)] = data
 
+    def differing(self, rows: np.ndarray, access: Any, data: np.ndarray) -> Callable[[], np.ndarray]:
+        """Asked later: for each of an access's lanes, whether the memory then differs from its data."""
+        at = self.row_of(access)
+        return lambda: np.asarray((rows[at] != data).any(1))
+
     def reach(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, Any, np.ndarray | None]:
         """The lanes that run; the access of those whose addresses are good; and which are, None where all are."""
         lanes = some = as_index(where)
@@ -165,13 +170,9 @@ class GlobalPort(Port):
         self.state.watch.overlaps.on_atomic(access)
 
     def put(self, access: GlobalAccess, data: np.ndarray) -> None:
-        rows, at, overlaps = self.rows, self.row_of(access), self.state.watch.overlaps
-
-        def differs() -> np.ndarray:
-            return np.asarray((rows[at] != data).any(1))
-
+        overlaps, differs = self.state.watch.overlaps, self.differing(self.rows, access, data)
         overlaps.before_store(access, differs)
-        rows[at] = data
+        super().put(access, data)
         overlaps.after_store(access, differs)
 
 
@@ -232,16 +233,11 @@ class SharedPort(Port):
         self.state.watch.races.on_atomic(access)
 
     def put(self, access: SharedAccess, data: np.ndarray) -> None:
-        rows, at, races, undefined = self.rows, self.row_of(access), self.state.watch.races, self.state.watch.undefined
-
-        def differs() -> np.ndarray:
-            return np.asarray((rows[at] != data).any(1))
-
-        def other_than_flight() -> np.ndarray:
-            return np.asarray((self.state.shared.arriving_rows(self.element, self.count)[at] != data).any(1))
-
+        races, undefined = self.state.watch.races, self.state.watch.undefined
+        differs = self.differing(self.rows, access, data)
+        other_than_flight = self.differing(self.state.shared.arriving_rows(self.element, self.count), access, data)
         races.before_write(access, differs, other_than_flight)
-        rows[at] = data
+        super().put(access, data)
         races.after_write(access, differs)
         if undefined.storing is not None:
             some = undefined.storing[access.lanes]
