@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
 from tutorlib.checking.relocation import BY_ADDRESS, Relocatable, made_up_addresses, relocatable
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.compiled import Compiled, LaunchConfig, LaunchGrid
 from tutorlib.compiling.cutile import entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.launch_config import LaunchConfig, LaunchGrid
 from tutorlib.compiling.spec import DTYPES
 from tutorlib.machine import device
 from tutorlib.measuring.driver import load_function, prepare

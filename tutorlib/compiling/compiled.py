@@ -1,4 +1,4 @@
-"""A compiled kernel's resources: registers, memory, instructions."""
+"""A compiled kernel's resources, registers, memory, instructions; and what a launch of it needs besides its arguments."""
 
 import re
 from dataclasses import dataclass, field
@@ -122,3 +122,22 @@ def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, by_ptxa
         instructions=instructions_in(ptx),
         by_ptxas=by_ptxas,
     )
+
+
+LaunchGrid = tuple[int, ...]  # how many blocks along x, y and z
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """A launch's configuration. block: threads of a block; a tile block counts as one.
+
+    dynamic_smem: bytes. cluster: blocks of a cluster. cooperative: all blocks must run at once. overlapping: it may
+    begin before the launch ahead of it has ended.
+    """
+
+    grid: LaunchGrid
+    block: LaunchGrid = (1,)
+    dynamic_smem: int = 0
+    cluster: LaunchGrid = (1,)
+    cooperative: bool = False
+    overlapping: bool = False

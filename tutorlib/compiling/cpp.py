@@ -11,6 +11,7 @@ nvcc needs a C++ compiler of the system for its preprocessor. Compiling needs no
 cuda-bindings.
 """
 
+import ctypes
 import re
 import tempfile
 import textwrap
@@ -230,3 +231,22 @@ def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
     """A source compiled by nvcc. Raises as `compile_cuda`."""
     options = ["-std=c++20", "-arch", arch, f"-{kind}", "-lineinfo"]
     return made_by_nvcc("cuda_cpp", options, textwrap.dedent(source).strip("\n"), kind)[0]
+
+
+def cpp_name(mangled: str) -> str:
+    """ "scale<float, 3>" of "_Z5scaleIfLi3EEvPKT_PS0_": without result and parameters. Other names stay as they are."""
+    return re.sub(r"\((?!anonymous).*$", "", demangled(mangled).removeprefix("void ")) or mangled
+
+
+def variable_name(mangled: str) -> str:
+    """ "tile" of "_ZZ6kernelPfE4tile", a variable of a function. "" for a name that C++ has not mangled."""
+    return demangled(mangled).rpartition("::")[2]
+
+
+@cache
+def demangled(mangled: str) -> str:
+    """The whole declaration; "" where the name is not mangled."""
+    demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    demangle.restype, demangle.argtypes = ctypes.c_void_p, [ctypes.c_char_p, *[ctypes.c_void_p] * 3]
+    found = demangle(mangled.encode(), None, None, None)
+    return ctypes.string_at(found).decode() if found else ""

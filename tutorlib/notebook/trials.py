@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from tutorlib.checking.cpp import wrong_parameters
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.compiling.cute import compile_cute, cute_arguments
 from tutorlib.compiling.cutile import refusals
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.launch_config import LaunchGrid
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.compiling.launch_config import LaunchConfig
+from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.simulate.ptx.findings import NamedMemory, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.launch import Piece, simulate_pieces, three

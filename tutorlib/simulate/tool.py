@@ -136,7 +136,7 @@ def call_cute(host: Any, arguments: Sequence[Any]) -> None:
     from cutlass import cute
 
     from tutorlib.compiling.cute import with_reader_line
-    from tutorlib.simulate.ptx.languages.cute_memory import cute_tensor
+    from tutorlib.simulate.ptx.languages.cute_host import cute_tensor
 
     taken = {
         name: cute_tensor(argument) if isinstance(argument, torch.Tensor) else argument

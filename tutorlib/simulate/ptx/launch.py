@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from tutorlib.compiling.cpp_names import cpp_name
+from tutorlib.compiling.cpp import cpp_name
 from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
 from tutorlib.simulate.ptx.memory.arena import ALIGNMENT, HOST_ALIGNMENT, Arena, Stored

@@ -7,8 +7,8 @@ from math import inf
 
 import numpy as np
 
-from tutorlib.compiling.cpp_names import cpp_name, variable_name
-from tutorlib.compiling.launch_config import LaunchConfig
+from tutorlib.compiling.compiled import LaunchConfig
+from tutorlib.compiling.cpp import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.taken_over import call_packed, calls_taken_over, engine_without_driver, ffi_calls_taken_over
 from tutorlib.dsl.cute.tracing import allocations, locations
-from tutorlib.simulate.ptx.languages.cute_host import Runtime
+from tutorlib.simulate.ptx.languages.cute_host import OnDevice, Runtime
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
-from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 

@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
 from tutorlib.simulate.poison import poison
-from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
+from tutorlib.simulate.ptx.languages.cute_host import OnDevice
 from tutorlib.simulate.ptx.launch import fresh_memory
 from tutorlib.simulate.ptx.memory.arena import ALIGNMENT
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
