@@ -1,4 +1,4 @@
-"""A compiled kernel's resources, registers, memory, instructions; and what a launch of it needs besides its arguments."""
+"""A compiled kernel's resources (registers, memory, instructions), and what a launch of it needs besides arguments."""
 
 import re
 from dataclasses import dataclass, field
