@@ -302,6 +302,8 @@ def fits(op: Operation, lane: int, slot: int, start: int, owner: int) -> bool:
     return False
 
 
+# tensor maps in memory -----------------------------------------------------------------------------------------
+
 WORD = 8  # bytes, of which a field lies in one
 # A field's parts: its first bit, how much further that is for each mode, how many there are; what is subtracted from
 # the value, and how many of its lowest bits are left out.

@@ -127,6 +127,8 @@ def fence(op: Operation) -> Step:
     return op.by_lanes(fence_of)
 
 
+# clusterlaunchcontrol ------------------------------------------------------------------------------------------
+
 PARTS = ("get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z", "is_canceled")
 
 

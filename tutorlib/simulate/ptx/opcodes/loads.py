@@ -105,6 +105,8 @@ def no_effect(op: Operation) -> Step:
     return lambda where: None
 
 
+# cp.async ------------------------------------------------------------------------------------------------------
+
 MOST_GROUPS = 2**30 - 1  # more than are ever open: a wait for all but a negative number waits for none
 
 
@@ -163,6 +165,8 @@ def wait(op: Operation) -> Step:
 
     return step
 
+
+# atomics -------------------------------------------------------------------------------------------------------
 
 Combine = Callable[..., Any]  # old value, operand(s) → new value
 ATOMIC_HINTS = "relaxed acquire release acq_rel cta gpu sys cluster noftz global shared"
