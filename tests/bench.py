@@ -49,7 +49,7 @@ from tutorlib.notebook.progress import PROGRESS
 from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
 from tutorlib.simulate.cutile import run
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute import simulate_host
+from tutorlib.simulate.ptx.languages.cute_host import simulate_host
 from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
 
 TIMES = 5  # of which the median counts

@@ -21,8 +21,8 @@ from tests.sample import CostsPlugin, of_commit, read_costs
 from tests.stand_ins import H200
 from tutorlib.checking import kernel as kernel_exercises
 from tutorlib.compiling import cpp
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp
-from tutorlib.compiling.launch_config import LaunchGrid
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import launchers, targets

@@ -36,7 +36,7 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib.cli", ()),
         ("tutorlib.checking.kernel", ()),
         ("tutorlib.compiling.cute", ()),
-        ("tutorlib.dsl.cutile.launch", ()),
+        ("tutorlib.dsl.cutile.kernels", ()),
         ("tutorlib.compiling.cutile", ()),
         ("tutorlib.compiling.cpp", ()),
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),

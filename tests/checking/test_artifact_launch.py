@@ -13,15 +13,14 @@ from tests.stand_ins import H200
 from tutorlib.checking.artifact import MOST_PTX, MOST_TILE_IR, CuteArtifact, CutileArtifact, launches_of
 from tutorlib.checking.artifact_launch import LaunchedCutileArtifact, packed
 from tutorlib.checking.host_artifact import LaunchedHostArtifact, LaunchPlan, Placed, Planned
-from tutorlib.compiling.cubin import sections
+from tutorlib.compiling.cutile import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code
-from tutorlib.compiling.tile_ir import compile_tile_ir, entries_of
+from tutorlib.compiling.ptxas import machine_code, sections
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.work import Work
-from tutorlib.simulate.ptx.memory.tensor_maps import read_tensor_map
+from tutorlib.simulate.ptx.memory.descriptors import read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 

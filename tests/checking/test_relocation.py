@@ -13,10 +13,10 @@ from tutorlib.checking.relocation import APART, FIRST, Pointer, made_up_addresse
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find
 from tutorlib.machine import device
-from tutorlib.simulate.ptx.ir import Kernel, Parameter
-from tutorlib.simulate.ptx.languages.cute_host import Recorded
-from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
+from tutorlib.simulate.ptx.memory.descriptors import BYTES, read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.simulation import Launch
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_moved_launch_is_the_one_that_is_recorded_there(id):
     assert [one.launch.config for one in moved] == [one.config for one in there]
     assert [one.launch.kernel for one in moved] == [one.kernel for one in there]
     for one, wanted in zip(moved, there, strict=True):
-        got, kernel = one.parameters(addresses), module.kernels[wanted.kernel]
+        got, kernel = one.parameters(addresses), wanted.kernel
         assert len(one.pointers) == len(addresses)
         for each in kernel.parameters:
             mine, its = (raw[each.offset : each.offset + each.size] for raw in (got, wanted.parameters))
@@ -67,13 +67,13 @@ KERNEL = Kernel("k", (Parameter("a", "b8", 0, 16), Parameter("b", "u64", 16, 8))
 MAPPED = Kernel("k", (Parameter("map", "b8", 0, BYTES),), (), {}, {}, {}, None)
 
 
-def recorded(*words):
-    return Recorded("k", (1, 1, 1), (32, 1, 1), 0, struct.pack(f"<{len(words)}Q", *words))
+def recorded(*words, kernel=KERNEL):
+    return Launch(Module("sm_80", {}, {}), kernel, (1, 1, 1), (32, 1, 1), 0, struct.pack(f"<{len(words)}Q", *words))
 
 
 def test_a_word_that_points_into_a_tensor_is_a_pointer():
     a, b = made_up_addresses(2)
-    found = relocatable(recorded(a + 64, 7, b), KERNEL, SIZES)
+    found = relocatable(recorded(a + 64, 7, b), SIZES)
     assert found.pointers == (Pointer(0, 0, 64), Pointer(16, 1, 0))
     assert found.offsets == (0, 16)
     assert found.parameters([1000, 2000]) == struct.pack("<3Q", 1064, 7, 2000)
@@ -91,4 +91,4 @@ def test_a_word_that_points_into_a_tensor_is_a_pointer():
 )
 def test_what_leads_elsewhere_is_refused(words, kernel):
     with pytest.raises(CompileFailed, match="leads out of its tensors"):
-        relocatable(recorded(*words), kernel, SIZES)
+        relocatable(recorded(*words, kernel=kernel), SIZES)

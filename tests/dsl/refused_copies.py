@@ -140,8 +140,7 @@ partitioned(
 )
 partitioned("`cute.make_layout(1)` for one", lambda load, s, g: cpasync.tma_partition(load, 0, 1, s, g))
 partitioned(
-    "takes shared memory's tensor first",
-    lambda load, s, g: cpasync.tma_partition(load, 0, cute.make_layout(1), g, s),
+    "takes shared memory's tensor first", lambda load, s, g: cpasync.tma_partition(load, 0, cute.make_layout(1), g, s)
 )
 
 

@@ -17,8 +17,8 @@ from tests.dsl.refused_cute import REFUSED
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cute.host_module import dynamic_smem, runtime_names
-from tutorlib.dsl.errors import cute_message, places_of
+from tutorlib.dsl.cute.taken_over import dynamic_smem, runtime_names
+from tutorlib.dsl.refusals import cute_message, places_of
 from tutorlib.kernels.doubling import double
 
 

@@ -40,9 +40,7 @@ def test_a_sentence_says_what_to_do_about_a_refusal_of_cute(host, tensor, words)
 
 
 @pytest.mark.parametrize(
-    ("kernel", "words"),
-    refused_cutile.REFUSED,
-    ids=[kernel._pyfunc.__name__ for kernel, _ in refused_cutile.REFUSED],
+    ("kernel", "words"), refused_cutile.REFUSED, ids=[kernel._pyfunc.__name__ for kernel, _ in refused_cutile.REFUSED]
 )
 def test_a_sentence_says_what_to_do_about_a_refusal_of_cutile(kernel, words):
     failed = caught_cutile(kernel)

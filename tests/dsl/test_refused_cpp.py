@@ -6,8 +6,7 @@ from tests.pages.p08 import ADD, PROMISING
 from tutorlib.compiling import cpp
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.dsl.refusals import what_to_do
-from tutorlib.dsl.refused_cpp import CPP
+from tutorlib.dsl.refusals import CPP, what_to_do
 
 INDEX, SUM, STORED = "int i = ct::bid().x;", "A.load_masked(i) + B.load_masked(i)", "C.store_masked("
 PRODUCT, SUMS = "ct::mma(x, ct::transpose(y), acc)", "ct::zeros<ct::tile<float, ct::shape<128, 128>>>()"

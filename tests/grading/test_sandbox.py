@@ -19,8 +19,7 @@ from typer.testing import CliRunner
 from tests.trial_course import Course, make_course
 from tutorlib.cli import app
 from tutorlib.compiling import outside
-from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.compiling.cuda import compile_cuda
+from tutorlib.compiling.cpp import compile_cpp, compile_cuda
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.grading import sandbox, scratch
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS

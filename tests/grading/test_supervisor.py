@@ -12,7 +12,7 @@ from tests.grading.test_sandbox import behind_the_wall, needs_bubblewrap, starte
 from tests.trial_course import Course, make_course
 from tutorlib.checking.cuda_host.program import build_program
 from tutorlib.compiling import outside
-from tutorlib.compiling.cuda import compile_cuda
+from tutorlib.compiling.cpp import compile_cuda
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_MEMORY
 from tutorlib.grading import sandbox, supervisor

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from tests.pages.p08 import ADD
-from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.compiling.cuda import compile_cuda_kernel
-from tutorlib.compiling.launch_config import LaunchConfig
+from tutorlib.compiling.compiled import LaunchConfig
+from tutorlib.compiling.cpp import compile_cpp, compile_cuda_kernel
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.measuring.driver import driver_config, load
 

@@ -26,7 +26,7 @@ AMPERE = {
         "--batch_size 1 --seqlen_q 200 --seqlen_k 200 --num_head 1 --head_dim 64 --is_causal",
     ],
     "cute/ampere/kernel/attention/hstu_attention.py": [
-        "--batch_size 1 --seqlen_q 100 --seqlen_kv 136 --num_head 2 --head_dim 64",
+        "--batch_size 1 --seqlen_q 100 --seqlen_kv 136 --num_head 2 --head_dim 64"
     ],
     "cute_ext/ampere/memcpy_simt_universal_copy.py": [""],
     "dsl_tutorials/call_bypass_dlpack.py": [""],

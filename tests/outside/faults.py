@@ -9,7 +9,9 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,9 @@ import numpy as np
 
 from tests.outside.runs import kept_in, simulated
 from tests.outside.table import Case
-from tutorlib.simulate.child import Crashed, in_own_process
 from tutorlib.simulate.kept import KeptLaunch, Memory, replay
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
-from tutorlib.simulate.ptx.pieces import Piece
+from tutorlib.simulate.ptx.findings import CannotLaunch, NotSimulated
+from tutorlib.simulate.ptx.launch import Piece
 from tutorlib.simulate.ptx.report import Report
 
 EACH = 3  # mutants of a kernel with the same fault
@@ -90,8 +91,9 @@ def mutants_tried(kept: KeptLaunch, each: int = EACH) -> Iterator[Mutant]:
     for fault, found, changed in mutants_of(kept.ptx, kept.kernel, each):
         line, statement = kept.ptx.count("\n", 0, found.start()) + 1, " ".join(found[0].split())
         try:
-            findings, compared = in_own_process(lambda changed=changed: tried(kept, changed))
-        except (NotSimulated, CannotLaunch, Crashed) as error:
+            with ProcessPoolExecutor(1, get_context("fork")) as process:  # which a fault may crash
+                findings, compared = process.submit(tried, kept, changed).result()
+        except (NotSimulated, CannotLaunch, BrokenProcessPool) as error:
             yield Mutant(fault, line, statement, False, [], str(error))
         else:
             yield Mutant(fault, line, statement, bool(compared), findings, compared=compared)

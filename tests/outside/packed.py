@@ -15,7 +15,7 @@ import numpy as np
 
 from tutorlib.measuring.driver import done, prepare
 from tutorlib.simulate.kept import KeptLaunch, Memory
-from tutorlib.simulate.ptx.memory.pointers import relocate
+from tutorlib.simulate.ptx.launch import relocate
 
 
 def launch(packed: KeptLaunch, cubin: bytes) -> list[bytes]:

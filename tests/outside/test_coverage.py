@@ -10,6 +10,7 @@ from tests.outside.faults import mutants_of, mutants_tried, summed
 from tests.outside.opcodes import opcodes_of
 from tests.simulate.ptx.snippets import kernel
 from tutorlib.simulate.kept import KeptLaunch
+from tutorlib.simulate.ptx.findings import NamedMemory
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.simulation import Launch
 from tutorlib.simulate.stand_in.gpu import StandInGpu
@@ -35,7 +36,9 @@ def kept_launch(folder):
     gpu = StandInGpu("80", reports.append, keep=folder)
     gpu.hold(out, "out")
     module, parameters = parse_ptx(kernel(SHARED, ["out"], shared=256)), out.data_ptr().to_bytes(8, "little")
-    gpu.launch(Launch(module, module.kernels["k"], (1, 1, 1), (64, 1, 1), 0, parameters, lambda instruction: None))
+    sizes = (1, 1, 1), (64, 1, 1), 0
+    names = [NamedMemory("tile", 0, 256)]
+    gpu.launch(Launch(module, module.kernels["k"], *sizes, parameters, names=names, name="swapped"))
     assert out.tolist() == [n ^ 32 for n in range(64)]
     (file,) = folder.iterdir()
     return KeptLaunch.read(file), reports[0]
@@ -44,6 +47,7 @@ def kept_launch(folder):
 def test_faults_planted_in_a_kernel(tmp_path):
     kept, report = kept_launch(tmp_path)
     assert report.findings == ()
+    assert (kept.arch, kept.name, kept.names) == ("80", "swapped", [NamedMemory("tile", 0, 256)])
     mutants = list(mutants_tried(kept, 2))
     barrier = next(mutant for mutant in mutants if mutant.fault == "a barrier removed")
     assert (barrier.statement, [finding.partition(":")[0] for finding in barrier.findings]) == ("bar.sync 0;", ["race"])

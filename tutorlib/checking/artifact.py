@@ -3,7 +3,7 @@
 
 An artifact is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel, and lines of their
 source. All of it is treated as untrusted: in grading it comes from the student's process. The judge examines, simulates
-and launches the same text, and takes no machine code from there: see `compiling.tile_ir` for the contents of a cubin.
+and launches the same text, and takes no machine code from there: see `compiling.cutile` for the contents of a cubin.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 from tutorlib.checking import kernel_questions
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
-from tutorlib.compiling.cubin import resources
+from tutorlib.compiling.cutile import compile_tile_ir
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code
-from tutorlib.compiling.tile_ir import compile_tile_ir
+from tutorlib.compiling.ptxas import machine_code, resources
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
@@ -27,7 +26,7 @@ from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
-    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+    from tutorlib.simulate.ptx.simulation import Launch
 
 UNREADABLE = "its launches cannot be read"
 MOST_LAUNCHES = 64  # of one call
@@ -74,7 +73,7 @@ class CuteArtifact(Artifact):
         """Names of `compiled.INSTRUCTIONS`, for which ptxas is not needed."""
         return instructions_in(self.ask(kernel_questions.cute_ptx, shape, arch)["ptx"])
 
-    def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Recorded]":
+    def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Launch]":
         """The launches of the host function on tensors at these addresses, which it does not access.
 
         module: its PTX. here: for the GPU at hand; otherwise for the simulator. Raises CompileFailed.
@@ -108,7 +107,7 @@ class SimulatedCuteArtifact:
         return str(self.kernel.ask(kernel_questions.cute_with_lines, shape)["ptx"])
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cute import simulate_launches
+        from tutorlib.simulate.ptx.languages.cute_host import simulate_launches
         from tutorlib.simulate.ptx.parse import parse_ptx
 
         reply = self.kernel.ask(kernel_questions.cute_with_lines, work.shape)
@@ -117,7 +116,7 @@ class SimulatedCuteArtifact:
 
         def call() -> None:
             launches = self.kernel.launches(module, work.shape, [one.data_ptr() for one in work.named.values()])
-            self.reports = simulate_launches(module, work.named, launches, find, self.traced, self.budget)
+            self.reports = simulate_launches(work.named, launches, find, self.traced, self.budget)
 
         return call
 
@@ -195,7 +194,7 @@ def finder_in(module: Module, marks: str, lines: dict[int, Any]) -> Find:
     return find
 
 
-def launches_of(module: Module, told: Any) -> "list[Recorded]":
+def launches_of(module: Module, told: Any) -> "list[Launch]":
     """The host function's launches. Raises CompileFailed if the data is malformed."""
     try:
         return [read_launch(module, *one) for one in told[:MOST_LAUNCHES]]
@@ -205,9 +204,9 @@ def launches_of(module: Module, told: Any) -> "list[Recorded]":
 
 def read_launch(
     module: Module, kernel: Any, grid: Any, block: Any, smem: Any, parameters: Any, cluster: Any, *flags: Any
-) -> "Recorded":
+) -> "Launch":
     """One launch. Raises TypeError and ValueError if the data is malformed."""
-    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+    from tutorlib.simulate.ptx.simulation import Launch
 
     sizes = [*grid, *block, *cluster, smem]
     if (
@@ -219,4 +218,7 @@ def read_launch(
         or len(parameters) != module.kernels[kernel].parameter_bytes
     ):
         raise ValueError("no launch")
-    return Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster), *flags)
+    cooperative, overlapping = flags
+    where = {"grid": tuple(grid), "block": tuple(block), "cluster": tuple(cluster), "dynamic_smem": smem}
+    flagged = {"cooperative": cooperative, "overlapping": overlapping}
+    return Launch(module, module.kernels[kernel], parameters=parameters, **where, **flagged)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
 from tutorlib.checking.relocation import Relocatable, made_up_addresses, relocatable
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.compiled import Compiled, LaunchConfig, LaunchGrid
+from tutorlib.compiling.cutile import entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.launch_config import LaunchConfig, LaunchGrid
 from tutorlib.compiling.spec import DTYPES
-from tutorlib.compiling.tile_ir import entries_of
 from tutorlib.machine import device
 from tutorlib.measuring.driver import load_function, prepare
 from tutorlib.problems.problem import Problem, Shape
@@ -55,15 +54,15 @@ class LaunchedCuteArtifact:
         """Each launch, and its function on the GPU at hand. Raises CompileFailed."""
         compiled = self.kernel.compiled(shape, device.need_gpu().arch)
         launches = self.recorded(parse_ptx(compiled.ptx), problem, shape)
-        functions = {name: load_function(compiled.cubin, name) for name in {one.launch.kernel for one in launches}}
-        return [(functions[one.launch.kernel], one) for one in launches]
+        functions = {name: load_function(compiled.cubin, name) for name in {one.launch.kernel.name for one in launches}}
+        return [(functions[one.launch.kernel.name], one) for one in launches]
 
     def recorded(self, module: Module, problem: Problem, shape: Shape) -> list[Relocatable]:
         """The host function's launches, for tensors at any address. module: its PTX. Raises CompileFailed."""
         shapes = [(problem.shape_of(operand, shape), operand.dtype) for operand in problem.operands]
         sizes = [math.prod(sides) * DTYPES[dtype].bytes for sides, dtype in shapes]
         recorded = self.kernel.launches(module, shape, made_up_addresses(len(sizes)), here=True)
-        return [relocatable(one, module.kernels[one.kernel], sizes) for one in recorded]
+        return [relocatable(one, sizes) for one in recorded]
 
 
 @dataclass

@@ -9,8 +9,8 @@ from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.served import Served, need_function
 from tutorlib.checking.values import attempt
 from tutorlib.checking.work_limits import busiest, count_issued
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
-from tutorlib.compiling.launch_config import LaunchGrid
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.problems.problem import Shape

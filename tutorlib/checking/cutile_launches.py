@@ -14,8 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from tutorlib.compiling.cutile import exported
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cutile.kernels import opt_level
-from tutorlib.dsl.cutile.launch import launched_by
+from tutorlib.dsl.cutile.kernels import launched_by, opt_level
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import ARCH, TileReport, run
 from tutorlib.simulate.cutile.signature import (

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.artifact import MOST_LAUNCHES, MOST_TILE_IR, UNREADABLE, Artifact
 from tutorlib.checking.artifact_launch import cutile_arguments, load_entry, packed
 from tutorlib.checking.kernel_questions import cutile_launches
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.compiled import Compiled, LaunchConfig
+from tutorlib.compiling.cutile import compile_tile_ir
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.launch_config import LaunchConfig
-from tutorlib.compiling.tile_ir import compile_tile_ir
 from tutorlib.machine import device
 from tutorlib.measuring.driver import prepare
 from tutorlib.problems.problem import Shape

@@ -112,7 +112,7 @@ def cute_launches(
     return {
         "launches": [
             (
-                *(one.kernel, one.grid, one.block, one.dynamic_smem, one.parameters, one.cluster),
+                *(one.kernel.name, one.grid, one.block, one.dynamic_smem, one.parameters, one.cluster),
                 *(one.cooperative, one.overlapping),
             )
             for one in found

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.simulate.ptx.ir import Kernel
-from tutorlib.simulate.ptx.languages.cute_host import Recorded
-from tutorlib.simulate.ptx.memory import tensor_maps
+from tutorlib.simulate.ptx.memory import descriptors
+from tutorlib.simulate.ptx.simulation import Launch
 
 WORD = struct.Struct("<Q")
 FIRST = 2**45  # the made-up address of the first tensor, and the distance to the next
@@ -36,7 +35,7 @@ class Pointer:
 class Relocatable:
     """A launch without its tensors. offsets: of its parameters."""
 
-    launch: Recorded
+    launch: Launch
     offsets: tuple[int, ...]
     pointers: tuple[Pointer, ...]
 
@@ -48,7 +47,7 @@ class Relocatable:
         return bytes(raw)
 
 
-def relocatable(launch: Recorded, kernel: Kernel, sizes: Sequence[int]) -> Relocatable:
+def relocatable(launch: Launch, sizes: Sequence[int]) -> Relocatable:
     """The launch that was recorded at the `made_up_addresses` of tensors of these sizes in bytes.
 
     Raises CompileFailed where a pointer leads out of the tensors.
@@ -61,8 +60,8 @@ def relocatable(launch: Recorded, kernel: Kernel, sizes: Sequence[int]) -> Reloc
                 raise CompileFailed(ELSEWHERE)
             pointers.append(Pointer(at, tensor, offset))
     placed = {pointer.at for pointer in pointers}
-    for parameter in kernel.parameters:
-        if parameter.kind == "b8" and parameter.size == tensor_maps.BYTES and parameter.offset not in placed:
+    for parameter in launch.kernel.parameters:
+        if parameter.kind == "b8" and parameter.size == descriptors.BYTES and parameter.offset not in placed:
             raise CompileFailed(ELSEWHERE)
-    offsets = tuple(parameter.offset for parameter in kernel.parameters)
+    offsets = tuple(parameter.offset for parameter in launch.kernel.parameters)
     return Relocatable(launch, offsets, tuple(pointers))

@@ -1,11 +1,11 @@
-"""A compiled kernel's resources: registers, memory, instructions."""
+"""A compiled kernel's resources (registers, memory, instructions), and what a launch of it needs besides arguments."""
 
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from tutorlib.compiling import ptxas
-from tutorlib.compiling.cubin import resources
+from tutorlib.compiling.ptxas import resources
 
 # What the course asks for, by name: a pattern of PTX opcodes. Vectors of 128 bits: 4 × 32, 2 × 64 or 1 × 128.
 WIDE = r"(v4\.[bfsu]32|v2\.[bfsu]64|b128)\b"
@@ -122,3 +122,22 @@ def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, by_ptxa
         instructions=instructions_in(ptx),
         by_ptxas=by_ptxas,
     )
+
+
+LaunchGrid = tuple[int, ...]  # how many blocks along x, y and z
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """A launch's configuration. block: threads of a block; a tile block counts as one.
+
+    dynamic_smem: bytes. cluster: blocks of a cluster. cooperative: all blocks must run at once. overlapping: it may
+    begin before the launch ahead of it has ended.
+    """
+
+    grid: LaunchGrid
+    block: LaunchGrid = (1,)
+    dynamic_smem: int = 0
+    cluster: LaunchGrid = (1,)
+    cooperative: bool = False
+    overlapping: bool = False

@@ -11,20 +11,21 @@ nvcc needs a C++ compiler of the system for its preprocessor. Compiling needs no
 cuda-bindings.
 """
 
+import ctypes
 import re
 import tempfile
 import textwrap
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.compiled import Compiled, inspect_kernel
+from tutorlib.compiling.cutile import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
-from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
-from tutorlib.dsl.refusals import what_to_do
-from tutorlib.dsl.refused_cpp import CPP
+from tutorlib.dsl.refusals import CPP, what_to_do
 
 HEADER = """\
 #include <cuda_bf16.h>
@@ -200,3 +201,52 @@ def read_remarks(output: str) -> tuple[Remark, ...]:
             text += " " + "×".join(re.findall(r"\d+", notes.get("Shape", "")))
         found.add(Remark(int(place[1]), f"{headline}: {reason[1]}" if reason else text))
     return tuple(sorted(found, key=lambda remark: (remark.line, remark.text)))
+
+
+ARCH = "sm_80"  # the simulator's target
+
+
+def compile_cuda(source: str, arch: str = ARCH) -> str:
+    """The PTX of plain CUDA C++, with line numbers; kept on disk for the next time.
+
+    Raises CompileFailed with the reader's line, and ToolMissing.
+    """
+    return nvcc(source, arch, "ptx").decode()
+
+
+def compile_cuda_kernel(source: str, arch: str) -> CompiledCpp:
+    """The one __global__ function of a source, with its machine code. Raises as `compile_cuda`."""
+    ptx = compile_cuda(source, arch)
+    name, parameters = only_kernel(ptx, "__global__")
+    return CompiledCpp(
+        **vars(inspect_kernel(arch, ptx, nvcc(source, arch, "cubin"), dynamic_smem=0, by_ptxas=True)),
+        name=name,
+        parameters=parameters,
+        source=textwrap.dedent(source).strip("\n"),
+        remarks=(),
+    )
+
+
+def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
+    """A source compiled by nvcc. Raises as `compile_cuda`."""
+    options = ["-std=c++20", "-arch", arch, f"-{kind}", "-lineinfo"]
+    return made_by_nvcc("cuda_cpp", options, textwrap.dedent(source).strip("\n"), kind)[0]
+
+
+def cpp_name(mangled: str) -> str:
+    """ "scale<float, 3>" of "_Z5scaleIfLi3EEvPKT_PS0_": without result and parameters. Other names stay as they are."""
+    return re.sub(r"\((?!anonymous).*$", "", demangled(mangled).removeprefix("void ")) or mangled
+
+
+def variable_name(mangled: str) -> str:
+    """ "tile" of "_ZZ6kernelPfE4tile", a variable of a function. "" for a name that C++ has not mangled."""
+    return demangled(mangled).rpartition("::")[2]
+
+
+@cache
+def demangled(mangled: str) -> str:
+    """The whole declaration; "" where the name is not mangled."""
+    demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    demangle.restype, demangle.argtypes = ctypes.c_void_p, [ctypes.c_char_p, *[ctypes.c_void_p] * 3]
+    found = demangle(mangled.encode(), None, None, None)
+    return ctypes.string_at(found).decode() if found else ""

@@ -10,9 +10,9 @@ from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.functions import compilations as compilations
-from tutorlib.dsl.cute.host_module import dynamic_smem
-from tutorlib.dsl.errors import cute_message
+from tutorlib.dsl.cute.taken_over import dynamic_smem
 from tutorlib.dsl.failure import Fail, Flaw
+from tutorlib.dsl.refusals import cute_message
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from tutorlib.dsl.errors import places_of
-from tutorlib.dsl.refusals import what_to_do
+from tutorlib.dsl.refusals import places_of, what_to_do
 
 
 class ToolMissing(Exception):

@@ -32,23 +32,10 @@ HOPPER_OPCODES = {
     "bulk commit": r"cp\.async\.bulk\.commit_group\b",
     "bulk wait": r"cp\.async\.bulk\.wait_group\b",
 }
-BLACKWELL_OPCODES = {
-    "tcgen05.alloc": r"tcgen05\.alloc\b",
-    "expect": HOPPER_OPCODES["expect"],
-    "TMA load": HOPPER_OPCODES["TMA load"],
-    "wait": HOPPER_OPCODES["wait"],
-    "tcgen05.fence": r"tcgen05\.fence\b",
-    "tcgen05.mma": r"tcgen05\.mma\b",
-    "tcgen05.commit": r"tcgen05\.commit\b",
-    "tcgen05.ld": r"tcgen05\.ld\b",
-    "tcgen05.wait": r"tcgen05\.wait\b",
-    "arrive": HOPPER_OPCODES["arrive"],
-    "fence.proxy": HOPPER_OPCODES["fence.proxy"],
-    "TMA store": HOPPER_OPCODES["TMA store"],
-    "bulk commit": HOPPER_OPCODES["bulk commit"],
-    "bulk wait": HOPPER_OPCODES["bulk wait"],
-    "tcgen05.dealloc": r"tcgen05\.dealloc\b",
-}
+OF_HOPPER = ("expect", "TMA load", "wait", "arrive", "fence.proxy", "TMA store", "bulk commit", "bulk wait")
+OF_TCGEN05 = ("alloc", "fence", "mma", "commit", "ld", "wait", "dealloc")
+BLACKWELL_OPCODES = {name: HOPPER_OPCODES[name] for name in OF_HOPPER}
+BLACKWELL_OPCODES |= {f"tcgen05.{name}": rf"tcgen05\.{name}\b" for name in OF_TCGEN05}
 
 
 def allocated_columns(ptx: str, opcode: str = "alloc") -> list[int]:

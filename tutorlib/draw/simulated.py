@@ -11,7 +11,7 @@ from tutorlib.machine.hardware import BANKS, WARP, WAVEFRONT, WORD
 from tutorlib.simulate.ptx import MemoryAccess, Report
 from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.facts import Doing
-from tutorlib.simulate.ptx.trace import BlockEvent, BlockTrace
+from tutorlib.simulate.ptx.report import BlockEvent, BlockTrace
 
 LETTERS: dict[Doing, str] = {  # a warp's cells
     "issue": "C",

@@ -26,6 +26,7 @@ from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find, of_notebook, rooms
 from tutorlib.instruments import accesses
+from tutorlib.instruments.h200_sums import exact_products
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.counters import NoCounters
@@ -33,7 +34,6 @@ from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.paths import SWEEPS
 from tutorlib.problems.problem import Operand, Problem, Shape, torch_dtype
 from tutorlib.problems.work import Launcher, Work, call_in_order
-from tutorlib.simulate.ptx.tensor_cores import exact_products
 
 NAME = "simulated"  # of its files: figures/data/sweeps/GPU_simulated.json
 SEED = 7

@@ -4,8 +4,8 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.compiling.compiled import LaunchConfig, LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp
-from tutorlib.compiling.launch_config import LaunchConfig, LaunchGrid
 
 if TYPE_CHECKING:
     from torch import Tensor

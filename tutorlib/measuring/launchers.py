@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
-from tutorlib.compiling.cuda import compile_cuda_kernel
+from tutorlib.compiling.compiled import Compiled, LaunchGrid
+from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, compile_cuda_kernel
 from tutorlib.compiling.cute import CompiledCute, compile_cute, cute_arguments
 from tutorlib.compiling.cutile import compile_cutile
-from tutorlib.compiling.launch_config import LaunchGrid
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.compiling.cuda import ARCH, compile_cuda
+from tutorlib.compiling.cpp import ARCH, compile_cpp, compile_cuda
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.languages.cpp import simulate_cuda, simulate_tile_cpp
-from tutorlib.simulate.ptx.languages.cute import simulate_host
+from tutorlib.simulate.ptx.languages.cute_host import simulate_host
 from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
 from tutorlib.simulate.ptx.languages.cutile import finder, launch
 from tutorlib.simulate.ptx.report import Report

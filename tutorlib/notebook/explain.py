@@ -103,12 +103,12 @@ def simulation_of(
 ) -> "Callable[[dict[str, Any]], list[Report]]":
     """A function that simulates the kernel, of any language, with these named arguments."""
     if isinstance(kernel, str):
-        from tutorlib.simulate.sources import simulate_source
+        from tutorlib.simulate.ptx.languages.cpp import simulate_source
 
         return lambda named: [simulate_source(kernel, named, "80", grid, block, traced=True)]
     if says_it_is_jit(kernel):
         from tutorlib.compiling.spec import TensorSpec
-        from tutorlib.simulate.ptx.languages.cute import simulate_host
+        from tutorlib.simulate.ptx.languages.cute_host import simulate_host
         from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
 
         def simulate_cute(named: dict[str, Any]) -> "list[Report]":

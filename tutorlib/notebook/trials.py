@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from tutorlib.checking.cpp import wrong_parameters
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.compiling.cute import compile_cute, cute_arguments
 from tutorlib.compiling.cutile import refusals
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.launch_config import LaunchGrid
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
@@ -61,7 +61,7 @@ def simulated(
 ) -> bool:
     """Simulate it, and print its output and findings. Whether that was possible."""
     from tutorlib.simulate.ptx import NotSimulated
-    from tutorlib.simulate.ptx.languages.cute import simulate_host
+    from tutorlib.simulate.ptx.languages.cute_host import simulate_host
     from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
 
     compiled = compile_with_lines(host, specs)

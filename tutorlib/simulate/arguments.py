@@ -1,29 +1,49 @@
-"""Arguments named on the command line: tensors by shape and dtype, and numbers."""
+"""What the command line names: a kernel, FILE.py::NAME, FILE.ptx or FILE.cu; tensors by shape and dtype; numbers."""
 
 import ast
 import re
+import sys
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from tutorlib.simulate.bad_input import BadInput
+from tutorlib.compiling.errors import without_colours
+from tutorlib.compiling.source_files import module_of
+from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.simulate.kept import ENDING
 from tutorlib.simulate.poison import poison
-from tutorlib.simulate.ptx.pieces import fresh_memory
+from tutorlib.simulate.ptx.launch import fresh_memory
+
+
+class BadInput(ValueError):
+    """Something on the command line is wrong. One line, which says what to write instead."""
+
+
+def parse_arch(text: str) -> str:
+    """ "90a", or "sm_90a". Raises BadInput."""
+    arch = text.removeprefix("sm_")
+    if not re.fullmatch(r"\d{2,3}[af]?", arch):
+        raise BadInput(f"--arch {text}: a compute capability is 80 (Ampere), 90a (Hopper) or 100a (Blackwell)")
+    return arch
+
+
+def lacks_letter(arch: str) -> str:
+    """A hint, of an architecture that leaves out the instructions that only its GPU has: wgmma, tcgen05."""
+    return f" (--arch {arch}a has more instructions)" if arch.isdigit() and int(arch) >= 90 else ""
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {without_colours(str(error))}".split())
+
 
 DTYPES = {
-    "fp64": "float64",
-    "fp32": "float32",
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-    "int64": "int64",
-    "int32": "int32",
-    "int16": "int16",
-    "int8": "int8",
-    "uint8": "uint8",
-    "bool": "bool",
+    **{"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"},
+    **{"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"},
+    **{kind: kind for kind in ("int64", "int32", "int16", "int8", "uint8", "bool")},
 }
 OF_TORCH = ("bf16", "e4m3", "e5m2")  # NumPy has no such numbers
 FILLS = ("out", "zeros", "col")
@@ -103,3 +123,54 @@ def parse_sizes(option: str, text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"(\d+(x\d+){0,2})?", text):
         raise BadInput(f"{option} {text}: one to three sizes, as {option} 8x4")
     return tuple(map(int, text.split("x"))) if text else ()
+
+
+SOURCES = (".ptx", ".cu", ENDING)
+
+
+def load_target(target: str) -> tuple[Any, str]:
+    """The kernel or host function, or the Path of a source; and of a source, the name of its kernel, or "".
+
+    target: "gemm.py::gemm"; "gemm.py::Gemm(128, 64)", an expression in the module's names; "scale.cu::scale";
+        "scale.ptx"; "scale.launch".
+    Raises BadInput.
+    """
+    file, _, name = target.partition("::")
+    path = Path(file)
+    if path.suffix not in (".py", *SOURCES):
+        raise BadInput(f"{file} is no kernel's file: name FILE.py::HOST, FILE.ptx or FILE.cu")
+    if not path.is_file():
+        raise BadInput(f"{file}: there is no such file")
+    return (path, name) if path.suffix in SOURCES else (load_python(path, name), "")
+
+
+def load_python(path: Path, expression: str) -> Any:
+    """The value of an expression in a file's names. Raises BadInput."""
+    module = imported(path)
+    public = {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
+    own = [name for name, value in public.items() if inside_of_kernel(value).__module__ == module.__name__]
+    has = f"it has {', '.join(own) or 'no functions'}"
+    if not expression:
+        raise BadInput(f"{path}: name a kernel, as in {path}::HOST; {has}")
+    try:
+        return eval(expression, dict(vars(module)))
+    except NameError as error:
+        raise BadInput(f"{path}: {error}; {has}") from None
+    except Exception as error:
+        raise BadInput(f"{path}: {expression} raises {one_line(error)}") from error
+
+
+def imported(path: Path) -> ModuleType:
+    """A file as a module, of its package if its folder is one; it finds the files beside it, as a script does.
+
+    Raises BadInput.
+    """
+    own = folder = path.resolve().parent
+    name = path.stem
+    while (folder / "__init__.py").exists():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    sys.path[:0] = dict.fromkeys((str(own), str(folder)))
+    try:
+        return import_module(name) if "." in name else module_of(path.resolve(), name)
+    except Exception as error:
+        raise BadInput(f"{path} cannot be imported: {one_line(error)}") from error

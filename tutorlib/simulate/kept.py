@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.compiling.launch_config import LaunchConfig
-from tutorlib.simulate.ptx.findings import SourceLine
+from tutorlib.compiling.compiled import LaunchConfig
+from tutorlib.simulate.ptx.findings import NamedMemory, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.launch import three
+from tutorlib.simulate.ptx.launch import Piece, simulate_pieces, three
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.pieces import Piece, simulate_pieces
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
 
@@ -48,8 +47,8 @@ class Memory:
 class KeptLaunch:
     """The launch of a kernel in a PTX text. parameters: as they lie in the parameter space; offsets: where each begins.
 
-    places: of the PTX's lines with a source line, by number: file, line, text and callers. label, counts: added by a
-        program that goes on with the file.
+    places: of the PTX's lines with a source line, by number: file, line, text and callers. arch: of the GPU. names: of
+        shared memory; name: of the kernel in the source. label, counts: added by a program that goes on with the file.
     """
 
     kernel: str
@@ -59,6 +58,9 @@ class KeptLaunch:
     offsets: Sequence[int]
     memory: Sequence[Memory]
     places: dict[str, Sequence[Any]]
+    arch: str
+    names: Sequence[NamedMemory] = ()
+    name: str = ""
     label: str = ""
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -71,26 +73,26 @@ class KeptLaunch:
         try:
             data = json.loads(lzma.decompress(file.read_bytes()))
             config, memory = LaunchConfig(**data.pop("config")), [Memory(**one) for one in data.pop("memory")]
-            return cls(config=config, memory=memory, **data)
+            return cls(config=config, memory=memory, names=[NamedMemory(**one) for one in data.pop("names")], **data)
         except (lzma.LZMAError, KeyError, TypeError) as error:
             raise ValueError(f"{file} has no launch that --keep wrote") from error
 
 
-def kept_launch(launch: Launch, pieces: Sequence[Piece], before: Sequence[bytes]) -> KeptLaunch:
+def kept_launch(launch: Launch, pieces: Sequence[Piece], before: Sequence[bytes], arch: str) -> KeptLaunch:
     """A launch that was simulated on these pieces. before: what was in them."""
-    sizes = launch.grid, launch.block, launch.dynamic_smem, launch.cluster
-    config = LaunchConfig(*sizes, overlapping=launch.overlapping)
-    memory = []
-    for one, was in zip(pieces, before, strict=True):
-        kind = one.shape, one.strides, one.width, one.floats
-        memory.append(Memory(one.name, one.start, *kind, in_base64(was), in_base64(one.bytes.tobytes())))
     found = {str(instruction.line): launch.find(instruction) for instruction in launch.kernel.instructions}
-    places: dict[str, Sequence[Any]] = {
-        line: (at.file, at.line, at.text, at.called_from) for line, at in found.items() if at
-    }
-    offsets = [one.offset for one in launch.kernel.parameters]
-    kept = launch.kernel.name, launch.module.text, config, in_base64(launch.parameters), offsets, memory, places
-    return KeptLaunch(*kept)
+    return KeptLaunch(
+        *(launch.kernel.name, launch.module.text, launch.config, in_base64(launch.parameters)),
+        offsets=[one.offset for one in launch.kernel.parameters],
+        memory=[
+            Memory(one.name, one.start, one.shape, one.strides, one.width, one.floats, *map(in_base64, contents))
+            for one, *contents in zip(pieces, before, (piece.bytes.tobytes() for piece in pieces), strict=True)
+        ],
+        places={line: (at.file, at.line, at.text, at.called_from) for line, at in found.items() if at},
+        arch=arch,
+        names=launch.names,
+        name=launch.name,
+    )
 
 
 def replay(kept: KeptLaunch, ptx: str = "", traced: bool = False) -> tuple[Report, list[Piece]]:
@@ -103,7 +105,8 @@ def replay(kept: KeptLaunch, ptx: str = "", traced: bool = False) -> tuple[Repor
 
     config, pieces = kept.config, [one.piece for one in kept.memory]
     sizes = three(config.grid), three(config.block), config.dynamic_smem, base64.b64decode(kept.parameters)
-    launch = Launch(module, module.kernels[kept.kernel], *sizes, find, three(config.cluster), config.overlapping)
+    flags = config.cooperative, config.overlapping, kept.names, kept.name
+    launch = Launch(module, module.kernels[kept.kernel], *sizes, find, three(config.cluster), *flags)
     return simulate_pieces(launch, pieces, traced), pieces
 
 

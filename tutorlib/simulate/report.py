@@ -1,4 +1,8 @@
-"""The results of a simulation: findings, counts and outputs, as text and as JSON."""
+"""The results of a simulation: findings by their causes, counts and outputs, as text, as JSON, and in SARIF 2.1.0, the
+format in which GitHub's code scanning takes results.
+
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
 
 import hashlib
 import json
@@ -9,13 +13,56 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.simulate.causes import causes
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
+
+
+# The threads' progress itself is wrong: whatever the kernel does from then on may follow from it.
+PROGRESS = {Hazard.BARRIER, Hazard.MBARRIER, Hazard.DIVERGENT, Hazard.DEADLOCK, Hazard.ENDLESS}
+UNORDERED = {Hazard.UNWAITED, Hazard.RACE, Hazard.PROXY}  # one wait or barrier orders many accesses
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A finding, and those that follow from it, in the order in which they were seen."""
+
+    finding: Finding
+    follow: tuple[Finding, ...] = ()
+
+
+def causes(findings: Sequence[Finding]) -> list[Cause]:
+    """Findings that share a line of the source, or lack an order of the same kind, have one cause: the first seen."""
+    groups: list[list[Finding]] = []
+    for finding in findings:
+        related = [group for group in groups if any(are_related(finding, other) for other in group)]
+        groups = [group for group in groups if group not in related]
+        groups.append([*(one for group in related for one in group), finding])
+    ordered = sorted(
+        (sorted(group, key=findings.index) for group in groups), key=lambda group: findings.index(group[0])
+    )
+    return [Cause(first, tuple(others)) for first, *others in ordered]
+
+
+def are_related(one: Finding, other: Finding) -> bool:
+    kinds = {one.kind, other.kind}
+    return bool(
+        kinds & PROGRESS
+        or (len(kinds) == 1 and kinds <= UNORDERED)
+        or lines_of_accesses(one) & lines_of_accesses(other)
+    )
+
+
+def lines_of_accesses(finding: Finding) -> set[tuple[str, int]]:
+    """Of its accesses, in the source, or in the PTX where that is all there is."""
+    if finding.place is None:
+        return {("", finding.ptx_line)} if finding.ptx_line else set()
+    return {(place.file, place.line) for place in (finding.place, finding.other) if place}
+
 
 UNITS = {"shared": "wavefronts", "global": "sectors"}
 WIDEST = 96  # letters of a source line
@@ -266,3 +313,40 @@ def place_data(place: SourceLine | None) -> dict[str, Any]:
         "text": place.text,
         "called_from": [{"file": file, "line": line} for file, line in called_from],
     }
+
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def to_sarif(report: Report) -> str:
+    """Each cause as a result; the findings that follow from it as its related locations. Of several alike, one."""
+    results: dict[str, dict[str, Any]] = {}
+    for launch in report.launches:
+        for cause in causes(launch.findings):
+            print_ = fingerprint(cause.finding, launch.kernel)
+            results.setdefault(print_, sarif_result(cause.finding, cause.follow, launch.launched_at, print_))
+    rules = [{"id": kind} for kind in sorted({result["ruleId"] for result in results.values()})]
+    run = {"tool": {"driver": {"name": "tutor simulate", "rules": rules}}, "results": list(results.values())}
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def sarif_result(
+    finding: Finding, follow: tuple[Finding, ...], launched_at: SourceLine | None, print_: str
+) -> dict[str, Any]:
+    place = finding.place or launched_at
+    related = [(finding.other, "the other access"), *((one.place, str(one.message)) for one in follow)]
+    return {
+        "ruleId": finding.kind.value,
+        "level": "error",
+        "message": {"text": str(finding)},
+        "locations": [location(place)] if place else [],
+        "relatedLocations": [location(at) | {"message": {"text": text}} for at, text in related if at],
+        "partialFingerprints": {"finding/v1": print_},
+    }
+
+
+def location(place: SourceLine) -> dict[str, Any]:
+    """Its file relative to the working directory, where it lies below it, as GitHub wants paths."""
+    path = Path(place.file)
+    uri = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.as_uri()
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line}}}

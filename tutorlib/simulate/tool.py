@@ -1,18 +1,18 @@
-"""One entry for kernels of every language."""
+"""One entry for kernels of every language, sources and targets in Python alike."""
 
+import inspect
+import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from tutorlib.simulate.host_functions import simulate_python
+from tutorlib.dsl.cute.functions import constant_parameters, says_it_is_jit, says_it_is_kernel
+from tutorlib.dsl.cutile.kernels import inside_of_kernel
 from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
-from tutorlib.simulate.ptx.pieces import is_memory, piece_of
+from tutorlib.simulate.ptx.languages.cpp import simulate_source
+from tutorlib.simulate.ptx.launch import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
-from tutorlib.simulate.ptx.tensor_cores import exact_products
 from tutorlib.simulate.report import Report
-from tutorlib.simulate.signatures import function_name, parameter_names
-from tutorlib.simulate.sources import simulate_source
 
 ARCH = "80"
 
@@ -26,9 +26,7 @@ def simulate(
     cluster: Sequence[int] = (),
     smem: int = 0,
     entry: str = "",
-    dynamic: bool = False,
     traced: bool = False,
-    exact: bool = False,
 ) -> Report:
     """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
 
@@ -45,10 +43,7 @@ def simulate(
     grid: blocks along x, y and z, for a kernel that no host function launches. block: threads of a block of PTX or CUDA
         C++; (): as many as the kernel declares; cluster: the same of a cluster's blocks. smem: bytes of dynamic shared
         memory of these. entry: a part of the kernel's name, where a source has several.
-    dynamic: whether a CuTe host function is compiled for tensors of any size, as after `mark_layout_dynamic`; else for
-        these sizes.
     traced: whether each launch's report keeps what its first block did, for a picture.
-    exact: whether tensor cores add up as an H200's do, bit for bit, instead of in fp32, which is faster.
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
@@ -58,27 +53,148 @@ def simulate(
     for number, argument in enumerate(arguments):
         if str(device := getattr(argument, "device", "cpu")) != "cpu":
             raise ValueError(f"argument {number} is on {device}; the simulator takes tensors on the CPU")
-    named = dict(zip(argument_names(kernel, len(arguments)), arguments, strict=True))
+    named = dict(zip(argument_names(kernel, len(arguments), entry), arguments, strict=True))
     tensors = {name: argument for name, argument in named.items() if is_memory(argument)}
     before = {name: piece_of(name, tensor).bytes.copy() for name, tensor in tensors.items()}
     returned: Mapping[str, Any] = {}
     launches: Sequence[LaunchReport]
     if isinstance(kernel, str | Path):
-        with exact_products() if exact else nullcontext():
-            if isinstance(kernel, Path) and kernel.suffix == ENDING:
-                launches = [replay(KeptLaunch.read(kernel), traced=traced)[0]]
-            else:
-                launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, traced, cluster)]
+        if isinstance(kernel, Path) and kernel.suffix == ENDING:
+            kept = KeptLaunch.read(kernel)
+            arch, launches = kept.arch, [replay(kept, traced=traced)[0]]
+        else:
+            launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, traced, cluster)]
     else:
-        launches, returned = simulate_python(kernel, named, arch, grid, dynamic, traced, exact)
+        launches, returned = simulate_python(kernel, named, arch, grid, traced)
     if not launches:
         raise ValueError(f"{function_name(kernel)} launches no kernel")
     changed = {name: one for name, one in tensors.items() if (piece_of(name, one).bytes != before[name]).any()}
     return Report(arch, tuple(launches), returned or changed)
 
 
-def argument_names(kernel: Any, count: int) -> list[str]:
+def argument_names(kernel: Any, count: int, entry: str = "") -> list[str]:
     """What findings and `Report.outputs` call the arguments."""
     if isinstance(kernel, str | Path):
-        return [f"argument {number}" for number in range(count)]
+        text = kernel if isinstance(kernel, str) else kernel.read_text(encoding="utf-8", errors="replace")
+        names = cpp_parameters(text, entry)
+        return names if len(names) == count else [f"argument {number}" for number in range(count)]
     return parameter_names(kernel, count)
+
+
+def cpp_parameters(source: str, entry: str) -> list[str]:
+    """The names of the parameters of a kernel in C++; [] where the source has none. entry: a part of its name."""
+    name = re.escape(re.sub(r"<.*|.*::", "", entry))
+    found = re.search(rf"__(?:tile_)?global__[^;{{]*?\b(?!__)\w*{name}\w*\s*\(([^)]*)\)", source)
+    parameters = re.split(r",(?![^<]*>)", found[1]) if found else []
+    return [words[-1] for parameter in parameters if (words := re.findall(r"\w+", re.sub(r"\[.*", "", parameter)))]
+
+
+def simulate_python(
+    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int], traced: bool
+) -> tuple[list[LaunchReport], dict[str, Any]]:
+    """A report of each launch that it makes, and the tensors that it returns. The keywords are those of `simulate`."""
+    import torch
+
+    from tutorlib.simulate.stand_in.gpu import StandInGpu
+    from tutorlib.simulate.stand_in.script import stand_in
+    from tutorlib.simulate.threads import one_thread
+
+    launches: list[LaunchReport] = []
+    gpu = StandInGpu(arch, launches.append, traced)
+    for name, argument in named.items():
+        if isinstance(argument, torch.Tensor):
+            gpu.hold(argument, name)
+    arguments, returned = list(named.values()), None
+    with one_thread(), stand_in(lambda: gpu):
+        if is_cute(kernel):
+            call_cute(kernel, arguments)
+        elif is_tile_kernel(kernel):
+            call_tile_kernel(kernel, arguments, grid)
+        else:
+            returned = kernel(*with_streams(kernel, arguments, torch.cuda.current_stream()).values())
+    several = {"result": returned} if isinstance(returned, torch.Tensor) else {}
+    if isinstance(returned, tuple | list):
+        several = {f"result {n}": value for n, value in enumerate(returned) if isinstance(value, torch.Tensor)}
+    return launches, several
+
+
+def is_cute(target: Any) -> bool:
+    """Whether it is a @cute.jit function, or an object whose call is one. Raises TypeError for a @cute.kernel."""
+    if says_it_is_kernel(target):
+        raise TypeError(f"{function_name(target)} is a @cute.kernel: simulate the @cute.jit function that launches it")
+    return says_it_is_jit(target) or says_it_is_jit(vars(type(target)).get("__call__"))
+
+
+def is_tile_kernel(target: Any) -> bool:
+    return type(target).__module__.startswith("cuda.tile")
+
+
+def call_cute(host: Any, arguments: Sequence[Any]) -> None:
+    """Raises ValueError if it takes other arguments, and CompileFailed."""
+    import torch
+    from cuda.bindings import driver
+    from cutlass import cute
+
+    from tutorlib.compiling.cute import with_reader_line
+    from tutorlib.simulate.ptx.languages.cute_host import cute_tensor
+
+    taken = {
+        name: cute_tensor(argument) if isinstance(argument, torch.Tensor) else argument
+        for name, argument in with_streams(host, arguments, driver.CUstream(0)).items()
+    }
+    compiled = with_reader_line(lambda more: cute.compile(host, *taken.values()))
+    constant = constant_parameters(compiled)
+    compiled(*(argument for name, argument in taken.items() if name not in constant))
+
+
+def call_tile_kernel(kernel: Any, arguments: Sequence[Any], grid: Sequence[int]) -> None:
+    """Raises ValueError without a grid or with other arguments than the kernel's, and CompileFailed."""
+    import cuda.tile as ct
+    import torch
+
+    if not grid:
+        raise ValueError(f"{function_name(kernel)} is a kernel: it needs a grid")
+    taken = with_streams(kernel, arguments, None)
+    ct.launch(torch.cuda.current_stream(), tuple(grid), kernel, tuple(taken.values()))
+
+
+def parameter_names(function: Any, count: int) -> list[str]:
+    """Of the first `count` arguments; a stream is none of them."""
+    named = [parameter.name for parameter in parameters_of(function) if not is_stream(parameter)]
+    return [named[n] if n < len(named) else f"argument {n}" for n in range(count)]
+
+
+def with_streams(function: Any, arguments: Sequence[Any], stream: Any) -> dict[str, Any]:
+    """The arguments by the names of their parameters, in order, with `stream` wherever the function takes one.
+
+    Those of a *parameter have its name and a number. Raises ValueError if they do not fit.
+    """
+    left, bound = list(arguments), dict[str, Any]()
+    for parameter in parameters_of(function):
+        if is_stream(parameter):
+            bound[parameter.name] = stream
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            bound |= {f"{parameter.name}[{n}]": argument for n, argument in enumerate(left)}
+            left = []
+        elif left:
+            bound[parameter.name] = left.pop(0)
+        else:
+            break
+    try:
+        inspect.signature(inside_of_kernel(function)).bind(*bound.values(), *left)
+    except TypeError as error:
+        takes = ", ".join(parameter.name for parameter in parameters_of(function) if not is_stream(parameter))
+        raise ValueError(f"{function_name(function)} takes {takes or 'nothing'}: {error}") from None
+    return bound
+
+
+def parameters_of(function: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(inside_of_kernel(function)).parameters.values())
+
+
+def is_stream(parameter: inspect.Parameter) -> bool:
+    return parameter.name == "stream" or "CUstream" in str(parameter.annotation)
+
+
+def function_name(function: Any) -> str:
+    return getattr(inside_of_kernel(function), "__name__", type(function).__name__)

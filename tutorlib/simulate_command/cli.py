@@ -22,9 +22,10 @@ def add_to(app: typer.Typer) -> None:
 
 def simulate(
     ctx: typer.Context,
-    target: Annotated[
-        str, typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).", metavar="")
-    ] = "",
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(help="FILE.py::HOST, FILE.ptx, FILE.cu or FILE.launch; HOST may be Class(…).", metavar=""),
+    ] = None,
     arguments: Annotated[
         list[str] | None,
         typer.Option("--arg", help="For each argument: 128x64:bf16, 128x64:bf16:out for an output, or a number."),
@@ -34,8 +35,6 @@ def simulate(
     block: Annotated[str, typer.Option(help="Threads of a block of a .cu file, as 128.")] = "",
     cluster: Annotated[str, typer.Option(help="Blocks of a cluster of a .cu or .ptx file, as 2.")] = "",
     smem: Annotated[int, typer.Option(min=0, help="Bytes of dynamic shared memory of a .cu or .ptx file.")] = 0,
-    dynamic: Annotated[bool, typer.Option("--dynamic", help="Compile a CuTe host function for any sizes.")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Add up as an H200's tensor cores do, bit for bit.")] = False,
     reference: Annotated[str, typer.Option(help="FILE.py::FUNCTION of torch tensors that gives the outputs.")] = "",
     format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="Format of the report.")] = "text",
     baseline: Annotated[
@@ -54,17 +53,17 @@ def simulate(
 
     Exit status 0: nothing found; 1: findings, a wrong output, or a command that fails; 2: nothing was simulated.
     """
-    from tutorlib.simulate.bad_input import BadInput
+    from tutorlib.simulate.arguments import BadInput
     from tutorlib.simulate_command.command import simulate_alone, simulate_script
 
     try:
         if ctx.obj:
-            done = simulate_script(ctx.obj, arch, format, picture, keep, exact).after(baseline)
+            done = simulate_script(ctx.obj, arch, format, picture, keep).after(baseline)
             text, failed = done.formatted(format), done.failed
-        elif target:
-            options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "dynamic": dynamic}
-            options |= {"reference": reference, "seed": seed, "picture": picture, "exact": exact}
-            text, failed = simulate_alone(target, format, baseline, arguments=arguments or [], **options)
+        elif targets:
+            options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem}
+            options |= {"reference": reference, "seed": seed}
+            text, failed = simulate_alone(targets, format, baseline, picture, arguments=arguments or [], **options)
         else:
             raise BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
     except BadInput as error:

@@ -1,20 +1,23 @@
 """`tutor simulate`: an unchanged command, or a target in a process of its own."""
 
+import multiprocessing
 import shlex
+import signal
+import sys
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tutorlib.simulate.bad_input import BadInput, parse_arch
-from tutorlib.simulate.child import Crashed, in_own_process, signal_name
+from tutorlib.simulate.arguments import BadInput, lacks_letter, parse_arch
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
-from tutorlib.simulate_command.result import CommandResult, Format, check_picture, save_picture
+from tutorlib.simulate_command.result import CommandResult, Format, check_picture, save_picture, together
 from tutorlib.simulate_command.target import simulate_target
 
 
 def simulate_script(
-    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None, exact: bool = False
+    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None
 ) -> CommandResult:
     """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
 
@@ -24,14 +27,15 @@ def simulate_script(
     try:
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
-        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep, exact)
+        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep)
     except OSError as error:
         raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
     crash = signal_name(run.status)
     ended = f"crashes: {crash}" if crash else f"ends with status {run.status}" if run.status else ""
     said = shlex.join(command)
     if not run.launches:
-        raise BadInput(f"{said} {ended or 'launches no kernel'}" + (" and launches no kernel" if ended else ""))
+        nothing = f"{ended} and launches no kernel{lacks_letter(arch)}" if ended else "launches no kernel"
+        raise BadInput(f"{said} {nothing}")
     stopped = sum(bool(launch.stopped) for launch in run.launches)
     wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
     wrong += [f"{said} {ended}"] if ended else []
@@ -41,14 +45,31 @@ def simulate_script(
     return done
 
 
-def simulate_alone(target: str, format: Format, baseline: Path | None, **options: Any) -> tuple[str, bool]:
-    """`simulate_target` in a process of its own: its text, and whether it failed. Raises BadInput."""
-
-    def task() -> tuple[str, bool]:
-        done = simulate_target(target, **options).after(baseline)
-        return done.formatted(format), done.failed
-
+def simulate_alone(
+    targets: Sequence[str], format: Format, baseline: Path | None, picture: Path | None, **options: Any
+) -> tuple[str, bool]:
+    """`simulate_target` of each in a process of their own: the text, and whether any failed. Raises BadInput."""
     try:
-        return in_own_process(task)
-    except Crashed as error:
-        raise BadInput(f"{target} crashes while it is simulated: {error}") from None
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
+            return process.submit(simulated_text, targets, format, baseline, picture, options).result()
+    except BrokenProcessPool:
+        raise BadInput(f"{' '.join(targets)} crashes while it is simulated") from None
+
+
+def simulated_text(
+    targets: Sequence[str], format: Format, baseline: Path | None, picture: Path | None, options: dict[str, Any]
+) -> tuple[str, bool]:
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
+    check_picture(picture)
+    done = together([simulate_target(one, traced=bool(picture), **options) for one in targets])
+    if picture:
+        save_picture(done.report, picture)
+    done = done.after(baseline)
+    return done.formatted(format), done.failed
+
+
+def signal_name(status: int) -> str:
+    """Of a process's exit status: the signal that ended it, also as a shell tells it; "" if none did."""
+    number = -status if status < 0 else status - 128
+    return signal.strsignal(number) or "" if number in set(signal.Signals) else ""

@@ -1,13 +1,13 @@
 """The results of `tutor simulate`, as text, JSON, SARIF, and a picture."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.simulate.bad_input import BadInput, one_line
-from tutorlib.simulate.report import Report, number_of
-from tutorlib.simulate.sarif import to_sarif
+from tutorlib.simulate.arguments import BadInput, one_line
+from tutorlib.simulate.report import Report, number_of, to_sarif
 
 PICTURES = (".svg", ".png")
 Format = Literal["text", "json", "sarif"]
@@ -49,6 +49,16 @@ class CommandResult:
         known = [f"  {number_of(self.known, 'known finding')}"] if self.known else []
         verdict = [*self.report.verdict_lines(), *known, *(f"✗ {one}" for one in self.wrong), *equal]
         return "\n".join([*verdict, *self.report.cost_lines()])
+
+
+def together(results: Sequence[CommandResult]) -> CommandResult:
+    """The results of several targets as one."""
+    first, *others = results
+    if not others:
+        return first
+    launches = tuple(launch for one in results for launch in one.report.launches)
+    report = Report(", ".join(dict.fromkeys(one.report.arch for one in results)), launches, {})
+    return replace(first, report=report, wrong=tuple(wrong for one in results for wrong in one.wrong))
 
 
 def check_picture(file: Path | None) -> None:

@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.simulate.arguments import Given, as_torch, parse_argument, parse_sizes
-from tutorlib.simulate.bad_input import BadInput, one_line, parse_arch
+from tutorlib.simulate.arguments import (
+    BadInput,
+    Given,
+    as_torch,
+    lacks_letter,
+    load_target,
+    one_line,
+    parse_arch,
+    parse_argument,
+    parse_sizes,
+)
 from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.report import Report, number_of
-from tutorlib.simulate.target import load_target
 from tutorlib.simulate.tool import argument_names, simulate
-from tutorlib.simulate_command.result import CommandResult, check_picture, save_picture
+from tutorlib.simulate_command.result import CommandResult
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,14 +35,11 @@ def simulate_target(
     block: str,
     cluster: str,
     smem: int,
-    dynamic: bool,
     reference: str,
     seed: int,
-    picture: Path | None,
-    exact: bool = False,
+    traced: bool,
 ) -> CommandResult:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
-    check_picture(picture)
     generator = np.random.default_rng(seed)
     given = [parse_argument(text, generator) for text in arguments]
     launch: dict[str, Any] = {
@@ -42,23 +47,22 @@ def simulate_target(
         "grid": parse_sizes("--grid", grid),
         "block": parse_sizes("--block", block),
         "cluster": parse_sizes("--cluster", cluster),
-        "exact": exact,
     }
     kernel, entry = load_target(target)
     want = results_of(reference, given) if reference else None
     try:
         values = [one.value if isinstance(kernel, Path) else one.for_torch for one in given]
-        report = simulate(kernel, *values, **launch, smem=smem, entry=entry, dynamic=dynamic, traced=bool(picture))
-        outputs = marked_outputs(report, argument_names(kernel, len(given)), given)
+        report = simulate(kernel, *values, **launch, smem=smem, entry=entry, traced=traced)
+        outputs = marked_outputs(report, argument_names(kernel, len(given), entry), given)
     except CompileFailed as error:
-        raise BadInput(f"{target} does not compile for sm_{arch}: {' '.join(error.lines)}") from error
+        raise BadInput(
+            f"{target} does not compile for sm_{arch}{lacks_letter(launch['arch'])}: {' '.join(error.lines)}"
+        ) from error
     except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
         raise BadInput(f"{target}: {error}") from error
     except Exception as error:  # of cuTile's compiler, and of the user's own code
         raise BadInput(f"{target} raises {one_line(error)}") from error
     wrong = tuple(wrong_outputs(report, outputs, want, given))
-    if picture:
-        save_picture(report, picture)
     return CommandResult(report, wrong, reference)
 
 

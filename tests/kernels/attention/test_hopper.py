@@ -12,7 +12,7 @@ from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.attention.operator import scores
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute import simulate_call
+from tutorlib.simulate.ptx.languages.cute_host import simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_for
 
 CASES = {  # configuration, queries, keys

@@ -10,7 +10,7 @@ from tutorlib.kernels.fused import ampere, hopper, ops
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile_amax
-from tutorlib.simulate.ptx.languages.cute import simulate_call
+from tutorlib.simulate.ptx.languages.cute_host import simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
 SHAPES = ((64, 64, 64), (65, 104, 40))

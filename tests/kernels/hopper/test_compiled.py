@@ -3,7 +3,7 @@
 import pytest
 
 from tutorlib.compiling import ptxas
-from tutorlib.compiling.cubin import resources
+from tutorlib.compiling.ptxas import resources
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.gemm import geometry
 from tutorlib.kernels.hopper.launch import compile_gemm

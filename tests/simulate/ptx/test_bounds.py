@@ -7,18 +7,15 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx import global_shadow, simulation, trace
+from tutorlib.simulate.ptx import global_shadow, simulation
+from tutorlib.simulate.ptx import report as launch_report
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
-from tutorlib.simulate.ptx.errors import TooManyRecords
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.geometry import Geometry
-from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory import async_copies
-from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
-from tutorlib.simulate.ptx.memory.shared import SharedMemory
-from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import by_loc
+from tutorlib.simulate.ptx.memory import shared as shared_memory
+from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.unit import Running
 
@@ -69,7 +66,7 @@ def test_tensors_whose_records_are_too_large(monkeypatch):
 
 
 def test_copies_that_no_thread_waits_for(monkeypatch):
-    monkeypatch.setattr(async_copies, "MOST_IN_FLIGHT", 4000)
+    monkeypatch.setattr(shared_memory, "MOST_IN_FLIGHT", 4000)
     body = """
     shl.b32 %r0, %tid_x, 4; mov.u32 %r1, smem; add.u32 %r1, %r1, %r0; cvt.u64.u32 %rd0, %r0; add.s64 %rd0, %rd_a, %rd0;
     mov.u32 %r2, 0;
@@ -80,10 +77,9 @@ def test_copies_that_no_thread_waits_for(monkeypatch):
 
 
 def test_a_trace_ends(monkeypatch):
-    monkeypatch.setattr(trace, "MOST_EVENTS", 2)
-    module = parse_ptx(kernel(RACY, ["out"], shared=256))
+    monkeypatch.setattr(launch_report, "MOST_EVENTS", 2)
     out = torch.zeros(64, dtype=torch.int32)
-    report = run_kernel(module, module.kernels["k"], (1,), (64,), {"out": out}, 0, by_loc(module), traced=True)
+    report = run(kernel(RACY, ["out"], shared=256), (1,), (64,), {"out": out}, traced=True)
     assert len(report.trace.events) == 2
 
 

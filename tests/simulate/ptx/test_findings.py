@@ -7,10 +7,8 @@ import torch
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.measuring.kernel_work import KernelWork
 from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, schedule, simulation
-from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.launch import run as run_ptx
 from tutorlib.simulate.ptx.listener import listening
-from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import by_loc
 
 OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 [%rd1], %r9;"
 PLACE = "mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2;"  # %r3: this thread's word
@@ -406,11 +404,10 @@ class TestRegisters:
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn])
     def test_of_a_tile_compiler_s_it_is_nan_in_every_batch_of_blocks(self, dtype):
-        module = parse_ptx(kernel(f"mov.u32 %r9, %r8; mov.u32 %r8, 0; {OUT}", ["out"]))
+        ptx = kernel(f"mov.u32 %r9, %r8; mov.u32 %r8, 0; {OUT}", ["out"])
         stored = torch.zeros(4 * 32, dtype=torch.uint8)
         blocks = simulation.LANES_AT_ONCE // 32 + 1
-        arguments, find = {"out": stored}, by_loc(module)
-        report = run_kernel(module, module.kernels["k"], (blocks,), (32,), arguments, 0, find, follow_unset=False)
+        report = run_ptx(ptx, (blocks,), (32,), {"out": stored}, follow_unset=False)
         assert not report.findings
         assert stored.view(dtype).float().isnan().all()
 
@@ -432,7 +429,6 @@ class TestRegisters:
     ],
 )
 def test_what_nobody_can_wait_or_has_memory_for_is_refused(variables, grid, says):
-    module = parse_ptx(kernel("ret;").replace(".visible .entry", f"{variables}\n.visible .entry"))
-    (entry,) = module.kernels.values()
+    ptx = kernel("ret;").replace(".visible .entry", f"{variables}\n.visible .entry")
     with pytest.raises((NotSimulated, CannotLaunch), match=says):
-        run_kernel(module, entry, grid, (32, 1, 1), {}, 0, by_loc(module))
+        run_ptx(ptx, grid, (32, 1, 1), {})

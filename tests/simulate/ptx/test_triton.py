@@ -1,12 +1,13 @@
 """What Triton makes of its own kernels (corpus/triton_kernels.py): masked cp.async, stages, ldmatrix, mma.sync."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
-from tutorlib.simulate.ptx.launch import pick_kernel, run_kernel
+from tutorlib.simulate.ptx.launch import run as run_ptx
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 
@@ -20,10 +21,9 @@ def ptx_of(name):
 
 
 def run(name, ptx, grid, arguments):
-    module = parse_ptx(ptx)
-    find = by_loc(module, (CORPUS / "triton_kernels.py").read_text(encoding="utf-8"))
+    find = partial(by_loc, source=(CORPUS / "triton_kernels.py").read_text(encoding="utf-8"))
     pointers = {"scratch": 0, "profile": 0}  # of Triton's own, for kernels that need them
-    return run_kernel(module, pick_kernel(module, name), grid, (128,), arguments | pointers, SMEM[name], find)
+    return run_ptx(ptx, grid, (128,), arguments | pointers, SMEM[name], name, find=find)
 
 
 def halves(*shape):
@@ -103,3 +103,11 @@ def test_what_the_kernels_lose_without_their_synchronisation(kernel):
             unnoticed.add(number)
             torch.testing.assert_close(out, want, rtol=2**-8, atol=1e-3)
     assert unnoticed == HARMLESS[kernel]
+
+
+def test_an_instruction_of_inline_assembly_has_the_line_before_it():
+    """Within the text of inline assembly LLVM counts the lines of that text, in braces or not."""
+    inline = "// begin inline asm\n.loc 1 7 0\nmov.u32 %r1, 1;\n.loc 1 8 0\nmov.u32 %r2, 2;\n// end inline asm"
+    body = f".reg .b32 %r<3>;\n.loc 1 7 0\n{inline}\n{{\n.loc 1 9 0\nmov.u32 %r0, 3;\n}}\nret;"
+    module = parse_ptx(f".target sm_80\n.visible .entry k()\n{{\n{body}\n}}\n")
+    assert [one.location.line for one in module.kernels["k"].instructions] == [7, 7, 9, 9]

@@ -10,7 +10,7 @@ from cutlass.cute.nvgpu import OperandMajorMode, warpgroup
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
-from tutorlib.simulate.ptx.languages.cute import simulate_call
+from tutorlib.simulate.ptx.languages.cute_host import simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_for
 
 THREADS = 128

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from tutorlib.simulate.poison import is_poison
-from tutorlib.simulate.ptx.memory.pointers import relocate
-from tutorlib.simulate.stand_in.enter import stand_in
-from tutorlib.simulate.stand_in.gpu import StandInGpu
+from tutorlib.simulate.ptx.launch import relocate
+from tutorlib.simulate.stand_in.gpu import StandInGpu, line_of_the_script
+from tutorlib.simulate.stand_in.script import stand_in
 
 
 @pytest.fixture
@@ -89,3 +89,11 @@ def test_afterwards_torch_is_as_it_was():
         pass
     assert not torch.cuda.is_available()
     assert torch.ones(1).cpu().device.type == "cpu"
+
+
+@pytest.mark.parametrize(("module", "is_script"), [("triton.runtime.jit", False), ("kernels", True)])
+def test_a_launch_is_made_by_the_line_above_the_dsl(tmp_path, module, is_script):
+    """Triton may run in a checkout, where its files are not those of an installed package."""
+    names = {"__name__": module, "line": line_of_the_script}
+    exec(compile("def run(): return line()", str(tmp_path / "jit.py"), "exec"), names)
+    assert names["run"]().file == (str(tmp_path / "jit.py") if is_script else __file__)

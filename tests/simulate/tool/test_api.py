@@ -25,9 +25,8 @@ def reverse(kernel=kernels.reverse, *more, **keywords):
 # kinds of kernels -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
-def test_a_cute_host_function_with_a_constant_and_a_stream(dynamic):
-    dst, report = reverse(kernels.reverse, 64, dynamic=dynamic)
+def test_a_cute_host_function_with_a_constant_and_a_stream():
+    dst, report = reverse(kernels.reverse, 64)
     assert torch.equal(dst, kernels.reversed_blocks(torch.arange(128.0), 64))
     assert isinstance(report, Report)
     assert report.findings == ()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutorlib.simulate.arguments import DTYPES, parse_argument, parse_sizes
-from tutorlib.simulate.bad_input import parse_arch
+from tutorlib.simulate.arguments import DTYPES, parse_arch, parse_argument, parse_sizes
 from tutorlib.simulate.poison import is_poison
 
 

@@ -3,11 +3,9 @@
 import json
 
 from tutorlib.failure import Hazard
-from tutorlib.simulate.causes import causes
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
-from tutorlib.simulate.report import Report, fingerprint
-from tutorlib.simulate.sarif import to_sarif
+from tutorlib.simulate.report import Report, causes, fingerprint, to_sarif
 
 
 def at(line):

@@ -1,7 +1,10 @@
-"""The attributes of a @ct.kernel."""
+"""The attributes of a @ct.kernel, and ct.launch replaced: host code runs where there is no GPU."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
+from unittest import mock
 
 
 def function_of(kernel: Any) -> FunctionType:
@@ -21,3 +24,12 @@ def opt_level(kernel: Any, arch: str) -> int:
     """At which level cuTile optimises a kernel for an architecture, "sm_90"."""
     level: int = kernel._compiler_options.opt_level_for_target(arch)
     return level
+
+
+@contextmanager
+def launched_by(launch: Callable[..., None]) -> Iterator[None]:
+    """Meanwhile ct.launch is this function."""
+    import cuda.tile as ct
+
+    with mock.patch.object(ct, "launch", launch):
+        yield

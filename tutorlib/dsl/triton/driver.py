@@ -59,34 +59,18 @@ class Driver:
     def __init__(self, capability: tuple[int, int], utils: Utils, launch: Callable[[TritonLaunch], None]) -> None:
         self.capability, self.utils = capability, utils
         self.launcher_cls = lambda src, metadata: TritonLauncher(list(src.signature.values()), metadata, launch)
+        says = {"get_device_capability": capability, "get_current_device": 0, "get_current_stream": 0}
+        says |= {"get_active_torch_device": CUDA, "get_device_interface": torch.cuda}
+        says |= {"get_benchmarker": one_millisecond}
+        says |= dict.fromkeys(("set_current_device", "allocate_default_profile_scratch"))
+        for name, value in says.items():
+            setattr(self, name, lambda *args, value=value: value)
 
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget
 
         major, minor = self.capability
         return GPUTarget("cuda", major * 10 + minor, 32)
-
-    def get_device_capability(self, device: int = 0) -> tuple[int, int]:
-        return self.capability
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def set_current_device(self, device: int) -> None: ...
-
-    def get_current_stream(self, device: int) -> int:
-        return 0
-
-    def get_active_torch_device(self) -> Any:
-        return CUDA
-
-    def get_device_interface(self) -> Any:
-        return torch.cuda
-
-    def get_benchmarker(self) -> Any:
-        return one_millisecond
-
-    def allocate_default_profile_scratch(self, *args: Any) -> None: ...
 
 
 @dataclass(frozen=True)

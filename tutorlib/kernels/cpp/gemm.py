@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tutorlib.compiling.launch_config import LaunchGrid
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.kernels.cpp.grids import persistent_grid, tiles
 from tutorlib.problems.problem import Shape
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tutorlib.compiling.launch_config import LaunchGrid
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
 

@@ -7,7 +7,7 @@ the second one has acquired lies between them.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cuda.tile as ct
 import torch
@@ -45,9 +45,10 @@ class How(NamedTuple):
     releases: bool = False
 
     @classmethod
-    def of(cls, reads: bool, writes: bool, order: ct.MemoryOrder, scope: ct.MemoryScope) -> "How":
-        strong = order != ct.MemoryOrder.WEAK and scope not in WITHIN
-        return cls(reads, writes, strong, strong and order in ACQUIRES, strong and order in RELEASES)
+    def of(cls, reads: bool, writes: bool, memory_order: Any, memory_scope: Any, **hints: Any) -> "How":
+        """hints: of the instruction, which decide nothing here: latency, allow_tma."""
+        strong = memory_order != ct.MemoryOrder.WEAK and memory_scope not in WITHIN
+        return cls(reads, writes, strong, strong and memory_order in ACQUIRES, strong and memory_order in RELEASES)
 
     @property
     def verb(self) -> str:

@@ -7,7 +7,8 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
+from tutorlib.simulate.ptx.types import NARROW
 
 STORAGE = {  # what an array's elements are in memory; torch has few operations on its own wide unsigned dtypes
     ct.bool_: torch.bool,
@@ -41,7 +42,7 @@ FROM_TORCH = {getattr(torch, dtype.name.rstrip("_")): dtype for dtype in STORAGE
 
 INTEGERS = frozenset({ct.int8, ct.int16, ct.int32, ct.int64, ct.uint8, ct.uint16, ct.uint32, ct.uint64})
 UNSIGNED = frozenset({ct.uint8, ct.uint16, ct.uint32, ct.uint64})
-FP4 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])  # without the sign, by their patterns
+E2M1 = NARROW["e2m1"]
 LARGEST_FP8 = {ct.float8_e4m3fn: 448.0, ct.float8_e5m2: 57344.0}
 
 
@@ -143,14 +144,11 @@ def round_tf32(data: Tensor) -> Tensor:
 
 def to_fp4(data: Tensor) -> Tensor:
     """fp32 → patterns of e2m1: the nearest number, ties to even; NaN becomes 6."""
-    size = data.abs().nan_to_num(nan=6.0, posinf=6.0).clamp(max=6)
-    step = torch.exp2(torch.frexp(size.clamp(min=1)).exponent - 2.0)  # between the numbers there
-    nearest = torch.searchsorted(FP4, torch.round(size / step) * step)
-    return (nearest + 8 * (data.signbit() & ~data.isnan())).to(torch.uint8)
+    return torch.as_tensor(E2M1.round(data.double().numpy(), "rn"))
 
 
 def from_fp4(patterns: Tensor) -> Tensor:
-    return torch.cat([FP4, -FP4])[patterns.int()]
+    return torch.from_numpy(E2M1.values)[patterns.int()]
 
 
 def poison(dtype: ct.DType) -> Number:

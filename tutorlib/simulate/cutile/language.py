@@ -20,7 +20,7 @@ from tutorlib.simulate.cutile import loads_stores, ops, tile
 from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName, dtype_of
 from tutorlib.simulate.cutile.launch import TileLaunch
 from tutorlib.simulate.cutile.tile import Tile, Value, common, tile_of
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 
 
 class KernelAssertion(AssertionError):

@@ -1,11 +1,14 @@
-"""One launch: its blocks' turns, and the hazards that the interpreter finds and a GPU hides."""
+"""One launch: its blocks' turns, and the hazards that the interpreter finds and a GPU hides. One block runs at a time;
+one that waits for another gives way, and goes on later.
+"""
 
 import inspect
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
+from threading import Event, Semaphore, Thread
 from types import FrameType
 
 import cuda.tile as ct
@@ -16,9 +19,60 @@ from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.cutile.accesses import Block as Running
 from tutorlib.simulate.cutile.accesses import Histories
 from tutorlib.simulate.cutile.dtypes import Number, poison
-from tutorlib.simulate.cutile.turns import Turns
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
-from tutorlib.simulate.quotes import quoted
+from tutorlib.simulate.ptx.geometry import coordinates, in_grid
+from tutorlib.simulate.ptx.places import quoted
+
+
+class Ended(Exception):
+    """The launch has ended before this block has."""
+
+
+class Turns:
+    """Runs the blocks in order, each to its end unless it gives way: it keeps its thread, and others run in new ones.
+
+    run_block: by its number. Whatever it raises ends the launch.
+    """
+
+    def __init__(self, blocks: Iterable[int], run_block: Callable[[int], None]) -> None:
+        self.unstarted, self.run_block = deque(blocks), run_block
+        self.waiting: deque[Semaphore] = deque()
+        self.all_done = Event()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        """Raises what a block raises."""
+        self.run_unstarted()
+        self.all_done.wait()
+        if self.error:
+            raise self.error
+
+    def run_unstarted(self) -> None:
+        try:
+            while self.unstarted and not self.error:
+                self.run_block(self.unstarted.popleft())
+        except BaseException as error:
+            self.error = self.error or error
+        self.pass_on()
+
+    def pass_on(self) -> None:
+        """This thread goes on no longer: another block has its turn."""
+        if self.unstarted and not self.error:
+            Thread(target=self.run_unstarted, daemon=True).start()
+        elif self.waiting:
+            self.waiting.popleft().release()
+        else:
+            self.all_done.set()
+
+    def give_way(self) -> None:
+        """Called by the block that runs: the others have a turn first. Raises Ended where one of them has failed."""
+        turn = Semaphore(0)
+        self.waiting.append(turn)
+        self.pass_on()
+        turn.acquire()
+        if self.error:
+            raise Ended
+
 
 Block = tuple[int, ...]
 Load = tuple[str, int]  # an array and a line
@@ -90,11 +144,7 @@ class TileLaunch:
 
     @property
     def block(self) -> Block:
-        return self.place(self.running.number)
-
-    def place(self, number: int) -> Block:
-        gx, gy, _ = self.grid
-        return number % gx, number // gx % gy, number // (gx * gy)
+        return coordinates(self.running.number, self.grid)
 
     @property
     def blocks(self) -> int:
@@ -141,10 +191,7 @@ class TileLaunch:
         self.largest[array] = max(self.largest[array], tile)
 
     def show(self, number: int) -> str:
-        """A block's number as the reader counts: "3", or "(1, 2)" in a grid of two dimensions."""
-        _, gy, gz = self.grid
-        place = self.place(number)
-        return str(number) if gy == gz == 1 else str(place if gz > 1 else place[:2])
+        return in_grid(number, self.grid)
 
     def notice(self, kind: str, array: str, message: str) -> None:
         """Keep the first of each kind by array and line."""

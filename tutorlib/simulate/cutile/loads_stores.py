@@ -1,7 +1,9 @@
-"""What a kernel calls to load, store and update elements: by tiles, by single indices, and by raw offsets."""
+"""Arrays, memory as a kernel's parameters show it, and what a kernel calls to load, store and update elements: by
+tiles, by single indices, and by raw offsets.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -9,10 +11,12 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.accesses import LOAD, STORE, How
-from tutorlib.simulate.cutile.dtypes import CARRIER, fit
+from tutorlib.simulate.cutile.accesses import LOAD, NEVER, STORE, How
+from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit
+from tutorlib.simulate.cutile.launch import TileLaunch
 from tutorlib.simulate.cutile.memory import Elements, Memory
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, tile_of
+from tutorlib.simulate.ptx.findings import NotSimulated
 
 # Tiles ----------------------------------------------------------------------------------------------------------
 
@@ -42,43 +46,22 @@ def tiles_along(size: int, step: int) -> Tile:
     return Tile(torch.tensor(-(-size // step), dtype=torch.int32), ct.int32)
 
 
+WEAK = {"memory_order": ct.MemoryOrder.WEAK, "memory_scope": ct.MemoryScope.NONE}
+
+
 def load(
-    array: Memory,
-    /,
-    index,
-    shape,
-    *,
-    order="C",
-    padding_mode=ct.PaddingMode.UNDETERMINED,
-    check_bounds=True,
-    latency=None,
-    allow_tma=None,
-    memory_order=ct.MemoryOrder.WEAK,
-    memory_scope=ct.MemoryScope.NONE,
+    array: Memory, /, index, shape, *, order="C", padding_mode=ct.PaddingMode.UNDETERMINED, check_bounds=True, **options
 ) -> Tile:
     axes, size = axis_order(order, array.ndim), as_shape(shape) or (1,) * array.ndim
-    how = How.of(True, False, memory_order, memory_scope)
-    data = load_box(box_at(array, index, size, size, axes), padding_mode, check_bounds, how).permute(axes)
+    box, how = box_at(array, index, size, size, axes), How.of(True, False, **(WEAK | options))
+    data = load_box(box, padding_mode, check_bounds, how).permute(axes)
     return Tile(data.reshape(as_shape(shape)), array.dtype)
 
 
-def store(
-    array: Memory,
-    /,
-    index,
-    tile: Value,
-    *,
-    order="C",
-    check_bounds=True,
-    latency=None,
-    allow_tma=None,
-    memory_order=ct.MemoryOrder.WEAK,
-    memory_scope=ct.MemoryScope.NONE,
-) -> None:
+def store(array: Memory, /, index, tile: Value, *, order="C", check_bounds=True, **options) -> None:
     axes, data = axis_order(order, array.ndim), convert(tile, array.dtype)
     data = data if data.ndim else data.reshape((1,) * array.ndim)
-    box = box_at(array, index, tuple(data.shape), tuple(data.shape), axes)
-    how = How.of(False, True, memory_order, memory_scope)
+    box, how = box_at(array, index, tuple(data.shape), tuple(data.shape), axes), How.of(False, True, **(WEAK | options))
     store_box(box, data.permute(sorted(range(len(axes)), key=axes.__getitem__)), check_bounds, how)
     array.launch.running.epoch += how.releases
 
@@ -130,13 +113,13 @@ def places(array: Memory, indices, mask: Value | None, check_bounds: bool) -> El
     return some
 
 
-def gather(array: Memory, indices, /, *, mask=None, padding_value=0, check_bounds=True, latency=None) -> Tile:
+def gather(array: Memory, indices, /, *, mask=None, padding_value=0, check_bounds=True, **hints) -> Tile:
     array.launch.scattered.add(array.name)
     some = places(array, indices, mask, check_bounds)
     return Tile(some.load(convert(padding_value, array.dtype)), array.dtype)
 
 
-def scatter(array: Memory, indices, value: Value, /, *, mask=None, check_bounds=True, latency=None) -> None:
+def scatter(array: Memory, indices, value: Value, /, *, mask=None, check_bounds=True, **hints) -> None:
     array.launch.scattered.add(array.name)
     places(array, indices, mask, check_bounds).store(convert(value, array.dtype))
 
@@ -158,14 +141,12 @@ def chosen(array: Memory, indices: tuple) -> Elements:
     return array.elements(torch.meshgrid(*along, indexing="ij"))
 
 
-def load_advanced_indexing(
-    array: Memory, indices, /, *, padding_mode=ct.PaddingMode.UNDETERMINED, latency=None, allow_tma=None
-) -> Tile:
+def load_advanced_indexing(array: Memory, indices, /, *, padding_mode=ct.PaddingMode.UNDETERMINED, **hints) -> Tile:
     some = chosen(array, indices)
     return Tile(some.load(padding_of(padding_mode, some)), array.dtype)
 
 
-def store_advanced_indexing(array: Memory, indices, tile: Value, /, *, latency=None, allow_tma=None) -> None:
+def store_advanced_indexing(array: Memory, indices, tile: Value, /, **hints) -> None:
     chosen(array, indices).store(convert(tile, array.dtype))
 
 
@@ -173,9 +154,8 @@ def store_advanced_indexing(array: Memory, indices, tile: Value, /, *, latency=N
 
 
 def update(
-    some: Elements, change: Callable[..., Tensor], operands: tuple[Value, ...], order=ct.MemoryOrder.ACQ_REL,
-    scope=ct.MemoryScope.DEVICE, gives_first=False,
-) -> Tile:  # fmt: skip
+    some: Elements, change: Callable[..., Tensor], operands: tuple[Value, ...], gives_first=False, **options
+) -> Tile:
     """Elements that repeat take turns. Gives the old ones.
 
     change: the old elements and the operands to the new elements. gives_first: where there is no element, it gives the
@@ -188,7 +168,7 @@ def update(
     result = spread[0].clone() if gives_first else torch.full_like(spread[0], nothing)
     if not some.count:
         return Tile(result, array.dtype)
-    how = How.of(True, True, order, scope)
+    how = How.of(True, True, **(ATOMICALLY | options))
     some.poll(how)
     values = [v[some.part] for v in spread]
     old = torch.empty_like(values[0])
@@ -217,6 +197,7 @@ def turns(flat: Tensor) -> Iterator[Tensor]:
         left = left[rest]
 
 
+ATOMICALLY = {"memory_order": ct.MemoryOrder.ACQ_REL, "memory_scope": ct.MemoryScope.DEVICE}
 CHANGES: dict[str, Callable[..., Tensor]] = {
     "add": lambda old, x: old + x,
     "max": torch.maximum,
@@ -229,19 +210,8 @@ CHANGES: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def atomic(
-    name: str,
-    array: Memory,
-    indices,
-    /,
-    *operands: Value,
-    mask=None,
-    check_bounds=True,
-    memory_order=ct.MemoryOrder.ACQ_REL,
-    memory_scope=ct.MemoryScope.DEVICE,
-) -> Tile:
-    some = places(array, indices, mask, check_bounds)
-    return update(some, CHANGES[name], operands, memory_order, memory_scope, gives_first=name == "cas")
+def atomic(name: str, array: Memory, indices, /, *operands: Value, mask=None, check_bounds=True, **options) -> Tile:
+    return update(places(array, indices, mask, check_bounds), CHANGES[name], operands, name == "cas", **options)
 
 
 ATOMICS = {f"atomic_{name}": partial(atomic, name) for name in CHANGES}
@@ -269,11 +239,11 @@ class TiledView:
     def num_tiles(self, axis: int) -> Tile:
         return tiles_along(self.array.data.shape[int(axis)], self.traversal_steps[int(axis)])
 
-    def load(self, index, *, check_bounds=True, latency=None, allow_tma=None) -> Tile:
+    def load(self, index, *, check_bounds=True, **hints) -> Tile:
         data = load_box(self.box(index), self.padding_mode, check_bounds, LOAD)
         return Tile(data.reshape(self.tile_shape), self.dtype)
 
-    def store(self, index, tile: Value, *, check_bounds=True, latency=None, allow_tma=None) -> None:
+    def store(self, index, tile: Value, *, check_bounds=True, **hints) -> None:
         box = self.box(index)
         store_box(box, convert(tile, self.dtype).broadcast_to(self.tile_shape).reshape(box.shape), check_bounds, STORE)
 
@@ -304,10 +274,10 @@ class RawMemory:
     def dtype(self) -> ct.DType:
         return self.flat.dtype
 
-    def load_offset(self, offset: Value, /, *, mask=None, padding_value=0, latency=None) -> Tile:
+    def load_offset(self, offset: Value, /, *, mask=None, padding_value=0, **hints) -> Tile:
         return gather(self.flat, offset, mask=mask, padding_value=padding_value, check_bounds=False)
 
-    def store_offset(self, offset: Value, value: Value, /, *, mask=None, latency=None) -> None:
+    def store_offset(self, offset: Value, value: Value, /, *, mask=None, **hints) -> None:
         scatter(self.flat, offset, value, mask=mask, check_bounds=False)
 
     def __getattr__(self, name: str):
@@ -316,3 +286,73 @@ class RawMemory:
         if found is None:
             raise AttributeError(name)
         return partial(found, self.flat, check_bounds=False)
+
+
+@dataclass(frozen=True)
+class Array(Memory):
+    """A parameter of a kernel, or a slice of one.
+
+    index_dtype: of shapes and strides, int32 unless the parameter is annotated.
+    static_shape, static_strides: axes whose size or stride the annotation made a constant.
+    """
+
+    index_dtype: ct.DType = ct.int32
+    static_shape: frozenset[int] = frozenset()
+    static_strides: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, name: str, tensor: Tensor, launch: TileLaunch, annotation: ct.ArrayAnnotation) -> "Array":
+        dtype, n = FROM_TORCH[tensor.dtype], tensor.ndim
+        launch.tensors[name] = tensor
+        data = tensor if tensor.dtype == STORAGE[dtype] else tensor.view(STORAGE[dtype])
+        return cls(
+            name,
+            dtype,
+            data,
+            torch.full(tensor.shape, NEVER, dtype=torch.int32),
+            launch,
+            (0,) * n,
+            annotation.index_dtype,
+            frozenset(axis % n for axis in annotation.static_shape_dims),
+            frozenset(axis % n for axis in annotation.static_stride_dims),
+        )
+
+    @property
+    def shape(self) -> tuple[Value, ...]:
+        return self.run_time(self.data.shape, self.static_shape)
+
+    @property
+    def strides(self) -> tuple[Value, ...]:
+        return self.run_time(self.data.stride(), self.static_strides)
+
+    def run_time(self, sizes: tuple[int, ...], constant: frozenset[int]) -> tuple[Value, ...]:
+        """Sizes as a kernel sees them: scalars known at run time only, but for the constant ones."""
+        dtype = self.index_dtype
+        return tuple(
+            n if axis in constant else Tile(torch.tensor(n, dtype=CARRIER[dtype]), dtype)
+            for axis, n in enumerate(sizes)
+        )
+
+    def slice(self, axis: int, start: Value, stop: Value) -> "Array":
+        axis, start, stop = int(axis) % self.ndim, int(start), int(stop)
+        if not 0 <= start <= stop <= self.data.shape[axis]:
+            size = self.data.shape[axis]
+            self.launch.notice("outside", self.name, f"slices {self.name} from {start} to {stop}; its size is {size}")
+        origin = tuple(o + start if n == axis else o for n, o in enumerate(self.origin))
+        cut = [t.narrow(axis, start, stop - start) for t in (self.data, self.history)]
+        return replace(self, data=cut[0], history=cut[1], origin=origin)
+
+    def tiled_view(self, tile_shape, *, padding_mode=ct.PaddingMode.UNDETERMINED, traversal_steps=None) -> TiledView:
+        shape = as_shape(tile_shape) or (1,) * self.ndim
+        steps = shape if traversal_steps is None else as_shape(traversal_steps)
+        return TiledView(self, as_shape(tile_shape), steps, padding_mode)
+
+    def get_raw_memory(self) -> RawMemory:
+        if not self.data.is_contiguous() or any(self.origin):
+            raise NotSimulated("get_raw_memory of a slice or of an array with gaps")
+        return RawMemory(replace(self, data=self.data.view(-1), history=self.history.view(-1), origin=(0,)))
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotSimulated(f"Array.{name}")

@@ -85,14 +85,10 @@ def mma_scaled(x: Tile, x_scale: Tile, y: Tile, y_scale: Tile, /, acc: Tile) -> 
     return Tile(torch.matmul(scaled_x, scaled_y) + acc.data, acc.dtype)
 
 
-def axes_of(x: Tile, axis) -> tuple[int, ...]:
-    return tuple(range(x.ndim)) if axis is None else as_shape(axis)
-
-
 def fold(combine: Callable, x: Tile, axis, keepdims: bool) -> Tile:
     """Combine neighbors pairwise along the axes: halves, quarters … as a tree of tiles."""
     x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
-    axes = sorted({axis % x.ndim for axis in axes_of(x, axis)}, reverse=True)
+    axes = sorted({axis % x.ndim for axis in (range(x.ndim) if axis is None else as_shape(axis))}, reverse=True)
     for axis in axes:
         x = fold_axis(lambda a, b: (combine(a[0], b[0]),), (x,), axis)[0]
     return x if keepdims else Tile(x.data.squeeze(axes), x.dtype)
@@ -107,20 +103,20 @@ def fold_axis(combine: Callable, xs: tuple[Tile, ...], axis: int) -> tuple[Tile,
     return xs
 
 
-def sum(x: Tile, /, axis=None, *, keepdims=False, rounding_mode=None, flush_to_zero=False) -> Tile:
+def sum(x: Tile, /, axis=None, *, keepdims=False, **hints) -> Tile:
     return fold(operator.add, x, axis, keepdims)
 
 
-def prod(x: Tile, /, axis=None, *, keepdims=False, rounding_mode=None, flush_to_zero=False) -> Tile:
+def prod(x: Tile, /, axis=None, *, keepdims=False, **hints) -> Tile:
     return fold(operator.mul, x, axis, keepdims)
 
 
-def max(x: Tile, /, axis=None, *, keepdims=False, flush_to_zero=False, propagate_nan=False) -> Tile:
-    return fold(lambda a, b: maximum(a, b, propagate_nan=propagate_nan), x, axis, keepdims)
+def max(x: Tile, /, axis=None, *, keepdims=False, **options) -> Tile:
+    return fold(functools.partial(maximum, **options), x, axis, keepdims)
 
 
-def min(x: Tile, /, axis=None, *, keepdims=False, flush_to_zero=False, propagate_nan=False) -> Tile:
-    return fold(lambda a, b: minimum(a, b, propagate_nan=propagate_nan), x, axis, keepdims)
+def min(x: Tile, /, axis=None, *, keepdims=False, **options) -> Tile:
+    return fold(functools.partial(minimum, **options), x, axis, keepdims)
 
 
 def argmax(x: Tile, /, axis=None, *, keepdims=False, propagate_nan=False) -> Tile:
@@ -182,11 +178,11 @@ def ungrouped(x, xs: tuple[Tile, ...]):
     return xs if isinstance(x, tuple) else xs[0]
 
 
-def cumsum(x: Tile, /, axis=0, *, reverse=False, rounding_mode=None, flush_to_zero=False) -> Tile:
+def cumsum(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
     return cumulate(torch.cumsum, x, int(axis), reverse)
 
 
-def cumprod(x: Tile, /, axis=0, *, reverse=False, rounding_mode=None, flush_to_zero=False) -> Tile:
+def cumprod(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
     return cumulate(torch.cumprod, x, int(axis), reverse)
 
 

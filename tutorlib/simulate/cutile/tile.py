@@ -12,17 +12,8 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.dtypes import (
-    CARRIER,
-    STORAGE,
-    Number,
-    category,
-    dtype_of,
-    dtype_of_number,
-    fit,
-    promote,
-)
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.cutile.dtypes import CARRIER, STORAGE, Number, category, dtype_of, dtype_of_number, fit, promote
+from tutorlib.simulate.ptx.findings import NotSimulated
 
 
 class Tile:
@@ -257,28 +248,10 @@ def storage(dtype: ct.DType) -> torch.dtype:
     return STORAGE.get(dtype, CARRIER[dtype])  # tf32 has no memory form: its bits are an fp32's
 
 
-FLOATS = (
-    "exp",
-    "exp2",
-    "log",
-    "log2",
-    "sqrt",
-    "rsqrt",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-)  # also torch's names
-COMPARISONS = {
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-}
+# Functions that torch has by the same names, and comparisons by others.
+FLOATS = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")
+COMPARED = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+COMPARISONS = dict(zip(("eq", "ne", "lt", "le", "gt", "ge"), COMPARED, strict=True))
 OPERATORS = {  # Python's name of a method: cuTile's of the function
     **{name: name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod")},
     **{name: f"bitwise_{name}" for name in ("and", "or", "xor", "lshift", "rshift")},

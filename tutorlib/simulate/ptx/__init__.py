@@ -1,7 +1,6 @@
 """Compiled PTX, run on NumPy: the kernel's results, and what a GPU would not tell about it."""
 
-from tutorlib.simulate.ptx.errors import CannotLaunch, MalformedPtx, NotSimulated
-from tutorlib.simulate.ptx.findings import Finding, SourceLine
+from tutorlib.simulate.ptx.findings import CannotLaunch, Finding, MalformedPtx, NotSimulated, SourceLine
 from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.report import MemoryAccess, Report
 from tutorlib.simulate.ptx.simulation import Launch, simulate

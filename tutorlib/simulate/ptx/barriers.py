@@ -13,11 +13,10 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import Seen
-from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Operand
+from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.state import State
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Waiting
 
 BARRIERS = 16
 
@@ -50,20 +49,15 @@ class BarrierInstruction:
     reduction: Reduction | None
 
     @classmethod
-    def of(cls, instruction: Instruction, site: int, state: State) -> "BarrierInstruction":
-        def value(operand: Operand) -> np.ndarray:
-            return state.source(operand, "u32", instruction)
-
-        operands, parts, reduction = instruction.operands, instruction.parts, None
-        if "red" in parts:
-            name = parts[-2]
-            if name not in ("popc", "and", "or"):
-                raise NotSimulated(str(instruction), instruction.line)
-            to = state.target(operands[0], "u32" if name == "popc" else "pred", instruction)
-            reduction = Reduction(name, state.predicate(operands[-1], instruction), to)
-            operands = operands[1:-1]
-        expected = value(operands[1]) if len(operands) > 1 else np.zeros(1, np.uint32)
-        return cls(site, value(operands[0]), expected, reduction)
+    def of(cls, op: Operation) -> "BarrierInstruction":
+        operands, reduction = op.operands, None
+        if "red" in op.parts:
+            name = op.parts[-2]
+            op.need(name in ("popc", "and", "or"))
+            to = op.target(0, "u32" if name == "popc" else "pred")
+            reduction, operands = Reduction(name, op.predicate(operands[-1]), to), operands[1:-1]
+        expected = op.source(operands[1], "u32") if len(operands) > 1 else np.zeros(1, np.uint32)
+        return cls(op.site, op.source(operands[0], "u32"), expected, reduction)
 
 
 @dataclass(frozen=True)

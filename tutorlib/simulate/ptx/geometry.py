@@ -86,10 +86,8 @@ class Geometry:
         return np.asarray(x + self.grid[0] * (y + self.grid[1] * z))
 
     def show_block(self, place: int) -> str:
-        """A block as the reader counts: "3", or "(1, 2)" in a grid of two dimensions."""
-        number = int(self.number(np.array(place)))
-        at = coordinates(number, self.grid)
-        return str(number) if self.grid[1] == self.grid[2] == 1 else str(at if self.grid[2] > 1 else at[:2])
+        """As `in_grid` shows it."""
+        return in_grid(int(self.number(np.array(place))), self.grid)
 
     def show_slot(self, slot: int) -> str:
         """A block of the batch."""
@@ -113,6 +111,12 @@ def volume(sizes: Dim3) -> int:
 def coordinates(number: Any, sizes: Dim3) -> tuple[Any, Any, Any]:
     """x runs fastest."""
     return number % sizes[0], number // sizes[0] % sizes[1], number // (sizes[0] * sizes[1])
+
+
+def in_grid(number: int, grid: Dim3) -> str:
+    """A block as the reader counts: "3", or "(1, 2)" in a grid of two dimensions."""
+    at = coordinates(number, grid)
+    return str(number) if grid[1] == grid[2] == 1 else str(at if grid[2] > 1 else at[:2])
 
 
 def source_lanes(mode: str, by: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

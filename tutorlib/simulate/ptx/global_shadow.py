@@ -11,8 +11,7 @@ import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import KNOWN
-from tutorlib.simulate.ptx.errors import TooManyRecords
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
@@ -215,7 +214,7 @@ class GlobalShadow(Shadow):
     def compare_with_load(self, touched: Touched, owners: np.ndarray, changes: Callable[[], np.ndarray]) -> None:
         """Whether another thread may still be loading what is overwritten with another value."""
         pieces, lanes = touched.pieces, touched.lanes
-        loaders = self.loaders_of(pieces)
+        loaders = (self.loader[pieces] - 1) // self.geometry.warps + 1  # their blocks + 1
         unordered = loaders > NO_BLOCK
         if unordered.any():
             near = self.are_near(loaders, owners) & unordered
@@ -239,10 +238,6 @@ class GlobalShadow(Shadow):
             )
             says += "no barrier lies between"
             self.notice(fault, touched.access.site, says, int(unordered.sum()), "overwritten")
-
-    def loaders_of(self, pieces: np.ndarray) -> np.ndarray:
-        """The block that loaded each piece last, + 1."""
-        return np.asarray((self.loader[pieces] - 1) // self.geometry.warps + 1)
 
     def answers_flag(self, access: GlobalAccess) -> np.ndarray:
         """For each store, whether it writes a flag and its thread has heard one: it comes after what it has read."""

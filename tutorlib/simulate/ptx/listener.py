@@ -9,7 +9,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
+from tutorlib.simulate.ptx.memory.shared import AsyncCopies
 from tutorlib.simulate.ptx.shadow import Touched
 from tutorlib.simulate.ptx.unit import Running
 

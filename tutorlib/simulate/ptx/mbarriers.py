@@ -12,9 +12,9 @@ import numpy as np
 
 from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import CTA, Seen
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Waiting
 
 MOST = 64  # of a block
 IMPATIENT = 2  # times that all threads who wait give up in vain, before they count as stuck

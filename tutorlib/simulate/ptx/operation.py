@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
+from tutorlib.simulate.ptx.findings import NotSimulated
+from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Not, Operand, Register, Symbol, Vector
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
-from tutorlib.simulate.ptx.memory.windows import PEER_BITS
+from tutorlib.simulate.ptx.memory.access import PEER_BITS
 from tutorlib.simulate.ptx.state import State, Step, Where, as_index, of_warps
-from tutorlib.simulate.ptx.types import is_type
+from tutorlib.simulate.ptx.types import bits_of, is_type, numpy_type
 from tutorlib.simulate.ptx.units import Units
 
 Addresses = Callable[[], np.ndarray]  # of all lanes, or the one of them all
@@ -67,15 +67,39 @@ class Operation:
         return self.operands[which] if isinstance(which, int) else which
 
     def source(self, which: int | Operand, kind: str) -> np.ndarray:
-        """As State.source; which: an operand, or its number."""
-        return self.state.source(self.operand(which), kind, self.instruction)
+        """An operand, or that of this number, looked at as a PTX type: an array for all lanes, or of one element for
+        all of them."""
+        match self.operand(which):
+            case Register(name) if name.startswith("%") and self.state.is_special(name):
+                return narrowed(self.state.special_register(name), kind)
+            case Register() as register:
+                return narrowed(self.state.storage(register), kind)
+            case Immediate(text):
+                return constant(text, kind)
+            case Symbol(name) if name in self.state.symbols:
+                return np.array([self.state.symbols[name]], numpy_type(kind))
+        raise self.unknown(which)
+
+    def unknown(self, which: int | Operand) -> NotSimulated:
+        return NotSimulated(f"the operand {self.operand(which)} of {self.instruction}", self.instruction.line)
 
     def sources(self, which: int | Operand, kind: str) -> list[np.ndarray]:
         """Of the items of a vector, or of one register."""
         return [self.source(item, kind) for item in items_of(self.operand(which))]
 
     def target(self, which: int | Operand, kind: str) -> np.ndarray:
-        return self.state.target(self.operand(which), kind, self.instruction)
+        """The destination of a result of this type. A wider register is set whole, extended as the type's sign asks."""
+        operand = self.operand(which)
+        if operand == Symbol("_"):
+            return np.empty(self.state.geometry.lanes, numpy_type(kind))
+        if not isinstance(operand, Register):
+            raise self.unknown(which)
+        storage = self.state.storage(operand)
+        if kind == "pred" or storage.dtype == np.bool_:
+            return storage
+        if storage.itemsize * 8 > bits_of(kind):
+            return storage.view(f"{'i' if kind[0] == 's' else 'u'}{storage.itemsize}")
+        return storage.view(numpy_type(kind))
 
     def register_names(self, which: int) -> tuple[str, ...]:
         """Of a vector of nothing but registers. Raises ValueError for another operand."""
@@ -94,7 +118,10 @@ class Operation:
         return self.target(first, kind), self.target(second[0], "pred") if second else None
 
     def predicate(self, which: int | Operand) -> Callable[[], np.ndarray]:
-        return self.state.predicate(self.operand(which), self.instruction)
+        """A boolean operand, which may be negated."""
+        operand = self.operand(which)
+        values = self.source(operand.register if isinstance(operand, Not) else operand, "pred")
+        return (lambda: ~values) if isinstance(operand, Not) else lambda: values
 
     def immediate(self, which: int) -> int:
         """A number in the text. Raises ValueError for another operand."""
@@ -103,11 +130,15 @@ class Operation:
             raise ValueError(f"{operand} is no number")
         return int(operand.text, 0)
 
+    def count(self, which: int) -> int:
+        """A number that is the same for all lanes."""
+        return int(self.source(which, "s32")[0])
+
     def addresses(self, which: int | Operand) -> Addresses:
         """[base + offset] for all lanes, or for one where it is the same for all; 64 bits."""
         operand, state = self.operand(which), self.state
         if not isinstance(operand, Address):
-            raise NotSimulated(f"the address {operand} of {self.instruction}", self.instruction.line)
+            raise self.unknown(which)
         base = operand.base
         if isinstance(base, Register) and state.storage(base).itemsize == 4 and not state.is_special(base.name):
             narrow, values = np.array([operand.offset % 2**32], np.uint32), state.storage(base)
@@ -195,3 +226,28 @@ OpcodeDecoder = Callable[[Operation], Step]
 
 def items_of(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
+
+
+def narrowed(storage: np.ndarray, kind: str) -> np.ndarray:
+    """A register looked at as a type that is as wide, or as its low bits."""
+    if kind == "pred" or storage.dtype == np.bool_:
+        return storage
+    bits = bits_of(kind)
+    if storage.itemsize * 8 == bits:
+        return storage.view(numpy_type(kind))
+    return storage.view(numpy_type(kind))[:: storage.itemsize * 8 // bits]
+
+
+def constant(text: str, kind: str) -> np.ndarray:
+    """A number as one element of a PTX type. 0f… and 0d… are the bits of a float (PTX ISA, 4.5.2)."""
+    if kind == "pred":
+        return np.array([int(text, 0) != 0])
+    dtype, lower = np.dtype(numpy_type(kind)), text.lower()
+    if lower.startswith(("0f", "0d")) and len(text) in (10, 18):
+        width = len(text) // 2 - 1
+        bits = np.array([int(text[2:], 16)], f"u{width}")
+        return (bits.view(f"f{width}") if dtype.kind == "f" else bits).astype(dtype)
+    if dtype.kind == "f" and ("." in text or "e" in lower):
+        return np.array([float(text)], dtype)
+    number = int(float(text)) if "." in text else int(text, 0)
+    return np.array([number % (1 << bits_of(kind))], f"u{dtype.itemsize}").view(dtype)

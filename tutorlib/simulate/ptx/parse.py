@@ -8,30 +8,22 @@ compiler also keeps its own Tile IR.
 import re
 from bisect import bisect_right
 from collections import ChainMap
+from dataclasses import replace
 from functools import lru_cache
 
-from tutorlib.simulate.ptx.errors import MalformedPtx, NotSimulated
-from tutorlib.simulate.ptx.ir import (
-    Address,
-    Immediate,
-    Instruction,
-    Kernel,
-    Location,
-    Module,
-    Not,
-    Operand,
-    Parameter,
-    Register,
-    Symbol,
-    Variable,
-    Vector,
-)
+from tutorlib.simulate.ptx import ir
+from tutorlib.simulate.ptx.findings import MalformedPtx, NotSimulated
 from tutorlib.simulate.ptx.types import bits_of
 
 NAME = r"[\w$%.]+"
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+INLINE = re.compile(r"// begin inline asm.*?// end inline asm", re.DOTALL)
+LINE_NUMBER = r"(?m)^\s*\.loc\b.*"  # in inline assembly LLVM counts the lines of its text
 FILE = re.compile(r'(?m)^\s*\.file\s+(\d+)\s+"([^"]*)"')
 ENTRY = re.compile(rf"(?:\.visible|\.weak|\.extern)?\s*\.entry\s+({NAME})\s*(?:\((.*?)\))?\s*([^{{;]*)\{{", re.DOTALL)
+NOT_VARIABLES = re.compile(  # between kernels: functions, and the lines that name versions
+    r"(?m)^\s*\.(version|target|address_size|file|loc)\b.*$|\.func\b(.|\n)*?(;|\n\})"
+)
 STATEMENT = re.compile(
     rf"""\s*(?:
       (?P<open>\{{) | (?P<close>\}})
@@ -58,15 +50,16 @@ INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.@]*)?\s*({OFFSET})?\s*(?:,\s*\{
 
 
 @lru_cache(maxsize=64)
-def parse_ptx(ptx: str) -> Module:
+def parse_ptx(ptx: str) -> ir.Module:
     """Raises MalformedPtx."""
     files = {int(number): name for number, name in FILE.findall(ptx)}
-    text = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), re.split(r"(?m)^\s*\.section\b", ptx)[0])
+    text = INLINE.sub(lambda block: re.sub(LINE_NUMBER, "", block[0]), re.split(r"(?m)^\s*\.section\b", ptx)[0])
+    text = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
     target = re.search(r"(?m)^\s*\.target\s+(\w+)", text)
     if target is None:
         raise MalformedPtx("there is no .target: is this PTX?")
     newlines = [m.start() for m in re.finditer("\n", text)]
-    kernels: dict[str, Kernel] = {}
+    kernels: dict[str, ir.Kernel] = {}
     outside: list[str] = []  # the text between kernels
     at = 0
     for entry in ENTRY.finditer(text):
@@ -76,7 +69,7 @@ def parse_ptx(ptx: str) -> Module:
         name, parameters, directives = entry.groups()
         body = Body(text, entry.end(), newlines)
         at = body.end
-        kernels[name] = Kernel(
+        kernels[name] = ir.Kernel(
             name,
             read_parameters(parameters or ""),
             tuple(body.instructions),
@@ -88,13 +81,9 @@ def parse_ptx(ptx: str) -> Module:
             cluster=read_sizes("reqnctapercluster", directives),
         )
     outside.append(text[at:])
-    variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
-    return Module(target[1], kernels, {v.name: v for v in variables if v}, files, ptx)
-
-
-def without_functions(text: str) -> str:
-    """Nor the lines that name versions."""
-    return re.sub(r"(?m)^\s*\.(version|target|address_size|file|loc)\b.*$|\.func\b(.|\n)*?(;|\n\})", ";", text)
+    statements = (one for part in outside for one in re.findall(r"[^;]*;", NOT_VARIABLES.sub(";", part)))
+    variables = map(read_variable, statements)
+    return ir.Module(target[1], kernels, {v.name: v for v in variables if v}, files, ptx)
 
 
 def read_sizes(names: str, directives: str) -> tuple[int, int, int] | None:
@@ -103,15 +92,15 @@ def read_sizes(names: str, directives: str) -> tuple[int, int, int] | None:
     return (int(found[1]), int(found[2] or 1), int(found[3] or 1)) if found else None
 
 
-def read_parameters(text: str) -> tuple[Parameter, ...]:
+def read_parameters(text: str) -> tuple[ir.Parameter, ...]:
     """Parameters lie one after another, each aligned to its type or to its .align."""
-    parameters: list[Parameter] = []
+    parameters: list[ir.Parameter] = []
     end = 0
     for about, name, count in PARAMETER.findall(text):
         kind, size, align = read_type(about)
         start = -(-end // align) * align
         end = start + size * int(count or 1)
-        parameters.append(Parameter(name, kind, start, end - start))
+        parameters.append(ir.Parameter(name, kind, start, end - start))
     return tuple(parameters)
 
 
@@ -122,7 +111,7 @@ def read_type(about: str) -> tuple[str, int, int]:
     return kind, size, int(stated[1]) if stated and ".ptr" not in about else size
 
 
-def read_variable(text: str) -> Variable | None:
+def read_variable(text: str) -> ir.Variable | None:
     """A declaration such as ".shared .align 128 .b8 s[1024]", or None for another statement."""
     found = VARIABLE.fullmatch(text.strip(" \n\t;"))
     if found is None:
@@ -134,7 +123,7 @@ def read_variable(text: str) -> Variable | None:
         raise NotSimulated(f"{found['name']}, a variable whose initial value is {unknown},")
     numbers = (int(value[2:], 16) if value[1:2] in tuple("fFdD") else int(value.rstrip("U"), 0) for value in values)
     data = b"".join((number % (1 << 8 * width)).to_bytes(width, "little") for number in numbers)
-    return Variable(found["name"], found["space"], size, align, data)
+    return ir.Variable(found["name"], found["space"], size, align, data)
 
 
 class Body:
@@ -142,17 +131,17 @@ class Body:
 
     def __init__(self, text: str, start: int, newlines: list[int]) -> None:
         self.newlines = newlines
-        self.instructions: list[Instruction] = []
+        self.instructions: list[ir.Instruction] = []
         self.labels: dict[str, int] = {}
         self.registers: dict[str, str] = {}
-        self.variables: dict[str, Variable] = {}
+        self.variables: dict[str, ir.Variable] = {}
         self.scopes: ChainMap[str, str] = ChainMap()  # a name as it is written → as it is read
         self.opened = 0
         self.calls: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}  # file, line, column → what called it
         self.end = self.read(text, start)
 
     def read(self, text: str, at: int) -> int:
-        location: Location | None = None
+        location: ir.Location | None = None
         while True:
             found = STATEMENT.match(text, at)
             if found is None:
@@ -168,14 +157,13 @@ class Body:
                     return at
                 self.scopes = self.scopes.parents
             elif kind == "loc":
-                if len(self.scopes.maps) == 1:  # in inline assembly LLVM counts the lines of its text
-                    location = self.location(found["loc"])
+                location = self.location(found["loc"])
             elif kind == "label":
                 self.labels[self.unique(found["label"])] = len(self.instructions)
             elif kind == "text":
                 self.statement(found["text"].strip(), self.line_of(found.start("text")), location)
 
-    def location(self, text: str) -> Location | None:
+    def location(self, text: str) -> ir.Location | None:
         """A call that was itself inlined stands in an earlier .loc, with what called it (PTX ISA, 11.5.3)."""
         found = LOC.match(text)
         if found is None:
@@ -183,7 +171,7 @@ class Body:
         file, line, column, *call = (int(n) for n in found.groups() if n)
         callers = ((call[0], call[1]), *self.calls.get(tuple(call), ())) if call else ()
         self.calls[file, line, column] = callers
-        return Location(file, line, callers)
+        return ir.Location(file, line, callers)
 
     def line_of(self, at: int) -> int:
         return bisect_right(self.newlines, at - 1) + 1
@@ -204,13 +192,13 @@ class Body:
         for name in re.findall(rf"(?m)^\s*({NAME})\s*:(?!:)", inside):
             self.declare(name)
 
-    def statement(self, text: str, line: int, location: Location | None) -> None:
+    def statement(self, text: str, line: int, location: ir.Location | None) -> None:
         if text.startswith(".reg"):
             self.declare_registers(text)
         elif text.startswith("."):
             if variable := read_variable(text):
                 unique = self.declare(variable.name)
-                self.variables[unique] = Variable(unique, variable.space, variable.size, variable.align, variable.data)
+                self.variables[unique] = replace(variable, name=unique)
         elif text:
             self.instructions.append(self.instruction(text, line, location))
 
@@ -226,7 +214,7 @@ class Body:
             else:
                 self.registers[prefix if many else self.declare(prefix, "%")] = kind
 
-    def instruction(self, text: str, line: int, location: Location | None) -> Instruction:
+    def instruction(self, text: str, line: int, location: ir.Location | None) -> ir.Instruction:
         found = INSTRUCTION.fullmatch(text)
         if found is None:
             raise MalformedPtx(f"line {line}: {text[:40]!r} is no instruction")
@@ -234,8 +222,8 @@ class Body:
         if self.scopes:
             rest = re.sub(NAME, lambda name: self.unique(name[0]), rest)
         operands = tuple(map(read_operand, split(rest)))
-        register = Register(self.unique(guard)) if guard else None
-        return Instruction(opcode, operands, register, bool(negated), line, location)
+        register = ir.Register(self.unique(guard)) if guard else None
+        return ir.Instruction(opcode, operands, register, bool(negated), line, location)
 
 
 def split(text: str) -> list[str]:
@@ -244,30 +232,30 @@ def split(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def read_operand(text: str) -> Operand:
+def read_operand(text: str) -> ir.Operand:
     if text[0] in "{(":
-        return Vector(tuple(map(read_operand, split(text[1:-1]))))
+        return ir.Vector(tuple(map(read_operand, split(text[1:-1]))))
     if text.startswith("["):
         return read_address(text[1:-1].strip())
     if text.startswith("!"):
-        return Not(Register(text[1:]))
+        return ir.Not(ir.Register(text[1:]))
     if "|" in text:
-        return Vector(tuple(read_operand(part.strip()) for part in text.split("|")))
+        return ir.Vector(tuple(read_operand(part.strip()) for part in text.split("|")))
     if NUMBER.match(text):
-        return Immediate(text.rstrip("U"))
+        return ir.Immediate(text.rstrip("U"))
     if text.startswith("%"):
-        return Register(text)
-    return Symbol(text)
+        return ir.Register(text)
+    return ir.Symbol(text)
 
 
-def read_address(text: str) -> Address:
+def read_address(text: str) -> ir.Address:
     found = INSIDE_ADDRESS.match(text)
     if found is None:
         raise MalformedPtx(f"[{text}] is no address")
     name, offset, coordinates = found.groups()
     base = read_operand(name or "0")
-    if not isinstance(base, Register | Symbol | Immediate):
+    if not isinstance(base, ir.Register | ir.Symbol | ir.Immediate):
         raise MalformedPtx(f"[{text}] is no address")
     inner = tuple(map(read_operand, split(coordinates))) if coordinates else ()
     distance = re.sub(r"[\s+]", "", offset or "0")
-    return Address(base, int(distance, 0), inner)
+    return ir.Address(base, int(distance, 0), inner)

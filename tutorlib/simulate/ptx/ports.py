@@ -15,13 +15,12 @@ import numpy as np
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS, Space
 from tutorlib.simulate.ptx.facts import facts_of
+from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.memory.access import GlobalAccess, LaneAccess, SharedAccess
+from tutorlib.simulate.ptx.memory.access import PEER_BITS, GlobalAccess, LaneAccess, SharedAccess
 from tutorlib.simulate.ptx.memory.arena import POISON
-from tutorlib.simulate.ptx.memory.windows import PEER_BITS
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
-from tutorlib.simulate.ptx.uses import written
 
 Lanes = np.ndarray | slice
 Located = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
@@ -69,6 +68,11 @@ class Port(ABC):
 
     def put(self, access: Any, data: np.ndarray) -> None:
         self.rows[self.row_of(access)] = data
+
+    def differing(self, rows: np.ndarray, access: Any, data: np.ndarray) -> Callable[[], np.ndarray]:
+        """Asked later: for each of an access's lanes, whether the memory then differs from its data."""
+        at = self.row_of(access)
+        return lambda: np.asarray((rows[at] != data).any(1))
 
     def reach(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, Any, np.ndarray | None]:
         """The lanes that run; the access of those whose addresses are good; and which are, None where all are."""
@@ -166,13 +170,9 @@ class GlobalPort(Port):
         self.state.watch.overlaps.on_atomic(access)
 
     def put(self, access: GlobalAccess, data: np.ndarray) -> None:
-        rows, at, overlaps = self.rows, self.row_of(access), self.state.watch.overlaps
-
-        def differs() -> np.ndarray:
-            return np.asarray((rows[at] != data).any(1))
-
+        overlaps, differs = self.state.watch.overlaps, self.differing(self.rows, access, data)
         overlaps.before_store(access, differs)
-        rows[at] = data
+        super().put(access, data)
         overlaps.after_store(access, differs)
 
 
@@ -233,16 +233,11 @@ class SharedPort(Port):
         self.state.watch.races.on_atomic(access)
 
     def put(self, access: SharedAccess, data: np.ndarray) -> None:
-        rows, at, races, undefined = self.rows, self.row_of(access), self.state.watch.races, self.state.watch.undefined
-
-        def differs() -> np.ndarray:
-            return np.asarray((rows[at] != data).any(1))
-
-        def other_than_flight() -> np.ndarray:
-            return np.asarray((self.state.shared.arriving_rows(self.element, self.count)[at] != data).any(1))
-
+        races, undefined = self.state.watch.races, self.state.watch.undefined
+        differs = self.differing(self.rows, access, data)
+        other_than_flight = self.differing(self.state.shared.arriving_rows(self.element, self.count), access, data)
         races.before_write(access, differs, other_than_flight)
-        rows[at] = data
+        super().put(access, data)
         races.after_write(access, differs)
         if undefined.storing is not None:
             some = undefined.storing[access.lanes]

@@ -1,14 +1,104 @@
-"""The results of a simulated launch."""
+"""The results of a simulated launch, the fp32 numbers that its instructions computed last among them; and the
+instructions of the first block's warps, in order, for pictures.
+"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from tutorlib.simulate.ptx.access_log import NO_ACCESS, AccessLog
+from tutorlib.simulate.ptx.facts import Doing, doing
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
-from tutorlib.simulate.ptx.ir import Operand, Vector
-from tutorlib.simulate.ptx.results import Fp32Result, computed_twice
-from tutorlib.simulate.ptx.trace import BlockTrace
+from tutorlib.simulate.ptx.flow import read, written
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction, Kernel, Operand, Vector
+
+LANES = 64  # of the blocks that ran last
+NEAR = 1e-5  # of a number and of the spread over lanes: the same formula, rounded at other places
+ARITHMETIC = frozenset({"add", "sub", "mul", "fma", "div", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "tanh"})
+
+
+@dataclass(frozen=True)
+class Fp32Result:
+    """site: the instruction's number. register: of its result. read: the registers that it reads. numbers: (LANES,)"""
+
+    site: int
+    register: str
+    read: frozenset[str]
+    numbers: np.ndarray
+
+
+def fp32_results(kernel: Kernel, registers: Mapping[str, np.ndarray]) -> tuple[Fp32Result, ...]:
+    """registers: by name, as they are after the launch."""
+    return tuple(
+        Fp32Result(site, register, frozenset(read(one)), registers[register][:LANES].view(np.float32).copy())
+        for site, one in enumerate(kernel.instructions)
+        if one.parts[0] in ARITHMETIC and one.parts[-1] == "f32"
+        for register in written(one)
+    )
+
+
+def computed_twice(results: Sequence[Fp32Result]) -> tuple[int, ...]:
+    """The sites of two instructions whose results are the same in every lane, or ().
+
+    A result that corrects the other one, such as the second step of a range reduction, is not the same computation.
+    """
+    numbers = np.array([one.numbers for one in results], np.float64)
+    for n, (one, mine) in enumerate(zip(results, numbers, strict=True)):
+        spread = float(np.std(mine[np.isfinite(mine)]))
+        if not spread > 0:
+            continue
+        with np.errstate(invalid="ignore"):
+            allowed = NEAR * np.minimum(np.maximum(abs(numbers[n + 1 :]), abs(mine)), spread)
+            same = (numbers[n + 1 :] == mine) | (abs(numbers[n + 1 :] - mine) <= allowed)
+        for other in np.array(results[n + 1 :], object)[same.all(1)]:
+            if other.register != one.register and one.register not in other.read:
+                return one.site, other.site
+    return ()
+
+
+MOST_EVENTS = 2**14  # far more than a picture shows
+
+
+@dataclass(frozen=True)
+class BlockEvent:
+    """An instruction as some warps ran it together.
+
+    warps: their numbers. open_groups: of a wait, how many groups may stay open.
+    addresses: in shared memory, (threads of the block,), NO_ACCESS for threads that took no part; () where there are
+        none. width: bytes of each.
+    """
+
+    site: int
+    does: Doing
+    warps: tuple[int, ...]
+    addresses: np.ndarray
+    width: int
+    open_groups: int = 0
+
+
+@dataclass
+class BlockTrace:
+    """warps: of the block. shared_bytes: of the block. events: the first MOST_EVENTS."""
+
+    warps: int
+    shared_bytes: int
+    events: list[BlockEvent] = field(default_factory=list)
+
+    def note(self, site: int, instruction: Instruction, lanes: np.ndarray, log: AccessLog) -> None:
+        """lanes: of the whole batch, that have just run the instruction. log: has their addresses."""
+        does = doing(instruction)
+        first = lanes[: self.warps * WARP]
+        running = first.reshape(-1, WARP).any(1)
+        if does is None or not running.any() or len(self.events) == MOST_EVENTS:
+            return
+        addresses, width = log.latest.get("shared", (np.empty(0, np.int64), 0))
+        if len(addresses):
+            addresses = np.where(first, addresses[: len(first)], NO_ACCESS)
+        still_open = getattr(instruction.operands[0], "text", "0") if does == "wait" and instruction.operands else "0"
+        warps = tuple(int(n) for n in np.flatnonzero(running))
+        self.events.append(BlockEvent(site, does, warps, addresses, width, int(still_open, 0)))
 
 
 @dataclass(frozen=True)

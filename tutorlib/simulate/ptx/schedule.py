@@ -18,14 +18,14 @@ from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
 from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Register
+from tutorlib.simulate.ptx.ir import Register
 from tutorlib.simulate.ptx.opcodes import decode
-from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
+from tutorlib.simulate.ptx.opcodes.mbarriers import phase_of
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
+from tutorlib.simulate.ptx.operation import Operation
+from tutorlib.simulate.ptx.report import BlockTrace
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
-from tutorlib.simulate.ptx.trace import BlockTrace
-from tutorlib.simulate.ptx.unit import Running
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Running, Waiting
 
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
@@ -223,23 +223,24 @@ class Scheduler:
     def end_of(self, block: BasicBlock) -> After:
         site, then, units = block.end - 1, block.following, self.state.units
         last = self.instructions[site]
+        op = Operation(last, site, self.state)
         match facts_of(last).ends:
             case "branch" | "leave":
                 return self.branch(site, block.target, then)
             case "barrier":
-                by = BarrierInstruction.of(last, site, self.state)
+                by = BarrierInstruction.of(op)
                 return self.meet(site, then, lambda lanes: self.barriers.wait(by, lanes, then))
             case "arrival":
-                by = BarrierInstruction.of(last, site, self.state)
+                by = BarrierInstruction.of(op)
                 return self.meet(site, then, lambda lanes: self.barriers.arrive(by, lanes))
             case "phase":
-                return self.meet(site, then, self.wait_for_phase(last, site, block))
+                return self.meet(site, then, self.wait_for_phase(op, block))
             case "warpgroup":
-                return self.meet(site, then, self.multiply(last, site, then))
+                return self.meet(site, then, self.multiply(op, then))
             case "cluster":
                 return self.meet(site, then, lambda lanes: units.clusters.wait(site, lanes, then))
             case "registers":
-                count = int(self.state.source(last.operands[0], "u32", last)[0])
+                count = op.count(0)
                 return self.meet(site, then, lambda lanes: units.registers.take(site, lanes, count, then))
         return lambda cohort: self.moved(cohort, cohort.lanes, then)
 
@@ -260,20 +261,19 @@ class Scheduler:
 
         return go
 
-    def wait_for_phase(self, last: Instruction, site: int, block: BasicBlock) -> Come:
+    def wait_for_phase(self, op: Operation, block: BasicBlock) -> Come:
         """mbarrier.try_wait: it comes back when the phase is over, or when nothing else can happen."""
-        mbarriers, then = self.state.units.mbarriers, block.following
-        retries = comes_back(self.blocks, self.instructions, block)
-        passed = self.state.target(last.operands[0], "pred", last)
-        places, parity = phase_operands(last, site, self.state)
-        return lambda lanes: mbarriers.pass_or_wait(site, lanes, places(lanes), parity(lanes), passed, then, retries)
+        retries, passed = comes_back(self.blocks, self.instructions, block), op.target(0, "pred")
+        (places, parity), to_wait = phase_of(op), self.state.units.mbarriers.pass_or_wait
+        more = passed, block.following, retries
+        return lambda lanes: to_wait(op.site, lanes, places(lanes), parity(lanes), *more)
 
-    def multiply(self, last: Instruction, site: int, then: int | None) -> Come:
+    def multiply(self, op: Operation, then: int | None) -> Come:
         """wgmma.mma_async: when all warps of a warpgroup are there."""
-        tell = multiplication(last, site, self.state)
+        tell = multiplication(op)
 
         def come(lanes: np.ndarray) -> np.ndarray:
-            complete = self.state.units.warpgroups.meet(site, lanes, then)
+            complete = self.state.units.warpgroups.meet(op.site, lanes, then)
             if len(complete):
                 tell(complete)
             return complete

@@ -14,7 +14,7 @@ from tutorlib.simulate.ptx.clocks import Agents, Rows, copy_rows
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
-from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
+from tutorlib.simulate.ptx.memory.shared import AsyncCopies
 from tutorlib.simulate.ptx.shadow import ATOMIC, NEVER, PLAIN, Shadow, Touched
 from tutorlib.simulate.ptx.unit import Running
 

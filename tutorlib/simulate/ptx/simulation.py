@@ -7,34 +7,30 @@ from math import inf
 
 import numpy as np
 
-from tutorlib.compiling.cpp_names import cpp_name, variable_name
+from tutorlib.compiling.compiled import LaunchConfig
+from tutorlib.compiling.cpp import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
 from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
-from tutorlib.simulate.ptx.findings import Finding, Findings, NamedMemory
+from tutorlib.simulate.ptx.findings import CannotLaunch, Finding, Findings, NamedMemory, NotSimulated, TooManyRecords
 from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
-from tutorlib.simulate.ptx.flow import basic_blocks
+from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.listener import MAKE
 from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
-from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
-from tutorlib.simulate.ptx.memory.shared import SharedMemory
-from tutorlib.simulate.ptx.places import Find, Places
-from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
-from tutorlib.simulate.ptx.results import fp32_results
+from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.places import Find, Places, unknown_place
+from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report, fp32_results
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.state import State, Watch
-from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.units import make_units
-from tutorlib.simulate.ptx.uses import unset_at_first
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
@@ -55,7 +51,7 @@ class Launch:
     """A launch but for global memory.
 
     parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
-    overlapping: whether it may begin before the launch before it is over (programmatic dependent launch).
+    cooperative, overlapping: as `LaunchConfig` has them.
     names: of its dynamic shared memory, from whose beginning they start. name: of the kernel in the source.
     """
 
@@ -65,11 +61,16 @@ class Launch:
     block: Dim3
     dynamic_smem: int
     parameters: bytes
-    find: Find
+    find: Find = unknown_place
     cluster: Dim3 = ALONE
+    cooperative: bool = False
     overlapping: bool = False
     names: Sequence[NamedMemory] = ()
     name: str = ""
+
+    @property
+    def config(self) -> LaunchConfig:
+        return LaunchConfig(self.grid, self.block, self.dynamic_smem, self.cluster, self.cooperative, self.overlapping)
 
     @property
     def shown(self) -> str:

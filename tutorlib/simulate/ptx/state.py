@@ -12,17 +12,15 @@ import numpy as np
 
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import LaneClocks
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.findings import Findings, NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, Dim3, Geometry
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
-from tutorlib.simulate.ptx.ir import Immediate, Instruction, Kernel, Not, Operand, Register, Symbol
+from tutorlib.simulate.ptx.ir import Kernel, Register
 from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.arena import Arena
-from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
-from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
-from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.units import Units
 
@@ -138,40 +136,6 @@ class State:
         """A register's value before it is set."""
         return UNSET >> 64 - 8 * dtype.itemsize if name in self.poisoned and dtype != np.bool_ else 0
 
-    def source(self, operand: Operand, kind: str, instruction: Instruction) -> np.ndarray:
-        """An operand looked at as a PTX type: an array for all lanes, or of one element for all of them."""
-        match operand:
-            case Register(name) if name.startswith("%") and self.is_special(name):
-                return narrowed(self.special_register(name), kind)
-            case Register():
-                return narrowed(self.storage(operand), kind)
-            case Immediate(text):
-                return constant(text, kind)
-            case Symbol(name) if name in self.symbols:
-                return np.array([self.symbols[name]], numpy_type(kind))
-        raise NotSimulated(f"the operand {operand} of {instruction}", instruction.line)
-
-    def predicate(self, operand: Operand, instruction: Instruction) -> Callable[[], np.ndarray]:
-        """A boolean operand, which may be negated."""
-        if isinstance(operand, Not):
-            plain = self.source(operand.register, "pred", instruction)
-            return lambda: ~plain
-        values = self.source(operand, "pred", instruction)
-        return lambda: values
-
-    def target(self, operand: Operand, kind: str, instruction: Instruction) -> np.ndarray:
-        """The destination of a result of this type. A wider register is set whole, extended as the type's sign asks."""
-        if operand == Symbol("_"):
-            return np.empty(self.geometry.lanes, numpy_type(kind))
-        if not isinstance(operand, Register):
-            raise NotSimulated(f"the operand {operand} of {instruction}", instruction.line)
-        storage = self.storage(operand)
-        if kind == "pred" or storage.dtype == np.bool_:
-            return storage
-        if storage.itemsize * 8 > bits_of(kind):
-            return storage.view(f"{'i' if kind[0] == 's' else 'u'}{storage.itemsize}")
-        return storage.view(numpy_type(kind))
-
     # special registers (PTX ISA, chapter 10) ----------------------------------------------------------------------
 
     def is_special(self, name: str) -> bool:
@@ -247,31 +211,6 @@ SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%total_smem_size": lambda s, axis: s.shared.size,
     **dict.fromkeys(("%envreg1", "%envreg2"), of_the_driver),
 }
-
-
-def narrowed(storage: np.ndarray, kind: str) -> np.ndarray:
-    """A register looked at as a type that is as wide, or as its low bits."""
-    if kind == "pred" or storage.dtype == np.bool_:
-        return storage
-    bits = bits_of(kind)
-    if storage.itemsize * 8 == bits:
-        return storage.view(numpy_type(kind))
-    return storage.view(numpy_type(kind))[:: storage.itemsize * 8 // bits]
-
-
-def constant(text: str, kind: str) -> np.ndarray:
-    """A number as one element of a PTX type. 0f… and 0d… are the bits of a float (PTX ISA, 4.5.2)."""
-    if kind == "pred":
-        return np.array([int(text, 0) != 0])
-    dtype, lower = np.dtype(numpy_type(kind)), text.lower()
-    if lower.startswith(("0f", "0d")) and len(text) in (10, 18):
-        width = len(text) // 2 - 1
-        bits = np.array([int(text[2:], 16)], f"u{width}")
-        return (bits.view(f"f{width}") if dtype.kind == "f" else bits).astype(dtype)
-    if dtype.kind == "f" and ("." in text or "e" in lower):
-        return np.array([float(text)], dtype)
-    number = int(float(text)) if "." in text else int(text, 0)
-    return np.array([number % (1 << bits_of(kind))], f"u{dtype.itemsize}").view(dtype)
 
 
 def as_index(where: Where) -> np.ndarray | slice:

@@ -18,10 +18,18 @@ from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
+from tutorlib.simulate.ptx.memory.descriptors import (
+    COLUMNS,
+    LANES,
+    QUARTER,
+    STRIPS,
+    UNIT,
+    Fragment,
+    column_of,
+    strips_of,
+)
 from tutorlib.simulate.ptx.shadow import NEVER, Shadow
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
-from tutorlib.simulate.ptx.tensor_fragments import COLUMNS, LANES, QUARTER, STRIPS, Fragment, column_of, strips_of
 from tutorlib.simulate.ptx.unit import Running
 
 POISON = np.float32(np.nan)  # in columns never written
@@ -136,6 +144,10 @@ class TensorMemory(Shadow):
             says = f"{who} frees tensor memory that {self.who(slot, int(late.argmax()))} may still be reading: no "
             self.notice(Hazard.RACE, site, says + "barrier lies between")
         del mine[start]
+
+    def relinquish(self, warps: np.ndarray) -> None:
+        """The blocks of these warps allocate no more."""
+        self.relinquished.update((warps // self.geometry.warps).tolist())
 
     def taken(self, slot: int) -> np.ndarray:
         """Which columns of a block are allocated."""

@@ -14,10 +14,10 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.flow import read, register_names, written
 from tutorlib.simulate.ptx.geometry import WARP, Geometry, source_lanes
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
 from tutorlib.simulate.ptx.types import bits_of, is_type
-from tutorlib.simulate.ptx.uses import read, register_names, written
 
 ALL = np.uint8(0xFF)  # bytes of a register
 CHOSEN = 2  # operands of which a selp takes one
@@ -62,14 +62,7 @@ class Undefined:
         """A batch begins, of these lanes."""
         self.held = {name: Origin(Hazard.UNSET, -1, str, every_byte(alive)) for name in self.unset}
 
-    def note(
-        self,
-        kind: Hazard,
-        site: int,
-        names: list[str],
-        lanes: np.ndarray,
-        message: Callable[[], str],
-    ) -> None:
+    def note(self, kind: Hazard, site: int, names: list[str], lanes: np.ndarray, message: Callable[[], str]) -> None:
         """An instruction has read memory never written into these registers, for these lanes (booleans)."""
         for name in names:
             self.held[name] = Origin(kind, site, message, every_byte(lanes))

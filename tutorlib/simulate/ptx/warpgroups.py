@@ -1,4 +1,5 @@
-"""wgmma: four warps tell the tensor cores to multiply, and wait for it later (PTX ISA, 9.7.15).
+"""wgmma: four warps tell the tensor cores to multiply, and wait for it later (PTX ISA, 9.7.15). setmaxnreg: warps give
+registers, for accumulators, back to their block's pool, and take more from it (9.7.19.5).
 
 Nothing happens before a thread waits: then the operands are read from shared memory, and a warp's accumulators are in
 its registers when it has waited itself. Until then those registers belong to the tensor cores.
@@ -12,10 +13,74 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
-from tutorlib.simulate.ptx.register_pool import RegisterPool
+from tutorlib.simulate.ptx.memory.descriptors import UNIT
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
-from tutorlib.simulate.ptx.waiting import Meeting, Waiting
+from tutorlib.simulate.ptx.unit import Meeting, Waiting
+
+OF_A_MULTIPROCESSOR = 65_536
+MOST_REGISTERS = 255  # of a thread
+
+
+@dataclass(frozen=True)
+class WaitingForRegisters(Waiting):
+    """Lanes of whole warps that wait for this many registers each."""
+
+    count: int
+
+
+@dataclass
+class RegisterPool(Meeting[WaitingForRegisters]):
+    """blocks: that an SM is to hold. held: registers of a thread of each warp."""
+
+    blocks: int
+
+    def restart(self) -> None:
+        super().restart()
+        self.start = min(OF_A_MULTIPROCESSOR // (self.geometry.of_block * self.blocks) // 8 * 8, MOST_REGISTERS)
+        self.held = np.full((self.geometry.batch, self.geometry.warps), self.start)
+
+    def give(self, lanes: np.ndarray, count: int) -> None:
+        """setmaxnreg.dec"""
+        slots, warps = self.geometry.warps_of(lanes)
+        self.held[slots, warps] = np.minimum(self.held[slots, warps], count)
+
+    def take(self, site: int, lanes: np.ndarray, count: int, then: int | None) -> np.ndarray:
+        """setmaxnreg.inc: those of these lanes for which there are enough; the others wait."""
+        return self.come(WaitingForRegisters(site, lanes, then, count))
+
+    def serve(self, group: WaitingForRegisters) -> list[WaitingForRegisters]:
+        """Block by block: those who get what they ask for, all of a block together."""
+        free = []
+        of = group.lanes // self.geometry.of_block
+        for slot in np.unique(of):
+            part = group.only(of == slot)
+            _, warps = self.geometry.warps_of(part.lanes)
+            after = self.held[slot].copy()
+            after[warps] = group.count
+            if after.sum() <= self.start * self.geometry.warps:
+                self.held[slot] = after
+                free.append(part)
+            else:
+                self.waiting.append(part)
+        return free
+
+    def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:
+        """An instruction reserves this many registers of a thread for its results."""
+        held = self.held[slots, warps]
+        if (few := held < count).any():
+            at = int(few.argmax())
+            who = self.geometry.show_warp(int(slots[at] * self.geometry.warps + warps[at]))
+            says = f"{who} keeps {count} accumulators in a thread's registers, of which setmaxnreg has left it "
+            self.notice(Hazard.REGISTERS, site, says + str(held[at]), int(few.sum()))
+
+    def lacking(self, group: WaitingForRegisters) -> str:
+        warp = int(group.lanes[0]) // WARP
+        rest = self.start * self.geometry.warps - int(self.held[warp // self.geometry.warps].sum())
+        return (
+            f"{self.geometry.show_warp(warp)} waits forever for {group.count} registers a thread: the block began with "
+            f"{self.start} for each of its threads, and {rest * WARP:,} are free"
+        )
+
 
 THREADS = WARPGROUP * WARP
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores

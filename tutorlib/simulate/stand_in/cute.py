@@ -7,13 +7,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.dsl.cute.aborts import no_abort
-from tutorlib.dsl.cute.host_module import call_packed, engine_without_driver
-from tutorlib.dsl.cute.locations import locations
-from tutorlib.dsl.cute.shared_memory import allocations
-from tutorlib.dsl.cute.taken_over import calls_taken_over, ffi_calls_taken_over
-from tutorlib.simulate.ptx.languages.cute_host import Runtime
+from tutorlib.dsl.cute.taken_over import call_packed, calls_taken_over, engine_without_driver, ffi_calls_taken_over
+from tutorlib.dsl.cute.tracing import allocations, locations
+from tutorlib.simulate.ptx.languages.cute_host import OnDevice, Runtime
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
-from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 
@@ -47,10 +44,10 @@ class Hosts:
         if error:
             raise error
         for each in launches:
-            found = [mangled for mangled in self.names if mangled in each.kernel]
-            name = self.names[max(found, key=len)] if found else each.kernel
-            launch = each.of(runtime.module, self.stacks.finder(runtime.module))
-            self.gpu.launch(replace(launch, names=self.stacks.shared.get(each.kernel, ()), name=name))
+            kernel = each.kernel.name
+            found = [mangled for mangled in self.names if mangled in kernel]
+            name, names = self.names[max(found, key=len)] if found else kernel, self.stacks.shared.get(kernel, ())
+            self.gpu.launch(replace(each, find=self.stacks.finder(runtime.module), names=names, name=name))
 
     def on_device(self, tensor: "Tensor") -> OnDevice:
         return OnDevice(self.gpu.hold(tensor).detach())  # gradients too, which autograd makes

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tutorlib.compiling.cutile import refusals
-from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.dsl.cutile.launch import launched_by
+from tutorlib.dsl.cutile.kernels import function_of, launched_by
 from tutorlib.simulate.cutile.run import TileReport, run
 from tutorlib.simulate.cutile.signature import refuse_launch
 from tutorlib.simulate.stand_in.gpu import StandInGpu

@@ -8,7 +8,6 @@ import os
 import sys
 from bisect import bisect_right
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -21,18 +20,16 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from tutorlib.compiling.errors import is_readers
 from tutorlib.simulate.kept import ENDING, kept_launch
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
-from tutorlib.simulate.ptx.findings import SourceLine
-from tutorlib.simulate.ptx.memory.pointers import pointer_words
-from tutorlib.simulate.ptx.pieces import LaunchBefore, Piece, bytes_at, simulate_pieces
+from tutorlib.simulate.ptx.findings import CannotLaunch, NotSimulated, SourceLine
+from tutorlib.simulate.ptx.launch import LaunchBefore, Piece, bytes_at, pointer_words, simulate_pieces
+from tutorlib.simulate.ptx.places import name_made_at, quoted
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
-from tutorlib.simulate.ptx.tensor_cores import exact_products
-from tutorlib.simulate.quotes import name_made_at, quoted
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+DSLS = {"cutlass", "cuda", "torch", "triton"}
 SMS = 4  # few, so that persistent kernels take several tiles each
 TOOL = str(Path(__file__).parents[1] / "tool.py")
 
@@ -41,13 +38,12 @@ TOOL = str(Path(__file__).parents[1] / "tool.py")
 class StandInGpu:
     """took: called with the report of each launch; one that is refused has `Report.stopped`, and raises.
 
-    arch: "90a". traced, exact: as `tool.simulate`. keep: a folder for the first launch of each kernel.
+    arch: "90a". traced: as `tool.simulate`. keep: a folder for the first launch of each kernel.
     """
 
     arch: str
     took: Callable[[Report], None]
     traced: bool = False
-    exact: bool = False
     keep: Path | None = None
     kept: set[str] = field(default_factory=set)
     held: dict[int, tuple[Piece, StorageWeakRef]] = field(default_factory=dict)
@@ -98,15 +94,15 @@ class StandInGpu:
         """Simulate it now. Raises NotSimulated and CannotLaunch."""
         self.take(launch.shown, lambda: self.simulated(launch))
 
-    def run_other_work(self) -> None:
-        """What is no launch of PTX runs: the next launch overlaps with none before it."""
+    def run_other_work(self, *where: object) -> None:
+        """What is no launch of PTX runs, or the host waits: the next launch overlaps with none before it."""
         self.before = LaunchBefore()
 
     def take(self, kernel: str, run: Callable[[], Report]) -> None:
         """Simulate a launch by calling `run`, and pass its report on."""
         at = line_of_the_script()
         try:
-            with torch._C.DisableTorchFunction(), exact_products() if self.exact else nullcontext():
+            with torch._C.DisableTorchFunction():
                 report = run()
         except (NotSimulated, CannotLaunch) as error:
             self.took(Report((), (), 0, (), kernel=kernel, launched_at=at, stopped=str(error)))
@@ -122,15 +118,21 @@ class StandInGpu:
         try:
             return simulate_pieces(launch, pieces, self.traced, self.before)
         finally:
-            kept_launch(launch, pieces, contents).write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")
+            kept = kept_launch(launch, pieces, contents, self.arch)
+            kept.write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")
 
 
 def frame_of_the_script() -> FrameType | None:
     """The innermost frame that is no library's; what calls `tool.simulate` launches nothing itself."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_readers(frame.f_code.co_filename):
+    while frame is not None and (not is_readers(frame.f_code.co_filename) or is_of_a_dsl(frame)):
         frame = None if frame.f_code.co_filename == TOOL else frame.f_back
     return frame
+
+
+def is_of_a_dsl(frame: FrameType) -> bool:
+    """Wherever that is installed: Triton's own launcher runs in a checkout, too."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] in DSLS
 
 
 def line_of_the_script() -> SourceLine | None:

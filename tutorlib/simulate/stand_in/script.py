@@ -1,4 +1,6 @@
-"""`tutor simulate -- COMMAND`: an unchanged script finds the stand-in GPU, in every Python process that it starts."""
+"""`tutor simulate -- COMMAND`: an unchanged script finds the stand-in GPU, in every Python process that it starts. Each
+library is taken over where it is loaded, or when the script imports it.
+"""
 
 import json
 import os
@@ -6,16 +8,46 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tutorlib.dsl.after_import import AfterImport
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Report
     from tutorlib.simulate.stand_in.gpu import StandInGpu
+
+
+LIBRARIES = {  # the module here, and its function, that takes the library over
+    "torch": ("torch_cuda", "torch_on"),
+    "cutlass": ("cute", "cute_on"),
+    "cuda.tile": ("cutile", "cutile_on"),
+    "triton": ("triton", "triton_on"),
+}
+
+
+@contextmanager
+def stand_in(gpu: "Callable[[], StandInGpu]") -> Iterator[None]:
+    """In the block, this GPU seems to be there. gpu: called when the first of the libraries is used."""
+    with ExitStack() as stack:
+
+        def enter(library: str) -> None:
+            import_module("torch")  # is taken over first: the others' modules here import it, too
+            module, function = LIBRARIES[library]
+            stack.enter_context(getattr(import_module(f"{__package__}.{module}"), function)(gpu()))
+
+        finder = AfterImport({library: partial(enter, library) for library in LIBRARIES})
+        for library in [library for library in LIBRARIES if library in sys.modules]:
+            finder.then.pop(library)()
+        sys.meta_path.insert(0, finder)
+        stack.callback(sys.meta_path.remove, finder)
+        yield
+
 
 VARIABLE = "TUTORLIB_STAND_IN"  # settings of `run_script`, and the file that processes add launches to
 START = Path(__file__).with_name("start")
@@ -31,12 +63,7 @@ class ScriptRun:
 
 
 def run_script(
-    command: Sequence[str],
-    arch: str,
-    traced: bool = False,
-    quiet: bool = False,
-    keep: Path | None = None,
-    exact: bool = False,
+    command: Sequence[str], arch: str, traced: bool = False, quiet: bool = False, keep: Path | None = None
 ) -> ScriptRun:
     """Run a command whose Python processes find the stand-in.
 
@@ -46,7 +73,7 @@ def run_script(
     with tempfile.TemporaryDirectory() as folder:
         launches = Path(folder) / "launches"
         launches.touch()
-        settings = {"arch": arch, "traced": traced, "exact": exact, "launches": str(launches)}
+        settings = {"arch": arch, "traced": traced, "launches": str(launches)}
         settings["keep"] = str(keep.resolve()) if keep else ""
         paths = {
             "PYTHONPATH": [str(START), *filter(None, [os.environ.get("PYTHONPATH")])],
@@ -71,8 +98,6 @@ def read_launches(file: Path) -> "Iterator[Report]":
 
 def enter() -> None:
     """In a process of the command: until it ends, the stand-in is there."""
-    from tutorlib.simulate.stand_in.enter import stand_in
-
     settings = json.loads(os.environ[VARIABLE])
 
     def took(report: "Report") -> None:
@@ -86,6 +111,6 @@ def enter() -> None:
         from tutorlib.simulate.stand_in.gpu import StandInGpu
 
         keep = Path(settings["keep"]) if settings["keep"] else None
-        return StandInGpu(settings["arch"], took, settings["traced"], settings["exact"], keep)
+        return StandInGpu(settings["arch"], took, settings["traced"], keep)
 
     ENTERED.enter_context(stand_in(gpu))

@@ -11,21 +11,18 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
 from tutorlib.simulate.poison import poison
-from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
+from tutorlib.simulate.ptx.languages.cute_host import OnDevice
+from tutorlib.simulate.ptx.launch import fresh_memory
 from tutorlib.simulate.ptx.memory.arena import ALIGNMENT
-from tutorlib.simulate.ptx.pieces import fresh_memory
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 ASSERT_CLOSE = torch.testing.assert_close
-EMPTY = (
-    torch.empty,
-    torch.empty_like,
-    torch.empty_strided,
-    torch.Tensor.new_empty,
-)  # what a GPU leaves there is unknown
+# What a GPU leaves there is unknown.
+EMPTY = (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty)
 DEFAULT_RTOL, DEFAULT_ATOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2}, 1e-5  # of torch.testing.assert_close
 SUM_ROUNDING = 2**-20  # of a few thousand numbers in fp32, relative to the result
+WAITS = {"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__", "__index__"}  # for all launches before
 PRODUCTS = {"matmul", "rmatmul", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum"}
 CONSTRUCTORS = _device_constructors()
 WITHOUT_TORCH = torch._C.DisableTorchFunction
@@ -51,6 +48,8 @@ class OnCuda(TorchFunctionMode):
         }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in WAITS and self.gpu.holds(args[0]):
+            self.gpu.run_other_work()
         if answer := self.answers.get(func):
             return answer(args[0])
         kwargs = dict(kwargs or {})
@@ -252,6 +251,8 @@ def torch_on(gpu: StandInGpu) -> Iterator[None]:
             stack.enter_context(mock.patch.object(torch.cuda, name, return_value=nullcontext()))
         for name, kind in classes.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, kind))
+        for owner in (torch.cuda, Stream, CudaEvent):
+            stack.enter_context(mock.patch.object(owner, "synchronize", gpu.run_other_work))
         stack.enter_context(mock.patch.object(torch, "Generator", Generator))
         stack.enter_context(mock.patch.object(torch.backends.cuda, "is_built", return_value=True))
         stack.enter_context(mock.patch.object(torch.testing, "assert_close", within_a_rounding))

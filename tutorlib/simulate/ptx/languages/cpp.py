@@ -1,25 +1,48 @@
-"""C++ kernels, simulated: CUDA Tile C++ and plain CUDA."""
+"""Kernels as text: CUDA Tile C++, plain CUDA C++ and PTX."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-from tutorlib.compiling.cpp import FILE, CompiledCpp
-from tutorlib.compiling.cuda import ARCH, compile_cuda
+from tutorlib.compiling.cpp import ARCH, FILE, CompiledCpp, compile_cpp, compile_cuda
 from tutorlib.simulate.ptx.languages.line_table import by_cubin
-from tutorlib.simulate.ptx.launch import pick_kernel, run_kernel
-from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.places import by_loc, in_file
 from tutorlib.simulate.ptx.report import Report
 
-if TYPE_CHECKING:
-    from torch import Tensor
+
+def simulate_source(
+    source: str | Path,
+    named: Mapping[str, Any],
+    arch: str,
+    grid: Sequence[int],
+    block: Sequence[int] = (),
+    smem: int = 0,
+    entry: str = "",
+    traced: bool = False,
+    cluster: Sequence[int] = (),
+) -> Report:
+    """A launch of one kernel of a source, as `tool.simulate` takes it.
+
+    CUDA Tile C++ is compiled for sm_80, whatever `arch` is.
+    Raises ValueError if something of the launch is missing or does not fit, CompileFailed, and OSError.
+    """
+    text, file = (source.read_text(encoding="utf-8"), str(source)) if isinstance(source, Path) else (source, FILE)
+    if not grid:
+        raise ValueError("a kernel of PTX or CUDA C++ needs a grid")
+    if "__tile_global__" in text:
+        return simulate_tile_cpp(compile_cpp(text, ARCH), grid, named, traced, file, blank_lines(text))
+    if re.search(r"(?m)^\s*\.target\b", text):
+        return run(text, grid, block, named, smem, entry, cluster, traced=traced)
+    return simulate_cuda(text, grid, block, named, smem, entry, traced, f"sm_{arch}", cluster, file)
 
 
 def simulate_tile_cpp(
     compiled: CompiledCpp,
     grid: Sequence[int],
-    arguments: "Mapping[str, Tensor | int | float]",
+    arguments: Mapping[str, Any],
     traced: bool = False,
     file: str = FILE,
     skipped: int = 0,
@@ -28,27 +51,39 @@ def simulate_tile_cpp(
 
     traced: as `simulate`. file, skipped: as `in_file`.
     """
-    module = parse_ptx(compiled.ptx)
-    entry = pick_kernel(module, compiled.name)
     find = in_file(by_cubin(compiled.cubin, FILE, compiled.source.splitlines()), file, skipped)
     # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
-    return run_kernel(module, entry, grid, entry.threads or (1, 1, 1), arguments, 0, find, traced, follow_unset=False)
+    given = compiled.ptx, grid, (), arguments, 0, compiled.name
+    return run(*given, find=lambda module: find, traced=traced, follow_unset=False)
 
 
 def simulate_cuda(
     source: str,
     grid: Sequence[int],
     block: Sequence[int],
-    arguments: "Mapping[str, Tensor | int | float]",
+    arguments: Mapping[str, Any],
     dynamic_smem: int = 0,
     kernel: str = "",
     traced: bool = False,
     arch: str = ARCH,
+    cluster: Sequence[int] = (),
+    file: str = FILE,
 ) -> Report:
     """Compile plain CUDA C++ with nvcc and run one __global__ function of it.
 
-    kernel: a part of its name, where the source has several. As `run` otherwise.
+    kernel: its C++ name, such as "scale<float, 4>", or a part of it, where the source has several. file: as `in_file`.
+    As `run` otherwise.
     """
-    module = parse_ptx(compile_cuda(source, arch))
-    find = by_loc(module, textwrap.dedent(source).strip("\n"))
-    return run_kernel(module, pick_kernel(module, kernel), grid, block, arguments, dynamic_smem, find, traced)
+    code = textwrap.dedent(source).strip("\n")
+    # Of a template nvcc compiles the instances that are used.
+    instance = f"\nstatic void* named_by_the_command = (void*)&{kernel};" if "<" in kernel else ""
+    return run(
+        *(compile_cuda(code + instance, arch), grid, block, arguments, dynamic_smem, kernel, cluster),
+        find=lambda module: in_file(by_loc(module, code), file, blank_lines(source)),
+        traced=traced,
+    )
+
+
+def blank_lines(source: str) -> int:
+    """Those at its beginning, which the compiler does not get."""
+    return len(source) - len(source.lstrip("\n"))

@@ -1,24 +1,70 @@
-"""A CuTe host function run without a driver: what it launches is written down instead.
+"""A CuTe host function run without a driver: what it launches is written down, and simulated.
 
 The compiled host function calls CUDA's runtime through functions that begin with _cuda. Here they are this module's
 own: kernels get numbers for handles, attributes are an H100's but for its SMs, and a launch is recorded
 with its grid, its block, its shared memory and its parameters. That is all of the host side: descriptors for TMA the
-host function computes itself.
+host function computes itself. Tensors in ordinary memory are in global memory to CuTe, so that code which was written
+for a GPU takes them.
 """
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.launch_config import LaunchConfig
-from tutorlib.dsl.cute.host_module import INT, POINTER, SUCCESS, HostCall, call_without_driver
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.compiling.cute import cute_arguments
+from tutorlib.dsl.cute.taken_over import INT, POINTER, SUCCESS, HostCall, call_without_driver
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
-from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, write_tensor_map
+from tutorlib.simulate.ptx.languages.cute_lines import Traced
+from tutorlib.simulate.ptx.launch import LaunchBefore, distinct, pack_parameters, piece_of, simulate_pieces, three
+from tutorlib.simulate.ptx.memory.descriptors import BYTES, write_tensor_map
+from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+DEVICE = 8  # where a DLTensor has its device's type (dlpack.h)
+CUDA = 2  # kDLCUDA
+
+get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+VECTOR = 16  # bytes of the widest access
+FP8 = {"float8_e4m3fn": "Float8E4M3FN", "float8_e5m2": "Float8E5M2"}  # torch's names, which DLPack lacks, and CuTe's
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """A torch tensor that tells from_dlpack that it lies on a GPU."""
+
+    tensor: "Tensor"
+
+    def __dlpack__(self, stream: int | None = None) -> Any:
+        capsule = self.tensor.__dlpack__()
+        ctypes.c_int32.from_address(get_pointer(capsule, b"dltensor") + DEVICE).value = CUDA
+        return capsule
+
+
+def cute_tensor(tensor: "Tensor") -> Any:
+    """A torch tensor in ordinary memory as a cute.Tensor in global memory."""
+    import cutlass
+    import torch
+    from cutlass.cute.runtime import from_dlpack
+
+    fp8 = FP8.get(str(tensor.dtype).removeprefix("torch."))
+    align = VECTOR if tensor.data_ptr() % VECTOR == 0 else tensor.element_size()
+    made = from_dlpack(OnDevice(tensor.view(torch.uint8) if fp8 else tensor), assumed_align=align)
+    if fp8:
+        made.element_type = getattr(cutlass, fp8)
+    return made
+
 
 SMS = 132
 MULTIPROCESSORS, SHARED_MEMORY = 16, 97  # cudaDeviceAttr; shared memory is what a block may ask for, in bytes
@@ -57,30 +103,6 @@ def cluster_of(attributes: dict[int, Dim3]) -> Dim3:
     return x, y, z
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """One launch. parameters: the kernel's, as bytes. cooperative, overlapping: as LaunchConfig has them."""
-
-    kernel: str
-    grid: Dim3
-    block: Dim3
-    dynamic_smem: int
-    parameters: bytes
-    cluster: Dim3 = ALONE
-    cooperative: bool = False
-    overlapping: bool = False
-
-    def of(self, module: Module, find: Find) -> Launch:
-        """The launch, as the simulator takes it, of the module that has the kernel."""
-        kernel = module.kernels[self.kernel]
-        sizes = self.grid, self.block, self.dynamic_smem
-        return Launch(module, kernel, *sizes, self.parameters, find, self.cluster, self.overlapping)
-
-    @property
-    def config(self) -> LaunchConfig:
-        return LaunchConfig(self.grid, self.block, self.dynamic_smem, self.cluster, self.cooperative, self.overlapping)
-
-
 @dataclass
 class Runtime:
     """The functions that the host function calls. kernels: names; a kernel's handle is its place here, from 1."""
@@ -88,7 +110,7 @@ class Runtime:
     module: Module
     sms: int = SMS
     kernels: list[str] = field(default_factory=list)
-    launches: list[Recorded] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
     error: Exception | None = None
 
     def get_kernel(self, to: int, library: int, name: int) -> int:
@@ -99,17 +121,14 @@ class Runtime:
     def launch(self, configuration: int, kernel: int, parameters: int) -> int:
         """_cudaLaunchKernelEx"""
         config = Configuration.from_address(configuration)
-        name = self.kernels[kernel - 1]
-        places = (POINTER * len(self.module.kernels[name].parameters)).from_address(parameters)
-        raw = bytearray(self.module.kernels[name].parameter_bytes)
-        for parameter, place in zip(self.module.kernels[name].parameters, places, strict=True):
-            raw[parameter.offset : parameter.offset + parameter.size] = ctypes.string_at(place, parameter.size)
-        grid, block = (tuple(int(n) for n in sizes) for sizes in (config.grid, config.block))
-        said = attributes_of(config)
-        flags = (bool(id in said and said[id][0]) for id in (COOPERATIVE, OVERLAPPING))
-        self.launches.append(
-            Recorded(name, grid, block, int(config.dynamic_smem), bytes(raw), cluster_of(said), *flags)  # type: ignore[arg-type]
-        )
+        entry = self.module.kernels[self.kernels[kernel - 1]]
+        places = (POINTER * len(entry.parameters)).from_address(parameters)
+        each = zip(places, entry.parameters, strict=True)
+        raw = pack_parameters(entry, (ctypes.string_at(place, parameter.size) for place, parameter in each))
+        said, sizes = attributes_of(config), (three(config.grid), three(config.block), int(config.dynamic_smem))
+        cooperative, overlapping = (id in said and said[id][0] > 0 for id in (COOPERATIVE, OVERLAPPING))
+        launch = Launch(self.module, entry, *sizes, raw, cluster=cluster_of(said), cooperative=cooperative)
+        self.launches.append(replace(launch, overlapping=overlapping))
         return SUCCESS
 
     def device_attribute(self, to: int, attribute: int, device: int) -> int:
@@ -159,7 +178,7 @@ class Runtime:
         """The same, of which none raises: `take` gives the first error."""
         return {name: (self.guarded(does), types) for name, (does, types) in self.functions().items()}
 
-    def take(self) -> tuple[list[Recorded], Exception | None]:
+    def take(self) -> tuple[list[Launch], Exception | None]:
         """The launches since the last call, and the error that came meanwhile."""
         taken = self.launches, self.error
         self.launches, self.error = [], None
@@ -178,7 +197,7 @@ class Runtime:
         return call
 
 
-def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms: int = SMS) -> list[Recorded]:
+def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms: int = SMS) -> list[Launch]:
     """Call a compiled host function (`cute.compile`'s result) on cute.Tensors and give what it launched.
 
     module: its PTX, parsed. sms: SMs of the GPU that it is told of.
@@ -189,3 +208,30 @@ def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms
     if error:
         raise error
     return launches
+
+
+def simulate_host(
+    compiled: Traced, tensors: "dict[str, Tensor]", dynamic: bool = False, traced: bool = False
+) -> list[Report]:
+    """Call a host function on tensors in ordinary memory, by name, and simulate what it launches, in order.
+
+    traced: as `simulate`.
+    """
+    return simulate_call(compiled, tensors, cute_arguments([*tensors.values()], dynamic), traced)
+
+
+def simulate_call(
+    compiled: Traced, tensors: "dict[str, Tensor]", arguments: Sequence[Any], traced: bool = False
+) -> list[Report]:
+    """As `simulate_host`, for any arguments. tensors: whose memory they reach."""
+    module = parse_ptx(compiled.ptx)
+    launches = record_launches(compiled.function, module, arguments)
+    return simulate_launches(tensors, launches, compiled.stacks.finder(module), traced)
+
+
+def simulate_launches(
+    tensors: "dict[str, Tensor]", launches: Sequence[Launch], find: Find, traced: bool = False, budget: float = inf
+) -> list[Report]:
+    """Simulate what a host function launches, in order. find, traced, budget: as `simulate`."""
+    pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
+    return [simulate_pieces(replace(each, find=find), pieces, traced, before, budget=budget) for each in launches]

@@ -17,12 +17,10 @@ from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.functions import is_of_the_dsl
-from tutorlib.dsl.cute.locations import locations
-from tutorlib.dsl.cute.shared_memory import SharedPiece
+from tutorlib.dsl.cute.tracing import SharedPiece, locations
 from tutorlib.simulate.ptx.findings import NamedMemory, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
-from tutorlib.simulate.ptx.places import Find
-from tutorlib.simulate.quotes import name_made_at, quoted
+from tutorlib.simulate.ptx.places import Find, name_made_at, quoted
 
 STACKS = "the Python call stacks"  # stands for a file in the line information
 

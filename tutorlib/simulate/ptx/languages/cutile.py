@@ -8,9 +8,9 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.languages.line_table import by_cubin
-from tutorlib.simulate.ptx.launch import pick_kernel, run_kernel
+from tutorlib.simulate.ptx.launch import pick_kernel, run
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
@@ -37,8 +37,7 @@ def launch(
     compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor | int]", traced: bool = False
 ) -> Report:
     """tensors: by name, in the order of the kernel's parameters; numbers among them, where it takes some."""
-    module = parse_ptx(compiled.ptx)
-    entry = pick_kernel(module, "")
+    entry = pick_kernel(parse_ptx(compiled.ptx), "")
     arguments: dict[str, Any] = {}
     for name, tensor in tensors.items():
         arguments[name] = tensor
@@ -49,7 +48,7 @@ def launch(
     if len(arguments) != len(entry.parameters) or entry.threads is None:
         raise NotSimulated(f"a cuTile kernel with {len(entry.parameters)} parameters")
     # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
-    return run_kernel(module, entry, grid, entry.threads, arguments, 0, find, traced, follow_unset=False)
+    return run(compiled.ptx, grid, (), arguments, find=lambda module: find, traced=traced, follow_unset=False)
 
 
 def finder(kernel: Any, compiled: Compiled) -> Find:

@@ -2,35 +2,25 @@
 
 import numpy as np
 
-from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes import (
-    async_stores,
-    atomics,
     bulk,
     control,
     conversions,
-    copies,
     floats,
     integers,
-    launch_control,
     loads,
     matrices,
     mbarriers,
-    predicates,
     tcgen05,
-    tensormaps,
     warp,
     wgmma,
-    wmma,
 )
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
-MODULES = (
-    *(conversions, predicates, warp, loads, atomics, copies, bulk, async_stores, mbarriers, matrices, wmma, wgmma),
-    *(tcgen05, tensormaps, control, launch_control),
-)
+MODULES = (conversions, warp, loads, bulk, mbarriers, matrices, wgmma, tcgen05, control)
 ANY_TYPE: dict[str, OpcodeDecoder] = {name: row for module in MODULES for name, row in module.OPCODES.items()}
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
 

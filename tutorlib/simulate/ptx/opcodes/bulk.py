@@ -1,20 +1,28 @@
-"""cp.async.bulk: TMA, told by a thread to copy a box of a tensor, or bytes (PTX ISA, 9.7.9.25.4 and 9.7.9.27)."""
+"""cp.async.bulk: TMA, told by a thread to copy a box of a tensor, or bytes (PTX ISA, 9.7.9.25.4 and 9.7.9.27).
+
+Two relatives are here, too. st.async stores into the shared memory of a block of the cluster, whose bytes an mbarrier
+there counts (9.7.9.12). tensormap.replace and tensormap.cp_fenceproxy change TMA's descriptors (9.7.9.28): where a
+field lies in the 128 bytes is not documented; it is what `memory.descriptors` reads.
+"""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
-from tutorlib.simulate.ptx.memory.access import GlobalAccess
-from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, TensorMap, read_tensor_map, swizzle_units
-from tutorlib.simulate.ptx.memory.windows import PARAM
-from tutorlib.simulate.ptx.opcodes.loads import no_effect
+from tutorlib.simulate.ptx.memory.access import PARAM, GlobalAccess
+from tutorlib.simulate.ptx.memory.descriptors import BYTES, TensorMap, read_tensor_map, swizzle_units
+from tutorlib.simulate.ptx.opcodes.loads import no_effect, ports, shape_of, step_through
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation
-from tutorlib.simulate.ptx.state import Step
+from tutorlib.simulate.ptx.ports import GlobalPort, Port, SharedPort
+from tutorlib.simulate.ptx.state import Step, Where, as_index
+from tutorlib.simulate.ptx.types import bits_of
 
 AT_SHARED = 128  # bytes to whose multiples a box goes
 KNOWN = "async bulk tensor tile mbarrier multicast L2 bulk_group global shared cta_group 1d 2d 3d 4d 5d"
@@ -250,19 +258,108 @@ def access_of(op: Operation, lane: int, described: TensorMap, whole: tuple[slice
     return GlobalAccess(op.site, np.full(len(at), lane), at, described.element, op.instruction)
 
 
-def commit(op: Operation) -> Step:
-    return op.by_lanes(op.units.bulk.commit)
+def store_async(op: Operation) -> Step:
+    """st.async{.weak}.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [to], {…}, [mbarrier]
+
+    Of a warp's stores that one mbarrier counts one copy is made. All are of 16 bytes.
+    """
+    kind, count = shape_of(op)
+    op.need(bits_of(kind) // 8 * count == UNIT)
+    to, counted, given = op.places(0), op.places(2), op.sources(1, kind)
+
+    def store_for(lanes: np.ndarray) -> None:
+        data = np.column_stack([op.spread(values)[lanes] for values in given])
+        told: dict[tuple[int, int, int], list[tuple[int, int]]] = {}  # warp, block, mbarrier → place in lanes, address
+        each = zip(lanes.tolist(), to(lanes), counted(lanes), strict=True)
+        for n, (lane, (slot, start), (owner, bar)) in enumerate(each):
+            if fits(op, lane, slot, start, owner):
+                told.setdefault((lane // WARP, slot, bar), []).append((n, start))
+        copies = []
+        for (_, slot, bar), stores in told.items():
+            at, units = (np.array(each) for each in zip(*stores, strict=True))
+            lane = int(lanes[at[0]])
+            mbarrier = op.units.mbarriers.at(op.site, lane, (slot, bar), "has its bytes counted by")
+            fetch = partial(np.ndarray.view, data[at], np.uint8)
+            copies.append(BulkLoad(op.site, lane, slot, units, fetch, mbarrier, "st.async"))
+        op.units.bulk.load(copies)
+
+    return op.by_lanes(store_for)
 
 
-def wait(op: Operation) -> Step:
-    """cp.async.bulk.wait_group{.read} n. Threads of the block cannot tell when bytes have reached global memory."""
-    still_open = int(op.source(0, "s32")[0])
-    return op.by_lanes(lambda lanes: op.units.bulk.wait(lanes, still_open))
+def fits(op: Operation, lane: int, slot: int, start: int, owner: int) -> bool:
+    """Whether a place is one to store to, and its mbarrier the same block's; a finding where not."""
+    size = op.state.shared.size
+    if start % UNIT:
+        op.notice_thread(Hazard.MISALIGNED, lane, f"stores {UNIT} bytes at byte {start:,} of shared memory")
+    elif start + UNIT > size:
+        what = f"stores at byte {start:,} of shared memory, of which a block has {size:,}"
+        op.notice_thread(Hazard.OUTSIDE, lane, what)
+    elif owner != slot:
+        there, other = (op.state.geometry.show_slot(n) for n in (slot, owner))
+        op.notice_thread(Hazard.MBARRIER, lane, f"stores to block {there} and has block {other}'s mbarrier count it")
+    else:
+        return True
+    return False
+
+
+# tensor maps in memory -----------------------------------------------------------------------------------------
+
+WORD = 8  # bytes, of which a field lies in one
+# A field's parts: its first bit, how much further that is for each mode, how many there are; what is subtracted from
+# the value, and how many of its lowest bits are left out.
+FIELDS = {
+    "global_address": [(0, 0, 64, 0, 0)],
+    "rank": [(68, 0, 3, 0, 0)],  # given less one
+    "elemtype": [(71, 0, 4, 0, 0)],
+    "swizzle_mode": [(77, 0, 2, 0, 0)],
+    "global_dim": [(256, 32, 32, 1, 0)],
+    "global_stride": [(96, 32, 32, 0, 4), (224, 4, 4, 0, 36)],
+    "box_dim": [(440, 8, 8, 1, 0)],
+}
+FIXED = {"element_stride": 1, "interleave_layout": 0, "fill_mode": 0, "swizzle_atomicity": 0}  # what they can be here
+
+
+def replace_field(op: Operation) -> Step:
+    """tensormap.replace.tile.field{.space}.b1024.type [descriptor], {mode,} value"""
+    name, value = op.parts[3], op.source(op.operands[-1], f"u{bits_of(op.kind)}")
+    op.need(name in FIELDS or name in FIXED)
+    mode = op.immediate(1) if len(op.operands) > 2 else 0
+
+    def through(port: Port, where: Where, given: np.ndarray) -> None:
+        new = op.spread(value)[as_index(where)].astype(np.uint64)
+        if name in FIXED and (new != FIXED[name]).any():
+            raise NotSimulated(f"{op.instruction} to other than {FIXED[name]}", op.instruction.line)
+        for start, further, count, less, below in FIELDS.get(name, []):
+            word, bit = divmod(start + further * mode, 64)
+            at, shift, mask = given + given.dtype.type(word * WORD), np.uint64(bit), np.uint64((1 << count) - 1)
+            part = (new - np.uint64(less) >> np.uint64(below) & mask) << shift
+            _, words = port.read(where, at)
+            port.write(where, at, words & ~(mask << shift) | part[:, None])
+
+    return step_through(op, ports(op, "changes", WORD, spaces="shared global"), op.operands[0], through)
+
+
+def copy_and_fence(op: Operation) -> Step:
+    """tensormap.cp_fenceproxy.global.shared::cta.… [to], [from], 128: by a whole warp, once."""
+    of, to = SharedPort(op, WORD, 1, "reads"), GlobalPort(op, WORD, 1, "stores")
+    target, source = op.addresses(0), op.addresses(1)
+
+    def copy_for(warps: np.ndarray) -> None:
+        first = of.flags(warps * WARP)
+        for byte in range(0, BYTES if len(warps) else 0, WORD):
+            _, words = of.read(first, source() + source().dtype.type(byte))
+            to.write(first, target() + target().dtype.type(byte), words)
+
+    return op.by_warps(copy_for)
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
     "cp.async.bulk": copy,
-    "cp.async.bulk.commit_group": commit,
-    "cp.async.bulk.wait_group": wait,
+    "cp.async.bulk.commit_group": lambda op: op.by_lanes(op.units.bulk.commit),
+    # {.read} too: threads of the block cannot tell when bytes have reached global memory.
+    "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.units.bulk.wait, open_groups=op.count(0))),
     "cp.async.bulk.prefetch": no_effect,
+    "st.async": store_async,
+    "tensormap.replace": replace_field,
+    "tensormap.cp_fenceproxy": copy_and_fence,
 }

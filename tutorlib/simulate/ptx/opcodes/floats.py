@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.simulate.ptx import rounding
-from tutorlib.simulate.ptx.formats import from_bits, to_bits
 from tutorlib.simulate.ptx.opcodes.table import Compute, Row, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import bits_of
+from tutorlib.simulate.ptx.types import bits_of, directed_fma, flush, from_bits, odd_sum, to_bits
 
 Array = np.ndarray
 DIRECTED = ("rm", "rp", "rz")  # roundings that sums and products of fp32 have here
@@ -54,13 +52,11 @@ class FloatRow:
             values = [from_bits(np.ascontiguousarray(bits), one) for bits, one in zip(given, kinds, strict=True)]
             if single:
                 values = [value.astype(np.float32, copy=False) for value in values]
-            flush = rounding.flush if "ftz" in parts and single else np.asarray
-            values = [flush(value) for value in values]
-            if direction and self.as_fma:
-                result = rounding.directed_fma(*self.as_fma(*values), direction)
-            else:
-                result = self.does(*values)
-            result = flush(result.astype(np.float32, copy=False) if single else result)
+            flushed = flush if "ftz" in parts and single else np.asarray
+            values = [flushed(value) for value in values]
+            directed = self.as_fma if direction else None
+            result = directed_fma(*directed(*values), direction) if directed else self.does(*values)
+            result = flushed(result.astype(np.float32, copy=False) if single else result)
             if "sat" in parts:
                 result = np.where(np.isnan(result), 0, np.clip(result, 0, 1)).astype(result.dtype)
             if "relu" in parts:
@@ -72,10 +68,10 @@ class FloatRow:
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
-    """Rounded once: by the format, from float64 rounded to odd."""
+    """Rounded once: by the format, from float64 rounded to odd. Of fp64 itself the product is rounded, too."""
     if a.dtype == np.float64:
-        return rounding.fma(*np.broadcast_arrays(a, b, c))
-    return rounding.odd_sum(a.astype(np.float64) * b, c.astype(np.float64))
+        return a * b + c
+    return odd_sum(a.astype(np.float64) * b, c.astype(np.float64))
 
 
 def in_float64(compute: Compute) -> Compute:
@@ -109,21 +105,6 @@ def change_sign(op: Operation) -> Step:
     return ufunc_step(ufunc, out, a, mask)
 
 
-TESTS: dict[str, Compute] = {
-    "finite": np.isfinite,
-    "infinite": np.isinf,
-    "number": lambda a: ~np.isnan(a),
-    "notanumber": np.isnan,
-    "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).tiny),
-    "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny),
-}
-
-
-def test_property(a: Array, **asked: bool) -> Array:
-    """testp"""
-    return next(TESTS[name] for name, given in asked.items() if given)(a)
-
-
 OPCODES: dict[str, OpcodeDecoder] = {
     "add": FloatRow(np.add, as_fma=lambda a, b: (a, ONE, b)),
     "sub": FloatRow(np.subtract, as_fma=lambda a, b: (b, -ONE, a)),
@@ -144,5 +125,4 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "cos": FloatRow(in_float64(np.cos), 1),
     "tanh": FloatRow(in_float64(np.tanh), 1),
     "copysign": Row("t t t", lambda a, b: np.copysign(b, a)),
-    "testp": Row("pred t", test_property, asks=" ".join(TESTS)),
 }

@@ -1,15 +1,19 @@
-"""ld and st of all state spaces, and what only hints at them (PTX ISA, 9.7.9.8 to 9.7.9.16)."""
+"""ld, st, cp.async, atom and red, and what only hints at them (PTX ISA, 9.7.9.8 to 9.7.9.16, 9.7.9.25.3, 9.7.13.5).
+
+An atomic reads, changes and writes, one lane after another.
+"""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tutorlib.simulate.ptx.ir import Address, Operand, Symbol
-from tutorlib.simulate.ptx.memory.windows import WINDOW
+from tutorlib.simulate.ptx.memory.access import WINDOW
 from tutorlib.simulate.ptx.operation import Addresses, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, LocalPort, ParameterPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, as_index
-from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.types import bits_of, from_bits, numpy_type, to_bits
 
 PORTS: dict[str, type[Port]] = {
     "global": GlobalPort,
@@ -101,8 +105,137 @@ def no_effect(op: Operation) -> Step:
     return lambda where: None
 
 
+# cp.async ------------------------------------------------------------------------------------------------------
+
+MOST_GROUPS = 2**30 - 1  # more than are ever open: a wait for all but a negative number waits for none
+
+
+def copy(op: Operation) -> Step:
+    """cp.async.ca|cg.shared.global [to], [from], size{, read}: bytes beyond `read` become zeros.
+
+    The fourth operand may be a predicate instead, that the source is to be ignored.
+    """
+    op.need("global" in op.parts)
+    size = int(op.source(2, "u32")[0])
+    element = min(size, 8)
+    to = SharedPort(op, element, size // element, "copies to")
+    of = GlobalPort(op, element, size // element, "copies")
+    to_addresses, of_addresses = op.addresses(0), op.addresses(1)
+    read = op.source(3, "u32") if len(op.operands) > 3 else np.array([size], np.uint32)
+    state = op.state
+
+    def step(where: Where) -> None:
+        _, access, _ = to.reach(where, to_addresses())
+        lanes = access.lanes
+        op.need((access.slots == state.slot[lanes]).all())  # another block's shared memory is not simulated
+        wanted = op.spread(~read.astype(bool) * size if read.dtype == bool else read)[lanes]
+        data = fetch(of, lanes, of_addresses(), wanted)
+        places = state.shared_row[lanes] + access.starts
+        arriving = state.shared.arriving_rows(1, size)
+        state.watch.races.on_issue(access, lambda: (arriving[places // size] != data).any(1))
+        arriving[places // size] = data
+        state.copies.issue(access, data)
+
+    return step
+
+
+def fetch(port: GlobalPort, lanes: np.ndarray, addresses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The first `wanted` bytes of each lane's source, then zeros, (lanes, size). Lanes that want none read nothing."""
+    data = np.zeros((len(lanes), port.width), np.uint8)
+    reads = wanted > 0
+    if reads.any():
+        where = port.flags(lanes[reads])
+        _, rows = port.read(True if where.all() else where, addresses)
+        data[reads] = np.ascontiguousarray(rows).view(np.uint8)
+        partly = wanted < port.width
+        if partly.any():
+            data[partly] *= np.arange(port.width) < wanted[partly, None]
+    return data
+
+
+def wait(op: Operation) -> Step:
+    """cp.async.wait_group n, and wait_all, which waits for copies that were not committed too."""
+    still_open = int(op.source(0, "s32")[0] & MOST_GROUPS) if op.operands else None
+    copies, races = op.state.copies, op.state.watch.races
+
+    def step(where: Where) -> None:
+        lanes = as_index(where)
+        for access in copies.wait_all(lanes) if still_open is None else copies.wait(lanes, still_open):
+            races.on_arrival(access)
+
+    return step
+
+
+# atomics -------------------------------------------------------------------------------------------------------
+
+Combine = Callable[..., Any]  # old value, operand(s) → new value
+ATOMIC_HINTS = "relaxed acquire release acq_rel cta gpu sys cluster noftz global shared"
+COMBINE: dict[str, Combine] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "inc": lambda old, limit: np.where(old >= limit, 0, old + 1).astype(old.dtype),
+    "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - 1).astype(old.dtype),
+    "exch": lambda old, new: new,
+    "cas": lambda old, compare, new: np.where(old == compare, new, old),
+}
+
+
+def atomic(op: Operation) -> Step:
+    """atom gives what was there before; red does not."""
+    names = " ".join(COMBINE)
+    op.need_known(f"{ATOMIC_HINTS} {names}")
+    returns, operation, kind = op.parts[0] == "atom", op.one_of(names), op.kind
+    op.need(not kind.startswith("bf16") or operation == "add")
+    bits = f"b{bits_of(kind)}"
+    out = op.target(0, bits) if returns else None
+    address, *values = op.operands[1:] if returns else op.operands
+    given = [op.source(value, bits) for value in values[: 2 if operation == "cas" else 1]]
+
+    def through(port: Port, where: Where, at: np.ndarray) -> None:
+        assert isinstance(port, GlobalPort | SharedPort)
+        _, access, _ = port.reach(where, at)
+        port.on_atomic(access)
+        operands = [op.spread(v)[access.lanes] for v in given]
+        before = apply_in_turns(port.rows, port.row_of(access), operands, COMBINE[operation], kind)
+        if out is not None:
+            out[access.lanes] = before
+
+    return step_through(op, ports(op, "changes", bits_of(kind) // 8, spaces="global shared"), address, through)
+
+
+def apply_in_turns(
+    rows: np.ndarray, places: np.ndarray, values: list[np.ndarray], combine: Combine, kind: str
+) -> np.ndarray:
+    """Change each place by the lanes that name it, in the order of their numbers; gives what each lane found there.
+
+    Every turn takes the first lane of each place that has some left.
+    """
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    turn = np.arange(len(ordered)) - np.repeat(first, np.diff(np.r_[first, len(ordered)]))
+    before = np.zeros(len(places), rows.dtype)
+    for n in range(int(turn.max(initial=-1)) + 1):
+        lanes = order[turn == n]
+        before[lanes] = rows[places[lanes], 0]
+        new = combine(*(from_bits(np.ascontiguousarray(v[lanes]), kind) for v in (before, *values)))
+        rows[places[lanes], 0] = to_bits(new, kind).view(rows.dtype)
+    return before
+
+
 OPCODES: dict[str, OpcodeDecoder] = {
     "ld": load,
     "st": store,
     **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "discard", "createpolicy"), no_effect),
+    "cp.async.ca": copy,
+    "cp.async.cg": copy,
+    "cp.async.commit_group": lambda op: lambda where: op.state.copies.commit(as_index(where)),
+    "cp.async.wait_group": wait,
+    "cp.async.wait_all": wait,
+    "atom": atomic,
+    "red": atomic,
 }

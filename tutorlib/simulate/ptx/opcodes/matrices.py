@@ -1,20 +1,37 @@
-"""Whole-warp matrix instructions: ldmatrix, stmatrix, movmatrix and mma.sync (PTX ISA, 9.7.14.5)."""
+"""Whole-warp matrix instructions: ldmatrix, stmatrix, mma.sync (PTX ISA, 9.7.14.5), and wmma.load, wmma.mma
+and wmma.store (9.7.14.4), which nvcuda::wmma of CUDA C++ becomes.
 
-from collections.abc import Sequence
+The ISA leaves open which lane holds which element of wmma's fragments. Here they lie as those of mma.sync do, which
+also decides what sectors and wavefronts are counted; where the ISA gives a fragment more registers than that fills, the
+rest hold the same again.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from tutorlib.simulate.ptx.formats import from_bits
 from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.opcodes.loads import ports, step_through
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
-from tutorlib.simulate.ptx.ports import SharedPort
-from tutorlib.simulate.ptx.state import Step, Where, of_warps
-from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
-from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.ports import Port, SharedPort
+from tutorlib.simulate.ptx.state import Step, Where, as_index, of_warps
+from tutorlib.simulate.ptx.types import bits_of, from_bits, numpy_type
 
 ROWS = 8  # of a matrix that ldmatrix moves, each of 16 bytes
+AddProducts = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def add_plainly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """A·B + C, (batch, M, K), (batch, K, N), (batch, M, N)."""
+    return a @ b + c
+
+
+# How tensor cores sum up in fp32, by the types of A and B: a caller may model a GPU's own sums.
+SUMS: ContextVar[Callable[[str, str], AddProducts]] = ContextVar("SUMS", default=lambda a_kind, b_kind: add_plainly)
 
 
 def registers(op: Operation, operand: int, kind: str) -> list[np.ndarray]:
@@ -95,17 +112,6 @@ def store_matrix(op: Operation) -> Step:
     return step
 
 
-def transpose_matrix(op: Operation) -> Step:
-    """movmatrix: an 8×8 matrix in the registers of a warp, transposed."""
-    (out,), (given,) = registers(op, 0, "b32"), values(op, 1, "b32")
-
-    def transpose(warps: np.ndarray) -> None:
-        tiles = np.ascontiguousarray(given[warps]).view(np.uint16).reshape(-1, 8, 8).swapaxes(1, 2)
-        out[warps] = np.ascontiguousarray(tiles).view(np.uint32).reshape(-1, WARP)
-
-    return op.by_warps(transpose)
-
-
 # mma ------------------------------------------------------------------------------------------------------------
 
 
@@ -144,20 +150,27 @@ def fragment(which: str, m: int, n: int, k: int, element: int) -> Fragment:
     return Fragment(len(order), order.shape[1], per_lane * element // max(element, 32), element, order.reshape(-1))
 
 
+SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 FACTORS = {"f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "s8", "u8", "s32"}  # types of matrices
+
+
+def shape_of(op: Operation) -> tuple[int, int, int]:
+    """m, n and k."""
+    m, n, k = map(int, next(filter(None, map(SHAPE.fullmatch, op.parts))).groups())
+    return m, n, k
 
 
 def multiply(op: Operation) -> Step:
     """mma.sync.aligned.mMnNkK.row.col.d.a.b.c"""
-    *_, shape, row, column, d, a, b, c = op.parts
+    *_, row, column, d, a, b, c = op.parts
     op.need((row, column) == ("row", "col"))
-    return product(op, SHAPES[shape], (d, a, b, c))
+    return product(op, shape_of(op), (d, a, b, c))
 
 
 def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) -> Step:
     """D = A·B + C of types (d, a, b, c).
 
-    Sums in fp32 are made as `tensor_cores` says; others are exact, and rounded once.
+    Sums in fp32 are made as SUMS says; others are exact, and rounded once.
     """
     op.need(set(kinds) <= FACTORS)
     d_kind, a_kind, b_kind, c_kind = kinds
@@ -170,7 +183,7 @@ def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) ->
     inverse = np.argsort(fragment("C", m, n, k, bits_of(d_kind)).order)
     outs, d_type = registers(op, 0, f"b{max(bits_of(d_kind), 32)}"), np.dtype(numpy_type(d_kind))
     in_fp32 = d_kind == c_kind == "f32"
-    add_products = add_products_of(a_kind, b_kind) if in_fp32 else add_plainly
+    add_products = SUMS.get()(a_kind, b_kind) if in_fp32 else add_plainly
     wide = np.float32 if in_fp32 else np.float64
 
     def step(where: Where) -> None:
@@ -197,18 +210,100 @@ def matrix(words: list[np.ndarray], piece: Fragment, kind: str) -> np.ndarray:
     return from_bits(elements, kind).reshape(len(lanes), piece.rows, piece.columns)
 
 
-SHAPES = {
-    "m8n8k4": (8, 8, 4),  # f64
-    "m8n8k16": (8, 8, 16),
-    "m16n8k4": (16, 8, 4),
-    "m16n8k8": (16, 8, 8),
-    "m16n8k16": (16, 8, 16),
-    "m16n8k32": (16, 8, 32),
-}
+class Tile:
+    """A matrix in memory that the lanes of a warp share out, with `stride` elements between rows (columns, where they
+    are what is contiguous).
+
+    slow, fast: of each lane's elements, row and column or column and row, (32, per_lane).
+    at_once: elements that a lane holds in one register and that are neighbors in memory, which it moves at once.
+    """
+
+    def __init__(self, op: Operation, address: int, does: str) -> None:
+        which, kind, by_rows = op.parts[2], op.kind, "row" in op.parts
+        op.need(kind in FACTORS and (by_rows or "col" in op.parts))
+        self.op, self.piece = op, fragment("C" if which == "d" else which.upper(), *shape_of(op), bits_of(kind))
+        places = np.divmod(np.argsort(self.piece.order), self.piece.columns)
+        row, column = (each.reshape(WARP, -1) for each in places)
+        self.slow, self.fast = (row, column) if by_rows else (column, row)
+        self.per_lane = row.shape[1]
+        wide = min(max(32 // self.piece.element, 1), self.per_lane)
+        self.at_once = wide if (self.slow[:, :wide] == self.slow[:, :1]).all() else 1
+        self.base = op.addresses(address)
+        dense = np.array([self.piece.columns if by_rows else self.piece.rows], np.uint32)
+        self.stride = op.source(2, "u32") if len(op.operands) > 2 else dense
+        self.ports = ports(op, does, self.piece.element // 8, self.at_once)
+
+    def address(self, n: int) -> np.ndarray:
+        """Of element n of each lane."""
+        start, warps = self.base(), self.op.state.geometry.lanes // WARP
+        steps = np.tile(self.slow[:, n], warps) * self.stride.astype(np.int64) + np.tile(self.fast[:, n], warps)
+        return np.asarray(start + (steps * (self.piece.element // 8)).astype(start.dtype))
+
+    def moves(self, through: Callable[[int, Port, Where, np.ndarray], None]) -> list[Step]:
+        """Steps that move all of a lane's elements. through: moves those from a number on."""
+        each = range(0, self.per_lane, self.at_once)
+        return [step_through(self.op, self.ports, partial(self.address, n), partial(through, n)) for n in each]
+
+
+def load_tile(op: Operation) -> Step:
+    """wmma.load.{a,b,c}.sync.aligned.{row,col}.mMnNkK.space.type fragment, [address], stride"""
+    tile = Tile(op, 1, "loads")
+    element, word = tile.piece.element, max(tile.piece.element, 32)
+    outs = registers(op, 0, f"b{word}")
+    elements = np.zeros((op.state.geometry.lanes, tile.per_lane), numpy_type(f"u{element}"))
+
+    def take(n: int, port: Port, where: Where, at: np.ndarray) -> None:
+        lanes, data = port.read(where, at)
+        elements[lanes, n : n + tile.at_once] = data
+
+    moves = tile.moves(take)
+
+    def step(where: Where) -> None:
+        warps = op.warps(where)
+        for move in moves:
+            move(where)
+        words = elements.view(numpy_type(f"u{word}"))
+        for number, out in enumerate(outs):
+            out[warps] = of_warps(np.ascontiguousarray(words[:, number % tile.piece.registers]))[warps]
+
+    return step
+
+
+def store_tile(op: Operation) -> Step:
+    """wmma.store.d.sync.aligned.{row,col}.mMnNkK.space.type [address], fragment, stride"""
+    tile = Tile(op, 0, "stores")
+    given, unsigned = registers(op, 1, f"b{max(tile.piece.element, 32)}"), numpy_type(f"u{tile.piece.element}")
+
+    def give(n: int, port: Port, where: Where, at: np.ndarray) -> None:
+        elements = np.stack([words.reshape(-1) for words in given], axis=1).view(unsigned)  # (lanes, per_lane)
+        port.write(where, at, elements[as_index(where), n : n + tile.at_once])
+
+    moves = tile.moves(give)
+
+    def step(where: Where) -> None:
+        op.warps(where)
+        for move in moves:
+            move(where)
+
+    return step
+
+
+def multiply_tiles(op: Operation) -> Step:
+    """wmma.mma.sync.aligned.{row,col}.{row,col}.mMnNkK.d.c for f16, ….d.a.b.c for others: D = A·B + C.
+
+    The layouts say how A and B were loaded, which their fragments do not show.
+    """
+    kinds = op.parts[7:]
+    if len(kinds) == 2:
+        kinds = (kinds[0], "f16", "f16", kinds[1])
+    return product(op, shape_of(op), kinds)
+
 
 OPCODES: dict[str, OpcodeDecoder] = {
     "ldmatrix": load_matrix,
     "stmatrix": store_matrix,
-    "movmatrix": transpose_matrix,
     "mma.sync": multiply,
+    "wmma.load": load_tile,
+    "wmma.store": store_tile,
+    "wmma.mma": multiply_tiles,
 }

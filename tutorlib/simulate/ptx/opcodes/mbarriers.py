@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.ir import Address, Instruction, Register
+from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
-from tutorlib.simulate.ptx.memory.windows import PEER_BITS
+from tutorlib.simulate.ptx.memory.access import PEER_BITS
 from tutorlib.simulate.ptx.opcodes.table import computed
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
-from tutorlib.simulate.ptx.state import State, Step
+from tutorlib.simulate.ptx.state import Step
 
 KNOWN = "shared release acquire relaxed cta cluster parity"
 
@@ -29,14 +29,6 @@ def one_by_one(does: Callable[[Operation, int, SharedPlace, int], object], name:
         return op.by_lanes(do)
 
     return decoder
-
-
-def make(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
-    op.units.mbarriers.make(op.site, lane, place, count)
-
-
-def forget(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
-    op.units.mbarriers.forget(place)
 
 
 def expect(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
@@ -100,11 +92,6 @@ def test(op: Operation) -> Step:
     return op.by_lanes(test_for)
 
 
-def phase_operands(instruction: Instruction, site: int, state: State) -> tuple[SharedPlaces, LaneValues]:
-    """Which mbarrier and which parity mbarrier.try_wait waits for, of these lanes."""
-    return phase_of(Operation(instruction, site, state))
-
-
 def phase_of(op: Operation) -> tuple[SharedPlaces, LaneValues]:
     """The mbarrier, and the parity that each of these lanes waits for: an operand, 0 or 1, or of the phase that a token
     names."""
@@ -137,8 +124,8 @@ def map_address(op: Operation) -> Step:
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
-    "mbarrier.init": one_by_one(make, "init"),
-    "mbarrier.inval": one_by_one(forget, "inval"),
+    "mbarrier.init": one_by_one(lambda op, *given: op.units.mbarriers.make(op.site, *given), "init"),
+    "mbarrier.inval": one_by_one(lambda op, lane, place, count: op.units.mbarriers.forget(place), "inval"),
     "mbarrier.expect_tx": one_by_one(expect, "expect_tx"),
     "mbarrier.arrive": arrive,
     "cp.async.mbarrier.arrive": arrive_after_copies,

@@ -8,30 +8,32 @@ from typing import Any
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.formats import NARROW, from_bits, unpadded
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
-from tutorlib.simulate.ptx.opcodes.bulk import receivers
-from tutorlib.simulate.ptx.opcodes.control import fence
-from tutorlib.simulate.ptx.opcodes.loads import no_effect
-from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
-from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
-from tutorlib.simulate.ptx.state import Step
-from tutorlib.simulate.ptx.tensor_cores import add_products_of
-from tutorlib.simulate.ptx.tensor_fragments import (
+from tutorlib.simulate.ptx.memory.descriptors import (
     LANES,
     QUARTER,
+    UNIT,
     Fragment,
+    MatrixDescriptor,
     column_of,
     copy_fragment,
     fragment,
     matrix_fragment,
+    read_descriptor,
     strips_of,
 )
+from tutorlib.simulate.ptx.opcodes.bulk import receivers
+from tutorlib.simulate.ptx.opcodes.control import fence
+from tutorlib.simulate.ptx.opcodes.loads import no_effect
+from tutorlib.simulate.ptx.opcodes.matrices import SUMS
+from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
+from tutorlib.simulate.ptx.state import Step
 from tutorlib.simulate.ptx.tensor_memory import TensorWork
+from tutorlib.simulate.ptx.types import NARROW, from_bits, unpadded
 
 SWIZZLES = {0: 0, 6: 1, 4: 2, 2: 3}  # the descriptor's highest three bits → bits of the swizzle
 BYTES = {0: "e4m3", 1: "e5m2", 3: "padded e2m3", 4: "padded e3m2", 5: "padded e2m1"}
@@ -81,11 +83,6 @@ def allocate(op: Operation) -> Step:
     return op.by_warps(allocate_for)
 
 
-def relinquish(op: Operation) -> Step:
-    warps_of_block = op.state.geometry.warps
-    return op.by_warps(lambda warps: op.units.tensor.relinquished.update((warps // warps_of_block).tolist()))
-
-
 def deallocate(op: Operation) -> Step:
     """tcgen05.dealloc address, columns"""
     start, columns = (op.values(n, "u32") for n in range(2))
@@ -118,11 +115,6 @@ def access(op: Operation) -> Step:
             does(op.site, warp, addresses(np.arange(warp * WARP, (warp + 1) * WARP)), registers, where)
 
     return op.by_warps(move)
-
-
-def wait(op: Operation) -> Step:
-    """tcgen05.wait::ld and tcgen05.wait::st"""
-    return op.by_warps(lambda warps: op.units.tensor.wait(warps, op.parts[1] == "wait::st"))
 
 
 # copies ---------------------------------------------------------------------------------------------------------
@@ -265,7 +257,7 @@ def multiply(op: Operation) -> Step:
             units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
         first, column = column_of(int(to(one)[0]))
         into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
-        add_products = add_products_of(left.kind, right.kind)
+        add_products = SUMS.get()(left.kind, right.kind)
         product: Product = lambda a, b, before, slot: add_products(a[None], b.T[None], before[None])[0]  # noqa: E731
         if scaled:
             at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
@@ -327,12 +319,13 @@ def products(
 OPCODES: dict[str, OpcodeDecoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
-    "tcgen05.relinquish_alloc_permit": relinquish,
+    "tcgen05.relinquish_alloc_permit": lambda op: op.by_warps(op.units.tensor.relinquish),
     "tcgen05.cp": copy,
     "tcgen05.mma": multiply,
     "tcgen05.commit": commit,
     **dict.fromkeys(("tcgen05.ld", "tcgen05.st"), access),
-    **dict.fromkeys(("tcgen05.wait::ld", "tcgen05.wait::st"), wait),
+    "tcgen05.wait::ld": lambda op: op.by_warps(partial(op.units.tensor.wait, stores=False)),
+    "tcgen05.wait::st": lambda op: op.by_warps(partial(op.units.tensor.wait, stores=True)),
     "tcgen05.fence::after_thread_sync": no_effect,
     "tcgen05.fence::before_thread_sync": fence,
 }

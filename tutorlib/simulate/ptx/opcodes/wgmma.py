@@ -7,16 +7,15 @@ from functools import partial
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.formats import from_bits
+from tutorlib.simulate.ptx.findings import NotSimulated
+from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
-from tutorlib.simulate.ptx.ir import Instruction, Register, Vector
-from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
+from tutorlib.simulate.ptx.ir import Register, Vector
+from tutorlib.simulate.ptx.memory.descriptors import UNIT, MatrixDescriptor, read_descriptor
+from tutorlib.simulate.ptx.opcodes.matrices import SUMS, add_plainly
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
-from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
-from tutorlib.simulate.ptx.types import bits_of
-from tutorlib.simulate.ptx.uses import read, written
+from tutorlib.simulate.ptx.types import bits_of, from_bits
 from tutorlib.simulate.ptx.warpgroups import THREADS, Accumulators
 
 ROWS = 64  # of A and of the result
@@ -83,12 +82,12 @@ class RegisterOperand:
 Tell = Callable[[np.ndarray], None]  # takes the lanes of whole warpgroups
 
 
-def multiplication(instruction: Instruction, site: int, state: State) -> Tell:
+def multiplication(op: Operation) -> Tell:
     """wgmma.mma_async.….m64nNkK.d.a.b {acc}, a, b, adds, sign of a, sign of b{, a by columns, b by columns}
 
     It ends a block of the program, since a warp waits there for the others of its warpgroup: see `schedule`.
     """
-    op = Operation(instruction, site, state)
+    instruction = op.instruction
     if instruction.guard is not None:
         raise NotSimulated(f"{instruction} under a predicate", instruction.line)
     try:
@@ -134,7 +133,7 @@ def tell(
         read.append(a_units.reshape(len(first), -1))
     else:
         held = a.numbers(units.warps_of(warpgroups))
-    add_products = add_plainly if acc.packed else add_products_of(a.kind, b.kind)
+    add_products = add_plainly if acc.packed else SUMS.get()(a.kind, b.kind)
 
     def product(which: np.ndarray, before: np.ndarray) -> np.ndarray:
         left = a.numbers(a_units[which], slots[which]) if isinstance(a, SharedOperand) else held[which]
@@ -153,19 +152,6 @@ def inside(op: Operation, units: np.ndarray) -> np.ndarray:
         what = f"the tensor cores read byte {units.max():,} of shared memory, of which the block has {size:,}"
         op.notice(Hazard.OUTSIDE(tensor="shared memory"), lambda: what, int(beyond.sum()))
     return np.where(beyond, 0, units)
-
-
-def fence(op: Operation) -> Step:
-    return op.by_warps(op.units.warpgroups.fence)
-
-
-def commit(op: Operation) -> Step:
-    return op.by_warps(op.units.warpgroups.commit)
-
-
-def wait(op: Operation) -> Step:
-    still_open = int(op.source(0, "s32")[0])
-    return op.by_warps(lambda warps: op.units.warpgroups.wait(warps, still_open))
 
 
 def watched(step: Step, op: Operation) -> Step:
@@ -190,7 +176,7 @@ def watched(step: Step, op: Operation) -> Step:
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
-    "wgmma.fence": fence,
-    "wgmma.commit_group": commit,
-    "wgmma.wait_group": wait,
+    "wgmma.fence": lambda op: op.by_warps(op.units.warpgroups.fence),
+    "wgmma.commit_group": lambda op: op.by_warps(op.units.warpgroups.commit),
+    "wgmma.wait_group": lambda op: op.by_warps(partial(op.units.warpgroups.wait, open_groups=op.count(0))),
 }

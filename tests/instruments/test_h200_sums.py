@@ -6,7 +6,8 @@ from math import floor, log2
 import numpy as np
 import pytest
 
-from tutorlib.simulate.ptx.tensor_cores import KEPT, add_exactly, add_products_of, exact_products, towards_zero
+from tutorlib.instruments.h200_sums import KEPT, add_exactly, exact_products, towards_zero
+from tutorlib.simulate.ptx.opcodes.matrices import SUMS
 
 
 def cut(value, unit):
@@ -75,8 +76,8 @@ def test_towards_zero():
 def test_sums_are_plain_unless_they_are_to_be_exact():
     """Four products of 2⁻²⁶ are lost beside 1 in the sum of an H200; a plain one, here in float64, has them."""
     a, b, c = np.full((1, 1, 4), 2.0**-13, np.float32), np.full((1, 4, 1), 2.0**-13, np.float32), np.ones((1, 1, 1))
-    assert add_products_of("bf16", "bf16")(a, b, c) == 1 + 2.0**-24
+    assert SUMS.get()("bf16", "bf16")(a, b, c) == 1 + 2.0**-24
     with exact_products():
-        assert add_products_of("bf16", "bf16")(a, b, c) == 1
-        assert add_products_of("e4m3", "e4m3")(a, b, c) == 1 + 2.0**-24  # of which no outputs were recorded
-    assert add_products_of("bf16", "bf16")(a, b, c) == 1 + 2.0**-24
+        assert SUMS.get()("bf16", "bf16")(a, b, c) == 1
+        assert SUMS.get()("e4m3", "e4m3")(a, b, c) == 1 + 2.0**-24  # of which no outputs were recorded
+    assert SUMS.get()("bf16", "bf16")(a, b, c) == 1 + 2.0**-24

@@ -1,4 +1,4 @@
-"""How tensor cores add up the products of one instruction: plainly in fp32, or as an H200 does it, bit for bit.
+"""How an H200's tensor cores add up the products of one instruction, bit for bit, for witnesses of the simulator.
 
 An H200 does not round each addition. It aligns the products of 32 bytes of K, and what they are added to, to the
 largest exponent among them; cuts off (towards zero) what lies below 25 binary places under it; adds exactly; and cuts
@@ -9,11 +9,12 @@ Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Computer 
 model this is).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 import numpy as np
+
+from tutorlib.simulate.ptx.opcodes.matrices import SUMS, AddProducts, add_plainly
 
 KEPT = 25  # binary places under the leading one's
 MODELED = {"bf16", "f16", "tf32"}  # types of a factor; a product of two is exact in fp32, unless it is too small
@@ -26,28 +27,20 @@ OF_ZERO = -(2**13)  # stands for the exponent of 0: below all sums of two expone
 LEAST = -300  # below the exponents of all products and of all of fp32
 NARROW = 100  # exponents of either sign with which the products, and their unit, are normal numbers of fp32
 AT_ONCE = 2**17  # products: more would not stay in a core's cache
-EXACT = ContextVar("EXACT", default=False)
-
-AddProducts = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 @contextmanager
 def exact_products() -> Iterator[None]:
     """Launches that begin in the block add up as an H200 does, which takes half of the time of a GEMM."""
-    before = EXACT.set(True)
+    before = SUMS.set(modeled_sums)
     try:
         yield
     finally:
-        EXACT.reset(before)
+        SUMS.reset(before)
 
 
-def add_products_of(a_kind: str, b_kind: str) -> AddProducts:
-    """The sum of fp32 that an instruction makes: A·B + C, (batch, M, K), (batch, K, N), (batch, M, N)."""
-    return add_exactly if EXACT.get() and a_kind == b_kind and a_kind in MODELED else add_plainly
-
-
-def add_plainly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    return a @ b + c
+def modeled_sums(a_kind: str, b_kind: str) -> AddProducts:
+    return add_exactly if a_kind == b_kind and a_kind in MODELED else add_plainly
 
 
 def add_exactly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
