@@ -95,16 +95,16 @@ def atoms_cut(op: Any, layout: Any = None, permutation_mnk: Any = None, **option
             )
 
 
-def not_retiled(atom: Any, source: Any, target: Any, **options: Any) -> None:
+def not_retiled(atom: Any, src: Any, dst: Any, **options: Any) -> None:
     """ldmatrix fills registers whose first mode is the mma's."""
     from cutlass import cute
     from cutlass.cute.nvgpu import warp
 
     if isinstance(getattr(atom, "op", None), warp.LdMatrix8x8x16bOp):
-        brings, takes = (cute.rank(tensor, mode=[0]) for tensor in (source, target))
+        brings, takes = (cute.rank(tensor, mode=[0]) for tensor in (src, dst))
         if brings != takes:
             raise ValueError(
-                f"ldmatrix into {target.layout}, whose first mode is not {source.shape[0]} as in its source: retile "
+                f"ldmatrix into {dst.layout}, whose first mode is not {src.shape[0]} as in its source: retile "
                 "gives the registers in the order in which ldmatrix fills them"
             )
 

@@ -464,7 +464,7 @@ EXERCISES = (
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
         limits=WorkLimits(
             at_most=(
-                *(("bar.sync", 0), ("mbarrier.try_wait", 80), ("mbarrier.arrive.shared::cluster", 24)),
+                *(("bar.sync", 0), ("mbarrier.try_wait", 84), ("mbarrier.arrive.shared::cluster", 24)),
                 *EPILOGUE,
             )
         ),
