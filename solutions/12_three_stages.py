@@ -50,7 +50,7 @@ from tutorlib.models import l2
 from tutorlib.models.occupancy import A100, BY_ARCH, H100
 from tutorlib.models.occupancy import blocks_per_sm as fit
 from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds, show_sweep
+from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds
 from tutorlib.notebook.trials import show_beside
 
 # %% [markdown]

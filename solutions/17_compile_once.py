@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 17 · Compile once
 #
-# The first call of a GEMM costs the host hundreds of milliseconds, and a later call of even the smallest kernel can cost
-# 45 µs. The host launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its
+# The first call of a GEMM costs the host hundreds of milliseconds, and a later call of even the smallest kernel can
+# cost 45 µs. The host launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its
 # launch takes. A 5 µs kernel whose launch takes 45 µs leaves the GPU idle for 40 of them.
 #
 # Notebooks 05 to 16 were about GPU time; this one is about host time. Where does the first call spend its time, how
@@ -114,8 +114,8 @@ matrix = TensorSpec((4096, 4096), "bf16")
 _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 
 # %% [markdown]
-# On a GPU, two more steps follow: loading the machine code, and the launch itself. The launch takes microseconds, and is
-# all that you want.
+# On a GPU, two more steps follow: loading the machine code, and the launch itself. The launch takes microseconds, and
+# is all that you want.
 #
 # So do everything before the launch only once. Once per process, or once for all processes?
 #
