@@ -800,6 +800,9 @@ def split_gemm(a, b, c):
 check("07.9", split_gemm)
 
 # %% [markdown]
+# Was your prediction right? Count the blocks. For 512×512×16384, 8 parts are 128 blocks in one wave; 16 parts take two
+# waves and write twice as much. At 2048×2048×2048 the 256 tiles keep the SMs busy as they are.
+#
 # **Keep this:** parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that
 # must be added. With atomics, the order of the additions changes from run to run, and so do the last bits of the
 # result; a second pass adds in a fixed order.

@@ -713,8 +713,8 @@ for name, main_loop in LOOPS.items():
 # **Predict:** which one is faster?
 
 # %% [markdown]
-# In the ladder's figure the last rung, *loads spread*, is such a loop, with a step along K that is twice as long: half
-# the barriers, and four K blocks behind which loads can hide.
+# The second is, at least with a step along K that is twice as long: that is the ladder's last rung, *loads spread*. It
+# has half the barriers of *tuned*, and four K blocks behind which loads can hide.
 #
 # You can make the same change in your kernel: in your `multistage`, move the loads behind the first `steps.multiply`,
 # run the cell of your kernel once more, and look at its table again. To remove the `if` as well, load the last tile
