@@ -8,7 +8,7 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.models.l2 import Order, raster
+from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems.problem import Shape
 
 ONE_BUFFER = GemmConfig()
@@ -35,14 +35,14 @@ PartName = Literal["smem", "g2s", "mma", "operands", "copies", "steps", "columns
 
 @dataclass(frozen=True, kw_only=True)
 class AmperePart(Part):
-    """name: of the part. order: of the blocks. config: of the kernel around it. small: of those that are simulated in
-    its place, by shape.
+    """name: of the part. grouped: whether blocks take tiles in groups, not row after row. config: of the kernel around
+    it. small: of those that are simulated in its place, by shape.
 
     All other parts are the course's: its main loop for this number of stages, its epilogue.
     """
 
     name: PartName
-    order: Order = raster
+    grouped: bool = False
     config: GemmConfig = ONE_BUFFER
     small: tuple[tuple[Shape, GemmConfig], ...] = ()
 
@@ -61,4 +61,4 @@ class AmperePart(Part):
         if self.name == "main_loop":
             require_jit(answer)
         loop = single_buffer if config.stages == 1 else multistage
-        return make_gemm(config, **{"main_loop": loop, "order": self.order, self.name: answer})
+        return make_gemm(config, **{"main_loop": loop, "order": grouped if self.grouped else raster, self.name: answer})

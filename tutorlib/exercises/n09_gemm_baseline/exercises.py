@@ -16,7 +16,6 @@ from tutorlib.exercises.n09_gemm_baseline.judge import Method, layout_returned
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
@@ -240,9 +239,7 @@ EXERCISES = (
         id="09.8",
         title="vectorized write-back",
         points=3,
-        part=AmperePart(
-            name="epilogue", order=grouped
-        ),  # with it the compiler does not merge stores of single elements
+        part=AmperePart(name="epilogue", grouped=True),  # with it the compiler does not merge stores of single elements
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),
