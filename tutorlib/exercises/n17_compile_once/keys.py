@@ -84,7 +84,7 @@ def dtypes(rng: Random) -> list[Pair]:
 
 
 def layouts(rng: Random) -> list[Pair]:
-    side, rows = 64 * rng.randint(1, 3), 4 * rng.randint(1, 4)
+    side, rows = 8 * rng.randint(4, 40), 4 * rng.randint(1, 9)
     square = matrix(side, side)
     return [
         differ("which mode is contiguous", square, square.T),
