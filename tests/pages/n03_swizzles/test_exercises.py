@@ -188,9 +188,7 @@ def test_the_chosen_swizzle_is_the_only_one_with_so_few_bits(row_bytes, element_
     )  # fewest bits first
     rivals = [(m, s) for m, s in product(range(6), range(7)) if best[0] <= s and works(best[0], m, s)]
     assert rivals == [best[1:]]
-    assert (
-        solution("choose_swizzle")(row_bytes, element_bytes) == best == n03.choose_swizzle(row_bytes, element_bytes)
-    )
+    assert solution("choose_swizzle")(row_bytes, element_bytes) == best == n03.choose_swizzle(row_bytes, element_bytes)
 
 
 def test_the_tile_agrees_with_real_cute_and_tensor_layouts():
