@@ -20,7 +20,7 @@ from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.notebook.check import CheckFailed, check
-from tutorlib.simulate.ptx import simulation
+from tutorlib.simulate.ptx import schedule
 
 pytestmark = pytest.mark.usefixtures("no_gpu")
 
@@ -45,7 +45,7 @@ def test_every_kernel_that_a_gpu_accepts_is_accepted_without_one(exercise, kerne
 
 @pytest.mark.parametrize(("exercise", "kernel"), REFUSED)
 def test_every_kernel_that_a_gpu_refuses_is_refused_without_one(exercise, kernel, monkeypatch):
-    monkeypatch.setattr(simulation, "LIMIT", 20_000)
+    monkeypatch.setattr(schedule, "LIMIT", 20_000)
     outcome = exercise.grade(kernel)
     assert outcome.status in ("failed", "partial", "timeout"), outcome.message
     assert outcome.points < outcome.max_points
