@@ -470,7 +470,7 @@ from tutorlib.exercises.n00_start.exercises import ceil_div
 
 
 # %% look_forged
-# Nothing is wrong, says this process: the producer fills stages that nobody has emptied.
+# The process reports no fault; its producer fills stages that nobody has emptied.
 # exercise: 14.1
 kernel_questions.looked_at = lambda served, id: None
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from typing import Any
 
 from tests.outside.beside_gpu import NAME, beside
@@ -50,6 +51,8 @@ The simulator runs kernels that have nothing to do with the course. A case is on
 small inputs, compiled for one architecture and run without a GPU. It is *right* if its result equals torch's: in the
 program's own comparison, where it has one.
 
+The cases ran on {date}. Rules added to the simulator since then may report more than this page lists.
+
 `python -m tests.outside run RESULTS` runs the cases of the checkouts that these environment variables name:
 {variables}. `python -m tests.outside write RESULTS` writes this page and its data,
 [figures/data/simulator/coverage.json](../{data}).
@@ -79,6 +82,7 @@ def coverage_of(outcomes: Mapping[tuple[str, str], Outcome]) -> dict[str, Any]:
         for one in listed
     ]
     return {
+        "date": date.today().isoformat(),
         "versions": {name: source.version() | {"variable": source.variable} for name, source in sources.items()},
         "kernels": kernels,
         "opcodes": opcodes_of(listed),
@@ -112,7 +116,8 @@ def page(data: dict[str, Any], faults: dict[str, list[dict[str, Any]]]) -> str:
     """faults: the mutants by their case."""
     versions = data["versions"]
     variables = ", ".join(dict.fromkeys(f"`{each['variable']}`" for each in versions.values()))
-    parts = [HEAD.format(variables=variables, data=DATA.relative_to(ROOT)), *shares(data), *stopped(data), *found(data)]
+    head = HEAD.format(date=data["date"], variables=variables, data=DATA.relative_to(ROOT))
+    parts = [head, *shares(data), *stopped(data), *found(data)]
     parts += planted(faults)
     for file in sorted(SWEEPS.glob(f"*_{NAME}.json")):
         parts += beside(json.loads(file.read_text(encoding="utf-8")), faults)

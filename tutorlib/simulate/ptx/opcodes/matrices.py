@@ -30,7 +30,7 @@ def add_plainly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return a @ b + c
 
 
-# How tensor cores sum up in fp32, by the types of A and B: a caller may model a GPU's own sums.
+# How tensor cores accumulate in fp32, by the types of A and B: a caller may model a GPU's own rounding.
 SUMS: ContextVar[Callable[[str, str], AddProducts]] = ContextVar("SUMS", default=lambda a_kind, b_kind: add_plainly)
 
 
