@@ -18,7 +18,7 @@ def cases() -> Iterator[Case]:
     for sample in SAMPLES:
         source = HERE[sample.source.repository]
         if source.is_here:
-            yield Case(source, sample.name, "sm_90a", (PYTHON, "-m", __name__, sample.name))
+            yield Case(source, sample.name, "sm_100a", (PYTHON, "-m", __name__, sample.name))
 
 
 def run(name: str) -> None:
