@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 LIBRARIES = {  # the module here, and its function, that takes the library over
     "torch": ("torch_cuda", "torch_on"),
-    "cutlass": ("cute", "cute_on"),
-    "cuda.tile": ("cutile", "cutile_on"),
-    "triton": ("triton", "triton_on"),
+    "cutlass": ("dsls", "cute_on"),
+    "cuda.tile": ("dsls", "cutile_on"),
+    "triton": ("dsls", "triton_on"),
 }
 
 
