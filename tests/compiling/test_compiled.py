@@ -1,6 +1,17 @@
-"""What is read from the code that a compiler made."""
+"""What is read from the code that a compiler made, against what ptxas says of it."""
 
-from tests.compiling.kernels import double_kernel, launch, shared_kernel, wide_kernel
+import pytest
+
+from tests.compiling.kernels import (
+    double_kernel,
+    launch,
+    local_array_kernel,
+    printing_kernel,
+    shared_kernel,
+    spilling_kernel,
+    wide_kernel,
+)
+from tutorlib.compiling import ptxas
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 
@@ -28,3 +39,22 @@ def test_instructions():
     assert names[double_kernel] == {"ld.global", "st.global"}
     assert names[wide_kernel] == {"ld.global", "st.global", "ld.global.v4", "st.global.v4"}
     assert "bar.sync" in compile_cute(launch(shared_kernel), [VECTOR]).instructions
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [double_kernel, wide_kernel, shared_kernel, spilling_kernel, local_array_kernel, printing_kernel],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_the_cubin_is_read_as_ptxas_describes_it(kernel):
+    compiled = compile_cute(launch(kernel), [VECTOR])
+    _, said = ptxas.assemble(compiled.ptx)
+    assert f"Used {compiled.registers} registers" in said
+    assert f"{compiled.stack_bytes} bytes stack frame" in said
+
+
+def test_spills_are_told_from_arrays():
+    spilling, array = (compile_cute(launch(kernel), [VECTOR]) for kernel in (spilling_kernel, local_array_kernel))
+    assert spilling.spill_bytes >= 4 * (300 - 255)
+    assert array.stack_bytes >= 64 * 4
+    assert array.spill_bytes == 0

@@ -52,7 +52,6 @@ def test_parameters():
     [
         ("A.load_masked", "A.laod", 6, 'has no member "laod"'),
         ("1024_ic", "1000_ic", 2, "ct::extents<1000>)"),
-        ("int i", "int i int", 5, 'expected a ";"'),
         ("B.load_masked(i)", "ct::zeros<ct::tile<float, ct::shape<8>>>()", 6, "no operator"),
     ],
 )

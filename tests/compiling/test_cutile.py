@@ -45,5 +45,5 @@ def odd_tile_cutile(a):
 
 
 def test_a_cutile_failure_quotes_the_readers_line():
-    with pytest.raises(CompileFailed, match=r"line \d+, `ct.store.*in \(192,\) one is not"):
+    with pytest.raises(CompileFailed, match=r"line \d+, `ct.store.*\(192,\) is not a power of two"):
         compile_cutile(odd_tile_cutile, [VECTOR])

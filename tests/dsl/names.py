@@ -1,11 +1,6 @@
-"""Which names of the DSLs a file says that they do not document: modules, private names, patches."""
+"""The names of the DSLs that they do not document, and where a file says them."""
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
-
-DSLS = ("cutlass", "cuda.tile")
+import re
 
 # The modules that NVIDIA documents; the names in them that have no underscore are public.
 DOCUMENTED = {
@@ -34,12 +29,14 @@ UNDOCUMENTED = {
 OTHERS = {
     "_C": "torch",
     "_base": "torch",
+    "_broadcast_shapes": "torch",
     "_cdata": "torch",
     "_dispatch_has_computed_kernel_for_dispatch_key": "torch",
     "_dispatch_has_kernel_for_dispatch_key": "torch",
     "_dynamo": "torch",
     "_ops": "torch",
     "_scaled_mm": "torch",
+    "_refs": "torch",
     "_schema": "torch",
     "_sleep": "torch",
     "_version": "torch",
@@ -54,72 +51,15 @@ OTHERS = {
 }
 
 
-class Said(NamedTuple):
-    """kind: "module", "name" or "patch"."""
-
-    kind: str
-    name: str
-    line: int
-
-
-def said_of_the_dsls(source: str) -> Iterator[Said]:
-    """What a file's code names of the DSLs that they do not document, and what of them it patches."""
-    tree = ast.parse(source)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    of_dsl: set[str] = set()  # names in this file that stand for something of a DSL
-    for node in ast.walk(tree):
-        match node:
-            case ast.Import(names=names):
-                for each in names:
-                    if is_dsls(each.name):
-                        of_dsl.add((each.asname or each.name).split(".")[0])
-                        if each.name not in DOCUMENTED:
-                            yield Said("module", each.name, node.lineno)
-            case ast.ImportFrom(module=str(module), names=names, level=0) if is_dsls(module):
-                of_dsl |= {each.asname or each.name for each in names}
-                if module not in DOCUMENTED:
-                    yield Said("module", module, node.lineno)
-                for each in names:
-                    if is_private(each.name):
-                        yield Said("name", each.name, node.lineno)
-            case ast.Attribute(attr=name):
-                own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-                if name in UNDOCUMENTED or (is_private(name) and name not in OTHERS and not own):
-                    yield Said("name", name, node.lineno)
-            case ast.Constant(value=str(text)) if id(node) not in docstrings:
-                path = text.rstrip(".")  # "cuda.tile." begins names
-                if is_dsls(path) and path.replace(".", "").isidentifier() and path not in DOCUMENTED:
-                    yield Said("module", path, node.lineno)
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(attr="object" | "multiple"), args=[target, *_]):
-                if first_name(target) in of_dsl:
-                    yield Said("patch", ast.unparse(target), node.lineno)
-
-
-def strings(source: str) -> Iterator[tuple[str, int]]:
-    """The strings in a file's code, but for its docstrings."""
-    tree = ast.parse(source)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-            yield node.value, node.lineno
-
-
-def is_dsls(module: str) -> bool:
-    return any(module == dsl or module.startswith(f"{dsl}.") for dsl in DSLS)
-
-
-def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
-
-
-def first_name(node: ast.expr) -> str:
-    """ "cute" of cute.arch."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def read(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
+def undocumented(source: str) -> set[str]:
+    """The modules and private names of the DSLs in a file's code: imports, attributes, and whole strings."""
+    dsl = r"((?:cutlass|cuda\.tile)\b[\w.]*)"
+    modules = set(re.findall(rf"(?m)^\s*(?:from|import) {dsl}", source)) | set(
+        re.findall(rf"[\"']{dsl}(?<!\.)[\"']", source)
+    )
+    imported = re.findall(rf"(?m)^\s*from {dsl} import (.*)", source)
+    names = {name for _, line in imported for name in re.findall(r"\b_\w+", line)}
+    code = re.sub(rf"(?m)^\s*(?:from|import) .*|{dsl}", "", source)
+    names |= set(re.findall(r"(?<!self)(?<!cls)\.(_[a-z]\w*[a-z])\b", code))
+    names |= {name for name in UNDOCUMENTED if re.search(rf"\.{name}\b", code)}
+    return (modules - DOCUMENTED) | (names - OTHERS.keys())

@@ -3,7 +3,7 @@
 They join `refused_cute.REFUSED`.
 """
 
-from cutlass import BFloat16, Boolean, Constexpr, Float32, Int32, Int64, cute
+from cutlass import BFloat16, Constexpr, Float32, Int32, Int64, cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, tcgen05, warp
 from cutlass.memory import SmemAllocator
 
@@ -24,28 +24,14 @@ def part_of(op, x, threads, values, bits):
     return tiled, tiled.get_slice(thread).partition_S(x)
 
 
-@refused("The 8 elements of one access must be contiguous in memory", TILE)
+@refused(TILE)
 @cute.jit
 def vectors_down_a_column(x, y):
     tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (8, 1), 128)
     cute.copy(tiled, part, cute.make_fragment_like(part))
 
 
-@refused("cute.make_fragment_like(the other side)", TILE)
-@cute.jit
-def registers_in_a_row(x, y):
-    tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (1, 8), 128)
-    cute.copy(tiled, part, cute.make_rmem_tensor((64,), x.element_type))
-
-
-@refused("(1, M, N) where the partition is (V, M, N)", TILE)
-@cute.jit
-def one_predicate_for_all(x, y):
-    tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (1, 8), 128)
-    cute.copy(tiled, part, cute.make_fragment_like(part), pred=cute.make_rmem_tensor((1,), Boolean))
-
-
-@refused("columns of Repetition", TILE, arch="sm_100a")
+@refused(TILE, arch="sm_100a")
 @cute.jit
 def more_columns_than_there_are(x, y):
     acc = cute.make_tensor(
@@ -55,7 +41,7 @@ def more_columns_than_there_are(x, y):
     tcgen05.make_tmem_copy(atom, acc)
 
 
-@refused("all need one cta_group", TILE, arch="sm_100a")
+@refused(TILE, arch="sm_100a")
 @cute.jit
 def allocates_for_a_pair_and_frees_alone(x, y):
     address = SmemAllocator().allocate_array(Int32, 1)
@@ -63,34 +49,7 @@ def allocates_for_a_pair_and_frees_alone(x, y):
     cute.arch.dealloc_tmem(cute.arch.retrieve_tmem_ptr(Float32, 16, address), 32)
 
 
-@refused("cp.async writes to shared memory alone", TILE)
-@cute.jit
-def cp_async_into_registers(x, y):
-    tiled, part = part_of(cpasync.CopyG2SOp(), x, (16, 8), (1, 8), 128)
-    cute.copy(tiled, part, cute.make_fragment_like(part))
-
-
-@refused("cp.async reads global memory alone", TILE)
-@cute.jit
-def cp_async_out_of_shared_memory(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    tiled, _ = part_of(cpasync.CopyG2SOp(), x, (16, 8), (1, 8), 128)
-    tile = SmemAllocator().allocate_tensor(x.element_type, cute.make_ordered_layout((128, 64), order=(1, 0)), 128)
-    cute.copy(tiled, tiled.get_slice(thread).partition_S(tile), tiled.get_slice(thread).partition_D(tile))
-
-
-@refused("num_bits_per_copy is 32, 64 or 128", TILE)
-@cute.jit
-def cp_async_of_two_bytes(x, y):
-    tiled, part = part_of(cpasync.CopyG2SOp(), x, (16, 8), (1, 1), 16)
-    thread, _, _ = cute.arch.thread_idx()
-    tile = SmemAllocator().allocate_tensor(x.element_type, cute.make_ordered_layout((128, 64), order=(1, 0)))
-    cute.copy(tiled, part, tiled.get_slice(thread).partition_D(tile))
-
-
-@refused(
-    "An access of 16 bytes needs an address that is a multiple of 16, and here the compiler can be sure of 8", TILE
-)
+@refused(TILE)
 @cute.jit
 def values_fill_half_an_access(x, y):
     tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (1, 4), 128)
@@ -108,7 +67,7 @@ def backwards_kernel(load: cute.CopyAtom, x: cute.Tensor, rows: cute.Layout):
     cute.copy(load, to_tile, from_x, tma_bar_ptr=barrier)
 
 
-@refused_host("A TMA load goes from the matrix to shared memory", TILE)
+@refused_host(TILE)
 @cute.jit
 def fetches_backwards(x: cute.Tensor, y: cute.Tensor):
     rows = cute.make_layout((128, 64), stride=(64, 1))
@@ -123,8 +82,8 @@ def partition_kernel(load: cute.CopyAtom, x: cute.Tensor, rows: cute.Layout, par
     partition(load, cute.group_modes(tile, 0, 2), cute.group_modes(cute.local_tile(x, (128, 64), (0, None)), 0, 2))
 
 
-def partitioned(words, partition):
-    @refused_host(words, TILE)
+def partitioned(partition):
+    @refused_host(TILE)
     @cute.jit
     def host(x: cute.Tensor, y: cute.Tensor):
         rows = cute.make_layout((128, 64), stride=(64, 1))
@@ -133,29 +92,15 @@ def partitioned(words, partition):
 
 
 partitioned(
-    "The first mode of both sides must be one box",
     lambda load, s, g: cpasync.tma_partition(
         load, 0, cute.make_layout(1), cute.make_tensor(s.iterator, cute.make_layout((4096, 2))), g
-    ),
+    )
 )
-partitioned("`cute.make_layout(1)` for one", lambda load, s, g: cpasync.tma_partition(load, 0, 1, s, g))
-partitioned(
-    "takes shared memory's tensor first", lambda load, s, g: cpasync.tma_partition(load, 0, cute.make_layout(1), g, s)
-)
+partitioned(lambda load, s, g: cpasync.tma_partition(load, 0, 1, s, g))
+partitioned(lambda load, s, g: cpasync.tma_partition(load, 0, cute.make_layout(1), g, s))
 
 
-@refused("ldmatrix reads shared memory", TILE)
-@cute.jit
-def ldmatrix_from_global_memory(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    tiled_mma = cute.make_tiled_mma(warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16)))
-    ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
-    s2r = cute.make_tiled_copy_A(ldmatrix, tiled_mma).get_slice(thread)
-    registers = tiled_mma.make_fragment_A(tiled_mma.get_slice(thread).partition_A(x))
-    cute.copy(ldmatrix, s2r.partition_S(x), s2r.retile(registers))
-
-
-@refused("transpose=True where M or N is", TILE)
+@refused(TILE)
 @cute.jit
 def ldmatrix_of_columns(x, y):
     thread, _, _ = cute.arch.thread_idx()
@@ -167,14 +112,7 @@ def ldmatrix_of_columns(x, y):
     cute.copy(ldmatrix, s2r.partition_S(tile), s2r.retile(registers))
 
 
-@refused("a coordinate of two numbers with a shape of two", TILE)
-@cute.jit
-def compares_with_one_size(x, y):
-    if cute.elem_less(cute.make_identity_tensor(x.shape)[0, 0], x.shape[0]):
-        y[0, 0] = x[0, 0]
-
-
-@refused("registers from a partition", TILE)
+@refused(TILE)
 @cute.jit
 def accumulators_of_a_whole_tile(x, y):
     tiled_mma = cute.make_tiled_mma(warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16)))
@@ -185,41 +123,24 @@ def accumulators_of_a_whole_tile(x, y):
     cute.gemm(tiled_mma, whole, a[None, None, 0], b[None, None, 0], whole)
 
 
-@refused("cute.gemm(tiled_mma, D, A, B, C)", TILE)
-@cute.jit
-def exchanges_a_and_b(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    tiled_mma = cute.make_tiled_mma(warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16)))
-    math = tiled_mma.get_slice(thread)
-    a, b = tiled_mma.make_fragment_A(math.partition_A(x)), tiled_mma.make_fragment_B(math.partition_B(x))
-    sums = tiled_mma.make_fragment_C(math.partition_C(cute.local_tile(y, (128, 64), (0, 0))))
-    cute.gemm(tiled_mma, sums, b, a, sums)
-
-
 LARGE_BLOCK = copy_of(first)
 LARGE_BLOCK.THREADS = 512
 
 
-@refused_host("A thread of so large a block has at most 128 registers", MATRICES)
+@refused_host(MATRICES)
 @cute.jit
 def a_block_of_512_threads(x, y):
     LARGE_BLOCK.make_first_gemm()(x, x, y)
 
 
-@refused_host("have one shape, (rows, columns)", MATRICES)
+@refused_host(MATRICES)
 @cute.jit
 def a_box_on_its_side(x, y):
     atom = cpasync.CopyBulkTensorTileG2SOp()
     cpasync.make_tiled_tma_atom(atom, first.described(x), first.out_layout(128, 64), (64, 128))
 
 
-@refused("`pointer + i` is the address of element i")
+@refused()
 @cute.jit
 def arrives_at_a_value(x, y):
     cute.arch.mbarrier_arrive(SmemAllocator().allocate_array(Int64, 2)[1])
-
-
-@refused("this is a tuple of several")
-@cute.jit
-def arrives_at_a_place(x, y):
-    cute.arch.mbarrier_arrive(SmemAllocator().allocate_array(Int64, 2), (Int32(0), Int32(1)))

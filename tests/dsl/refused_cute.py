@@ -1,23 +1,23 @@
-"""CuTe functions that do not compile, each with words of what the course says to do about it.
+"""CuTe functions that do not compile, of refusals whose own words do not say what to do.
 
-Here: tensors, types, names and launches. refused_arguments, refused_copies and refused_times add to REFUSED.
-
-REFUSED: host functions of two tensors. `at` says of which kind: VECTOR or TILE.
+REFUSED: host functions of two tensors; the tensors' kind, VECTOR or TILE; the architecture. refused_copies adds to it.
 """
 
 import cutlass
+import numpy as np
 import torch
-from cutlass import BFloat16, Float32, cute
-from cutlass.memory import SmemAllocator
+from cutlass import BFloat16, Float32, Int32, const_expr, cute, range_constexpr
+from cutlass._mlir.dialects import llvm
+from cutlass.cutlass_dsl import T, dsl_user_op
 
 from tutorlib.compiling.spec import TensorSpec
 
 VECTOR, TILE = TensorSpec((512,)), TensorSpec((128, 64), "bf16")
-REFUSED = []  # (host function, tensor, words)
+REFUSED = []
 
 
-def refused(words, at=VECTOR, arch="sm_90a"):
-    """Lists a jitted function of two tensors as what a kernel's threads do."""
+def refused(at=VECTOR, arch="sm_90a"):
+    """Lists a function of two tensors as what a kernel's threads do."""
 
     def add(body):
         @cute.kernel
@@ -28,18 +28,18 @@ def refused(words, at=VECTOR, arch="sm_90a"):
         def host(x: cute.Tensor, y: cute.Tensor):
             kernel(x, y).launch(grid=(4, 1, 1), block=(128, 1, 1))
 
-        host.__name__, host.arch = body.__name__, arch
-        REFUSED.append((host, at, words))
+        host.__name__ = body.__name__
+        REFUSED.append((host, at, arch))
         return body
 
     return add
 
 
-def refused_host(words, at=VECTOR):
+def refused_host(at=VECTOR):
     """Lists a host function."""
 
     def add(host):
-        REFUSED.append((host, at, words))
+        REFUSED.append((host, at, "sm_90a"))
         return host
 
     return add
@@ -48,13 +48,13 @@ def refused_host(words, at=VECTOR):
 # loops ----------------------------------------------------------------------------------------------------------
 
 
-@refused("need a function with @cute.jit")
+@refused()
 def constexpr_range_in_a_plain_function(x, y):
     for i in cutlass.range_constexpr(4):
         y[i] = x[i]
 
 
-@refused("loop with Python's range")
+@refused()
 def range_in_a_plain_function(x, y):
     for i in cutlass.range(4):
         y[i] = x[i]
@@ -63,25 +63,13 @@ def range_in_a_plain_function(x, y):
 # tensors --------------------------------------------------------------------------------------------------------
 
 
-@refused("The tensor has no mode 3", TILE)
-@cute.jit
-def a_mode_too_many(x: cute.Tensor, y: cute.Tensor):
-    cute.printf(cute.size(x, mode=[3]))
-
-
-@refused("compute with the value that `x.load()` gives")
+@refused()
 @cute.jit
 def adds_tensors(x, y):
     y = y + 2.0 * x
 
 
-@refused("`cute.size(x)` is a tensor's number of elements")
-@cute.jit
-def takes_the_length(x, y):
-    y[0] = x[len(x) - 1]
-
-
-@refused("A shape is a tuple")
+@refused()
 @cute.jit
 def compares_with_the_shape(x, y):
     thread, _, _ = cute.arch.thread_idx()
@@ -89,20 +77,20 @@ def compares_with_the_shape(x, y):
         y[thread] = x[thread]
 
 
-@refused("that is a tuple of three")
+@refused()
 @cute.jit
 def indexes_with_all_three(x, y):
     thread = cute.arch.thread_idx()
     y[thread] = x[thread]
 
 
-@refused("takes no Python slice")
+@refused()
 @cute.jit
 def slices(x, y):
     y[0:4] = x[0:4]
 
 
-@refused("One coordinate is wanted here", TILE)
+@refused(TILE)
 @cute.jit
 def compares_many_coordinates(x, y):
     places = cute.make_identity_tensor(x.shape)
@@ -110,40 +98,26 @@ def compares_many_coordinates(x, y):
         y[0, 0] = x[0, 0]
 
 
-@refused("torch computes with its own tensors")
+@refused()
 @cute.jit
 def calls_torch(x, y):
     torch.add(x, y)
 
 
-@refused("is an index missing?")
+@refused()
 @cute.jit
 def stores_a_tensor(x, y):
     y[0] = x
 
 
-@refused("cut a piece of fixed size", TILE)
+@refused(TILE)
 @cute.jit
 def loads_what_only_the_run_knows(x, y):
     thread, _, _ = cute.arch.thread_idx()
     y[0, 0] = cute.make_tensor(x.iterator, cute.make_layout((thread, 4))).load()[0]
 
 
-@refused("cut a piece of fixed size", TILE)
-@cute.jit
-def allocates_what_only_the_run_knows(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    SmemAllocator().allocate_tensor(x.element_type, cute.make_layout((thread, 64)))
-
-
-@refused("a coordinate of 2 numbers, (down, across)", TILE)
-@cute.jit
-def counts_tiles_in_one_direction(x, y):
-    block, _, _ = cute.arch.block_idx()
-    y[0, 0] = cute.local_tile(x, (64, 64), (block,))[0, 0]
-
-
-@refused("`cute.where(v > 0, this, that)` chooses for each element")
+@refused()
 @cute.jit
 def asks_four_elements_at_once(x, y):
     v = cute.local_tile(x, (4,), (0,)).load()
@@ -151,24 +125,10 @@ def asks_four_elements_at_once(x, y):
         cute.local_tile(y, (4,), (0,)).store(v)
 
 
-@refused("a value, and its elements cannot be assigned to")
-@cute.jit
-def assigns_to_what_it_loaded(x, y):
-    v = cute.local_tile(x, (4,), (0,)).load()
-    v[0] = v[1]
-    cute.local_tile(y, (4,), (0,)).store(v)
-
-
-@refused("store() takes a value with as many elements as the tensor")
-@cute.jit
-def stores_one_number(x, y):
-    cute.local_tile(y, (4,), (0,)).store(0.0)
-
-
 # types ----------------------------------------------------------------------------------------------------------
 
 
-@refused("`total` is Int32 before and Float32 after. Begin with the type that it keeps: `cutlass.Float32(…)`")
+@refused()
 @cute.jit
 def sums_into_an_int(x, y):
     total = 0
@@ -177,7 +137,7 @@ def sums_into_an_int(x, y):
     y[0] = total
 
 
-@refused("or is `//` meant where `/` stands")
+@refused()
 @cute.jit
 def halves_into_a_float(x, y):
     step = 64
@@ -186,7 +146,7 @@ def halves_into_a_float(x, y):
         step = step / 2
 
 
-@refused("`values` is a Python list")
+@refused()
 @cute.jit
 def appends(x, y):
     values = []
@@ -195,46 +155,13 @@ def appends(x, y):
     y[0] = values[0]
 
 
-@refused("Both sides need one type")
-@cute.jit
-def an_int_or_a_float(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    y[thread] = x[thread] if thread < 4 else 0
-
-
-@refused("`cute.full_like(v, 0)` is like v")
-@cute.jit
-def where_of_two_types(x, y):
-    value = x.load()
-    y.store(cute.where(value > 0, value, 0))
-
-
-@refused("`.to(cutlass.BFloat16)` to the value, which is Float32", TILE)
+@refused(TILE)
 @cute.jit
 def stores_without_a_cast(x, y):
     sums = cute.make_rmem_tensor((64,), Float32)
     sums.fill(0.0)
     rounded = cute.make_rmem_tensor((64,), BFloat16)
     rounded.store(sums.load())
-
-
-@refused("The tensor has the shape (512,) and the value (4,)")
-@cute.jit
-def stores_a_piece_into_the_whole(x, y):
-    y.store(cute.local_tile(x, (4,), (0,)).load())
-
-
-@refused("shapes that do not fit each other")
-@cute.jit
-def multiplies_four_by_eight(x, y):
-    y[0] = (cute.local_tile(x, (4,), (0,)).load() * cute.local_tile(x, (8,), (0,)).load())[0]
-
-
-@refused("A loop counts in whole numbers")
-@cute.jit
-def loops_to_a_half(x, y):
-    for i in range(cute.size(x) / 2):
-        y[i] = x[i]
 
 
 # names and launches ---------------------------------------------------------------------------------------------
@@ -246,56 +173,20 @@ def plain_kernel(x: cute.Tensor, y: cute.Tensor):
     y[thread] = x[thread]
 
 
-@refused_host("`plain_kernel(…).launch(grid=(…, 1, 1), block=(…, 1, 1))`")
-@cute.jit
-def forgets_to_launch(x: cute.Tensor, y: cute.Tensor):
-    plain_kernel(x, y)
-
-
-@refused_host("`n // size`, or `cute.ceil_div(n, size)`")
-@cute.jit
-def launches_a_fraction(x: cute.Tensor, y: cute.Tensor):
-    plain_kernel(x, y).launch(grid=(cute.size(x) / 128, 1, 1), block=(128, 1, 1))
-
-
-@refused_host("The call has other arguments than the function takes")
-@cute.jit
-def forgets_an_argument(x: cute.Tensor, y: cute.Tensor):
-    plain_kernel(x).launch(grid=(4, 1, 1), block=(128, 1, 1))
-
-
-@refused_host("A host function needs @cute.jit above it")
-def forgets_the_decorator(x, y):
-    plain_kernel(x, y).launch(grid=(4, 1, 1), block=(128, 1, 1))
-
-
-@refused("`cute.arch` has no `syncthreads`. Did you mean `cute.arch.sync_threads`?")
+@refused()
 @cute.jit
 def has_cudas_name(x, y):
     cute.arch.syncthreads()
 
 
-@refused("It is `cute.arch.thread_idx`.")
+@refused()
 @cute.jit
 def looks_in_the_wrong_module(x, y):
     thread, _, _ = cute.thread_idx()
     y[thread] = x[thread]
 
 
-@refused("`with cute.arch.elect_one():`, with parentheses")
-@cute.jit
-def forgets_parentheses(x, y):
-    with cute.arch.elect_one:
-        y[0] = x[0]
-
-
-@refused("`cute.make_composed_layout(swizzle, offset, layout)`")
-@cute.jit
-def forgets_the_offset(x, y):
-    cute.make_composed_layout(cute.make_swizzle(3, 3, 3), cute.make_layout(64))
-
-
-@refused("Are the two exchanged?")
+@refused()
 @cute.jit
 def exchanges_registers(x, y):
     thread, _, _ = cute.arch.thread_idx()
@@ -306,7 +197,133 @@ def exchanges_registers(x, y):
     y[thread] = x[thread]
 
 
-@refused("cute.make_tensor takes a pointer, and a tensor's is `x.iterator`")
+@refused()
 @cute.jit
 def a_tensor_of_a_tensor(x, y):
     y[0] = cute.make_tensor(x, cute.make_layout(4))[0]
+
+
+# arguments of another kind ---------------------------------------------------------------------------------------
+
+
+@refused()
+@cute.jit
+def an_index_of_a_half(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    y[thread / 2] = x[0]
+
+
+@refused_host()
+@cute.jit
+def launches_in_brackets(x: cute.Tensor, y: cute.Tensor):
+    plain_kernel[(4, 1, 1), (128, 1, 1)](x, y)
+
+
+@refused_host()
+@cute.jit
+def takes_what_a_launch_gives(x: cute.Tensor, y: cute.Tensor):
+    y[0] = plain_kernel(x, y).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+@refused()
+@cute.jit
+def takes_numpys_root(x, y):
+    y[0] = np.sqrt(x[0])
+
+
+@refused()
+@cute.jit
+def names_a_dtype(x, y):
+    cute.make_rmem_tensor((4,), "float32")
+
+
+# run time and compile time ---------------------------------------------------------------------------------------
+
+
+@refused()
+@cute.jit
+def unrolls_by_thread(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    for i in range_constexpr(thread):
+        y[i] = x[i]
+
+
+@refused()
+@cute.jit
+def decides_too_early(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    if const_expr(thread < 4):
+        y[thread] = x[thread]
+
+
+def unrolled_by_itself(x, y):
+    for i in range_constexpr(4):
+        y[i] = x[i]
+
+
+def plain_branch(x):
+    thread, _, _ = cute.arch.thread_idx()
+    if thread < 5:
+        return x[thread]
+    return x[0]
+
+
+@refused()
+@cute.jit
+def calls_a_plain_branch(x, y):
+    y[0] = plain_branch(x)
+
+
+def plain_loop(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    for i in range(thread):
+        y[i] = x[i]
+
+
+@refused()
+@cute.jit
+def calls_a_plain_loop(x, y):
+    plain_loop(x, y)
+
+
+@refused()
+@cute.jit
+def has_a_value_in_one_branch(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    if thread < 4:
+        value = x[thread]
+    y[thread] = value
+
+
+@refused()
+@cute.jit
+def waits_for_so_many_groups(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    cute.arch.cp_async_wait_group(thread)
+
+
+# PTX of one's own ------------------------------------------------------------------------------------------------
+
+
+@dsl_user_op
+def lane(ptx, constraints, *, loc=None, ip=None):
+    made = llvm.inline_asm(T.i32(), [], ptx, constraints, has_side_effects=False, loc=loc, ip=ip)
+    return Int32(made, loc=loc, ip=ip)
+
+
+@refused()
+@cute.jit
+def reads_no_register(x, y):
+    y[0] = lane("mov.u32 $0, %laneidx;", "=r").to(y.element_type)
+
+
+@refused()
+@cute.jit
+def has_one_operand(x, y):
+    y[0] = lane("mov.u32 $0, $1;", "=r").to(y.element_type)
+
+
+@refused()
+@cute.jit
+def has_no_semicolon(x, y):
+    y[0] = lane("mov.u32 $0, %laneid", "=r").to(y.element_type)

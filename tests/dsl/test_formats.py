@@ -12,7 +12,7 @@ from cutlass import cute
 from cutlass.cute.runtime import make_fake_stream
 
 from tests.compiling.kernels import launch, shared_kernel
-from tests.dsl.refused_copies import cp_async_into_registers
+from tests.dsl.refused_copies import vectors_down_a_column
 from tests.dsl.refused_cute import REFUSED
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
@@ -30,13 +30,13 @@ def refusal_of(name):
 
 
 def test_what_mlirs_verifier_says_is_one_line_of_it():
-    error = refusal_of(cp_async_into_registers.__name__)
+    error = refusal_of(vectors_down_a_column.__name__)
     assert "Verification failed" in str(error.cause)
     assert re.match(r"'cute[\w.]*' op ", cute_message(error))
 
 
 def test_an_error_of_cute_names_files_and_lines():
-    error = refusal_of(cp_async_into_registers.__name__)
+    error = refusal_of(vectors_down_a_column.__name__)
     assert any(str(file).endswith("refused_copies.py") and int(line) > 0 for file, line in places_of(error) if file)
 
 

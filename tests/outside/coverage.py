@@ -183,8 +183,7 @@ def planted(faults: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield "barrier that another one follows, a wait for what has come already. Which of them show is decided outside"
     yield "the simulator, on a GPU, below.\n"
     yield "The simulator reports a hazard from the accesses alone, without knowing what the result should be. The last"
-    yield "column adds a comparison with the right result, as `tutor simulate --reference` makes one: it reports"
-    yield "the first wrong element and the line that stored it.\n"
+    yield "column adds a comparison with the right result.\n"
     table_of = summed([mutant for each in faults.values() for mutant in each])
     rows = [(fault, *count.values()) for fault, count in [*table_of.items(), ("all", total(table_of.values()))]]
     yield from table("fault|mutants|hazard reported|with a comparison", rows)

@@ -55,7 +55,7 @@ def test_faults_planted_in_a_kernel(tmp_path):
     assert counted["a barrier removed"] == {"mutants": 1, "reported": 1, "compared": 1}
     assert counted["an index off by one"]["compared"] == 2
     wrong = next(one for one in mutants if one.changed)
-    assert re.fullmatch(r"element \d+ of out differs: stored at line \d+ of the PTX", wrong.compared)
+    assert re.fullmatch(r"element \d+ of out differs", wrong.compared)
 
 
 def test_a_phase_flipped():

@@ -7,7 +7,7 @@
     report.raise_for_findings()
 
 `simulate` also takes Python functions that launch cuTile or CuTe kernels, PTX, and CUDA C++. `tutor simulate` does the
-same from a shell, and the fixture `simulate` in a pytest test. README.md has examples and limits.
+same from a shell. README.md has examples and limits.
 """
 
 from importlib import import_module

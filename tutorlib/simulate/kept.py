@@ -95,7 +95,7 @@ def kept_launch(launch: Launch, pieces: Sequence[Piece], before: Sequence[bytes]
     )
 
 
-def replay(kept: KeptLaunch, ptx: str = "", traced: bool = False) -> tuple[Report, list[Piece]]:
+def replay(kept: KeptLaunch, ptx: str = "") -> tuple[Report, list[Piece]]:
     """Simulate it again, or with another PTX: the report, and the memory afterwards. Raises as `simulate`."""
     module = parse_ptx(ptx or kept.ptx)
 
@@ -107,7 +107,7 @@ def replay(kept: KeptLaunch, ptx: str = "", traced: bool = False) -> tuple[Repor
     sizes = three(config.grid), three(config.block), config.dynamic_smem, base64.b64decode(kept.parameters)
     flags = config.cooperative, config.overlapping, kept.names, kept.name
     launch = Launch(module, module.kernels[kept.kernel], *sizes, find, three(config.cluster), *flags)
-    return simulate_pieces(launch, pieces, traced), pieces
+    return simulate_pieces(launch, pieces), pieces
 
 
 def in_base64(data: bytes) -> str:

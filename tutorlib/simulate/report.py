@@ -75,8 +75,6 @@ class Report:
     arch: the compute capability that they were compiled for, "80" or "90a".
     launches: a report for each, in order. outputs: the tensors that the launches changed, by the names of the
         arguments; of a Python function that returns tensors, these: "result", or "result 0" and so on.
-    A picture of the first block of each launch: `tutorlib.draw.simulated.picture_of(report.launches)`, after a
-    simulation with traced=True.
     """
 
     arch: str

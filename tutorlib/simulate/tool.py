@@ -26,7 +26,6 @@ def simulate(
     cluster: Sequence[int] = (),
     smem: int = 0,
     entry: str = "",
-    traced: bool = False,
 ) -> Report:
     """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
 
@@ -43,7 +42,6 @@ def simulate(
     grid: blocks along x, y and z, for a kernel that no host function launches. block: threads of a block of PTX or CUDA
         C++; (): as many as the kernel declares; cluster: the same of a cluster's blocks. smem: bytes of dynamic shared
         memory of these. entry: a part of the kernel's name, where a source has several.
-    traced: whether each launch's report keeps what its first block did, for a picture.
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
@@ -61,11 +59,11 @@ def simulate(
     if isinstance(kernel, str | Path):
         if isinstance(kernel, Path) and kernel.suffix == ENDING:
             kept = KeptLaunch.read(kernel)
-            arch, launches = kept.arch, [replay(kept, traced=traced)[0]]
+            arch, launches = kept.arch, [replay(kept)[0]]
         else:
-            launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, traced, cluster)]
+            launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
     else:
-        launches, returned = simulate_python(kernel, named, arch, grid, traced)
+        launches, returned = simulate_python(kernel, named, arch, grid)
     if not launches:
         raise ValueError(f"{function_name(kernel)} launches no kernel")
     changed = {name: one for name, one in tensors.items() if (piece_of(name, one).bytes != before[name]).any()}
@@ -90,7 +88,7 @@ def cpp_parameters(source: str, entry: str) -> list[str]:
 
 
 def simulate_python(
-    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int], traced: bool
+    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int]
 ) -> tuple[list[LaunchReport], dict[str, Any]]:
     """A report of each launch that it makes, and the tensors that it returns. The keywords are those of `simulate`."""
     import torch
@@ -100,7 +98,7 @@ def simulate_python(
     from tutorlib.simulate.threads import one_thread
 
     launches: list[LaunchReport] = []
-    gpu = StandInGpu(arch, launches.append, traced)
+    gpu = StandInGpu(arch, launches.append)
     for name, argument in named.items():
         if isinstance(argument, torch.Tensor):
             gpu.hold(argument, name)

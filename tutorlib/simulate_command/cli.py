@@ -35,12 +35,10 @@ def simulate(
     block: Annotated[str, typer.Option(help="Threads of a block of a .cu file, as 128.")] = "",
     cluster: Annotated[str, typer.Option(help="Blocks of a cluster of a .cu or .ptx file, as 2.")] = "",
     smem: Annotated[int, typer.Option(min=0, help="Bytes of dynamic shared memory of a .cu or .ptx file.")] = 0,
-    reference: Annotated[str, typer.Option(help="FILE.py::FUNCTION of torch tensors that gives the outputs.")] = "",
     format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="Format of the report.")] = "text",
     baseline: Annotated[
         Path | None, typer.Option(help="A report in JSON: its findings are known, and do not fail.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw each launch's first block: OUT.svg or OUT.png.")] = None,
     keep: Annotated[
         Path | None, typer.Option(help="A folder for each kernel's first launch, to simulate again.")
     ] = None,
@@ -51,19 +49,18 @@ def simulate(
     tutor simulate --arch 90a -- python test.py        a script as it is, or pytest: every launch is simulated
     tutor simulate gemm.py::gemm --arg 128x64:bf16 …   one function, on random tensors
 
-    Exit status 0: nothing found; 1: findings, a wrong output, or a command that fails; 2: nothing was simulated.
+    Exit status 0: nothing found; 1: findings, an unwritten output, or a command that fails; 2: nothing was simulated.
     """
     from tutorlib.simulate.arguments import BadInput
     from tutorlib.simulate_command.command import simulate_alone, simulate_script
 
     try:
         if ctx.obj:
-            done = simulate_script(ctx.obj, arch, format, picture, keep).after(baseline)
+            done = simulate_script(ctx.obj, arch, format, keep).after(baseline)
             text, failed = done.formatted(format), done.failed
         elif targets:
-            options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem}
-            options |= {"reference": reference, "seed": seed}
-            text, failed = simulate_alone(targets, format, baseline, picture, arguments=arguments or [], **options)
+            options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "seed": seed}
+            text, failed = simulate_alone(targets, format, baseline, arguments=arguments or [], **options)
         else:
             raise BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
     except BadInput as error:

@@ -1,4 +1,4 @@
-"""`tutor simulate`: an unchanged command, or a target in a process of its own."""
+"""`tutor simulate`: an unchanged command, or a kernel of a file on random tensors, in a process of its own."""
 
 import multiprocessing
 import shlex
@@ -9,25 +9,34 @@ from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tutorlib.simulate.arguments import BadInput, lacks_letter, parse_arch
+import numpy as np
+
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.simulate.arguments import (
+    BadInput,
+    lacks_letter,
+    load_target,
+    one_line,
+    parse_arch,
+    parse_argument,
+    parse_sizes,
+)
+from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
-from tutorlib.simulate_command.result import CommandResult, Format, check_picture, save_picture, together
-from tutorlib.simulate_command.target import simulate_target
+from tutorlib.simulate.tool import argument_names, simulate
+from tutorlib.simulate_command.result import CommandResult, Format, together
 
 
-def simulate_script(
-    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None
-) -> CommandResult:
+def simulate_script(command: Sequence[str], arch: str, format: Format, keep: Path | None) -> CommandResult:
     """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
 
     Raises BadInput if it launches nothing.
     """
-    check_picture(picture)
     try:
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
-        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep)
+        run = run_script(command, parse_arch(arch), format != "text", keep)
     except OSError as error:
         raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
     crash = signal_name(run.status)
@@ -39,34 +48,59 @@ def simulate_script(
     stopped = sum(bool(launch.stopped) for launch in run.launches)
     wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
     wrong += [f"{said} {ended}"] if ended else []
-    done = CommandResult(Report(parse_arch(arch), run.launches, {}), tuple(wrong))
-    if picture:
-        save_picture(done.report, picture)
-    return done
+    return CommandResult(Report(parse_arch(arch), run.launches, {}), tuple(wrong))
 
 
-def simulate_alone(
-    targets: Sequence[str], format: Format, baseline: Path | None, picture: Path | None, **options: Any
-) -> tuple[str, bool]:
+def simulate_alone(targets: Sequence[str], format: Format, baseline: Path | None, **options: Any) -> tuple[str, bool]:
     """`simulate_target` of each in a process of their own: the text, and whether any failed. Raises BadInput."""
     try:
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
-            return process.submit(simulated_text, targets, format, baseline, picture, options).result()
+            return process.submit(simulated_text, targets, format, baseline, options).result()
     except BrokenProcessPool:
         raise BadInput(f"{' '.join(targets)} crashes while it is simulated") from None
 
 
 def simulated_text(
-    targets: Sequence[str], format: Format, baseline: Path | None, picture: Path | None, options: dict[str, Any]
+    targets: Sequence[str], format: Format, baseline: Path | None, options: dict[str, Any]
 ) -> tuple[str, bool]:
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
-    check_picture(picture)
-    done = together([simulate_target(one, traced=bool(picture), **options) for one in targets])
-    if picture:
-        save_picture(done.report, picture)
-    done = done.after(baseline)
+    done = together([simulate_target(one, **options) for one in targets]).after(baseline)
     return done.formatted(format), done.failed
+
+
+def simulate_target(
+    target: str, arguments: Sequence[str], arch: str, grid: str, block: str, cluster: str, smem: int, seed: int
+) -> CommandResult:
+    """Everything as the command line has it. Raises BadInput if nothing was simulated."""
+    generator = np.random.default_rng(seed)
+    given = [parse_argument(text, generator) for text in arguments]
+    launch: dict[str, Any] = {
+        "arch": parse_arch(arch),
+        "grid": parse_sizes("--grid", grid),
+        "block": parse_sizes("--block", block),
+        "cluster": parse_sizes("--cluster", cluster),
+    }
+    kernel, entry = load_target(target)
+    try:
+        values = [one.value if isinstance(kernel, Path) else one.for_torch for one in given]
+        report = simulate(kernel, *values, **launch, smem=smem, entry=entry)
+        names = argument_names(kernel, len(given), entry)
+    except CompileFailed as error:
+        raise BadInput(
+            f"{target} does not compile for sm_{arch}{lacks_letter(launch['arch'])}: {' '.join(error.lines)}"
+        ) from error
+    except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
+        raise BadInput(f"{target}: {error}") from error
+    except Exception as error:  # of cuTile's compiler, and of the user's own code
+        raise BadInput(f"{target} raises {one_line(error)}") from error
+    masks = {name: is_poison(one.value) for name, one in zip(names, given, strict=True) if one.is_output}
+    unwritten = (
+        f"{name}: {int(mask.sum()):,} of {number_of(mask.size, 'element')} are never written"
+        for name, mask in masks.items()
+        if mask.any()
+    )
+    return CommandResult(report, tuple(unwritten))
 
 
 def signal_name(status: int) -> str:

@@ -1,4 +1,4 @@
-"""The results of `tutor simulate`, as text, JSON, SARIF, and a picture."""
+"""The results of `tutor simulate`, as text, JSON and SARIF."""
 
 import json
 from collections.abc import Sequence
@@ -9,19 +9,17 @@ from typing import Literal
 from tutorlib.simulate.arguments import BadInput, one_line
 from tutorlib.simulate.report import Report, number_of, to_sarif
 
-PICTURES = (".svg", ".png")
 Format = Literal["text", "json", "sarif"]
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """wrong: sentences about the outputs, or about how the command ended. reference: what the outputs were compared
-    with, or "". known: of the findings, those that the baseline has, which are not in the report.
+    """wrong: sentences about unwritten outputs, or about how the command ended. known: how many findings the baseline
+    has, which are not in the report.
     """
 
     report: Report
     wrong: tuple[str, ...] = ()
-    reference: str = ""
     known: int = 0
 
     @property
@@ -43,11 +41,10 @@ class CommandResult:
         if format == "sarif":
             return to_sarif(self.report)
         if format == "json":
-            extra = {"reference": self.reference, "wrong": list(self.wrong), "known": self.known}
+            extra = {"wrong": list(self.wrong), "known": self.known}
             return json.dumps(self.report.as_data() | extra, indent=2)
-        equal = [f"✓ equal to {self.reference}"] if self.reference and not self.wrong else []
         known = [f"  {number_of(self.known, 'known finding')}"] if self.known else []
-        verdict = [*self.report.verdict_lines(), *known, *(f"✗ {one}" for one in self.wrong), *equal]
+        verdict = [*self.report.verdict_lines(), *known, *(f"✗ {one}" for one in self.wrong)]
         return "\n".join([*verdict, *self.report.cost_lines()])
 
 
@@ -59,23 +56,3 @@ def together(results: Sequence[CommandResult]) -> CommandResult:
     launches = tuple(launch for one in results for launch in one.report.launches)
     report = Report(", ".join(dict.fromkeys(one.report.arch for one in results)), launches, {})
     return replace(first, report=report, wrong=tuple(wrong for one in results for wrong in one.wrong))
-
-
-def check_picture(file: Path | None) -> None:
-    if file and file.suffix not in PICTURES:
-        raise BadInput(f"--picture {file}: name a file that ends in {' or '.join(PICTURES)}")
-
-
-def save_picture(report: Report, file: Path) -> None:
-    """The first block of each launch. Raises BadInput."""
-    try:
-        from tutorlib.draw.simulated import picture_of
-    except ModuleNotFoundError as error:
-        raise BadInput(f"--picture: the simulator alone draws none, for it lacks {error.name}") from None
-    drawn = picture_of(report.launches)
-    if drawn is None:
-        raise BadInput("--picture: cuTile's kernels are interpreted tile by tile, which gives no picture")
-    try:
-        drawn.savefig(file)
-    except OSError as error:
-        raise BadInput(f"--picture {file}: {error.strerror}") from None

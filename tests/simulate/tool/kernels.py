@@ -79,7 +79,3 @@ def reverse_twice(src, waits):
 
 def reversed_blocks(src, threads):
     return src.view(-1, threads).flip(1).reshape(-1)
-
-
-def raises(src):
-    raise RuntimeError("no\nreference")

@@ -8,7 +8,6 @@ import torch
 from tests.simulate.tool import kernels, tiles
 from tests.simulate.tool.sources import DOUBLE, UNGUARDED
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.draw.simulated import picture_of
 from tutorlib.simulate import Finding, Report, simulate
 
 CUDA = """
@@ -49,11 +48,6 @@ def test_an_object_that_is_called_and_its_race():
         report.raise_for_findings()
 
 
-def test_a_traced_launch_has_a_picture():
-    assert picture_of(reverse(kernels.reverse, 64, traced=True)[1].launches) is not None
-    assert picture_of(reverse(kernels.reverse, 64)[1].launches) is None
-
-
 def test_a_function_that_compiles_and_calls_cute():
     src = torch.arange(128.0)
     report = simulate(kernels.reverse_here, src)
@@ -64,7 +58,7 @@ def test_a_function_that_compiles_and_calls_cute():
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_function_that_calls_cute_directly(waits):
     src = torch.arange(128.0)
-    report = simulate(kernels.reverse_twice, src, waits, traced=True)
+    report = simulate(kernels.reverse_twice, src, waits)
     assert [launch.blocks for launch in report.launches] == [2, 2]
     assert [finding.kind for finding in report.findings] == ([] if waits else ["race", "race"])
     assert torch.equal(report.outputs["result"], src)

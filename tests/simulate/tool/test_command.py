@@ -6,17 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from tests.simulate.tool import kernels, tiles
 from tests.simulate.tool.sources import DOUBLE, UNGUARDED
 from tutorlib.cli import app
+from tutorlib.simulate import simulate
 
 KERNELS, TILES = kernels.__file__, tiles.__file__
 REVERSE = (f"{KERNELS}::reverse", "--arg", "128:fp32", "--arg", "128:fp32:out", "--arg", "64")
 RACE = (f"{KERNELS}::Reverse(64, False)", "--arg", "128:fp32", "--arg", "128:fp32:out")
-BLOCKS = f"{KERNELS}::lambda src, threads: reversed_blocks(src, threads)"
-OF_64 = f"{KERNELS}::lambda src: reversed_blocks(src, 64)"
 VECTOR_32 = ("--arg", "32:fp32")
 TWO_PAIRS = ("--arg", "256:fp32", "--arg", "256:fp32")
 GRID = ("--grid", "2")
@@ -28,7 +28,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "unguarded.ptx").write_text(UNGUARDED)
     (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
     (tmp_path / "empty.py").write_text("")
-    (tmp_path / "torch_functions.py").write_text("def twice(x, n):\n    return 2 * x\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -48,12 +47,11 @@ def of_ptx(file="doubled.ptx", length=40, *more):
 @pytest.mark.parametrize(
     "words",
     [
-        (*REVERSE, "--reference", BLOCKS),
+        REVERSE,
         (*REVERSE, "--arch", "90a"),
-        (f"{KERNELS}::reverse_here", "--arg", "128:fp32", "--reference", OF_64, "--picture", "out.svg"),
+        (f"{KERNELS}::reverse_here", "--arg", "128:fp32"),
         (f"{KERNELS}::with_a_descriptor", "--arg", "128:fp32", "--arg", "128:fp32:out", "--arch", "90a"),
-        (f"{TILES}::summed", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: a + b"),
-        (f"{TILES}::both", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: (a + b, b + a)"),
+        (f"{TILES}::both", *TWO_PAIRS),
         (f"{TILES}::add", *TWO_PAIRS, "--arg", "256:fp32:out", "--arg", "0", "--grid", "2"),
     ],
 )
@@ -61,7 +59,6 @@ def test_a_clean_run_ends_with_0(words):
     done = tutor(*words)
     assert (done.exit_code, done.stderr) == (0, "")
     assert ": 1 launch, no finding" in done.stdout or ": 2 launches, no finding" in done.stdout
-    assert ("✓ equal to " in done.stdout) == ("--reference" in words)
 
 
 CPP = """
@@ -82,33 +79,28 @@ __global__ void synced(const float* x, float* y) {
     cooperative_groups::this_grid().sync();
 }
 """
-CPP_REFERENCES = """
-import torch
-
-def three(x):
-    return 3 * x
-
-def constants(x):
-    return x * 2.5 + torch.tensor([-1.5, 0.25]).repeat(16) - 2.5
-"""
 
 
 def of_cpp(kernel, *more):
     Path("kernels.cu").write_text(CPP)
-    Path("references.py").write_text(CPP_REFERENCES)
     return tutor(f"kernels.cu::{kernel}", "--grid", "1", "--block", "32", *VECTOR_32, "--arg", "32:fp32:out", *more)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "reference", "named"),
-    [("ours::scale<float, 3>", "three", "ours::scale<float, 3>"), ("constants", "constants", "constants")],
-)
-def test_cpp_by_its_names(kernel, reference, named):
-    done = of_cpp(kernel, "--reference", f"references.py::{reference}")
+@pytest.mark.parametrize("kernel", ["ours::scale<float, 3>", "constants"])
+def test_cpp_by_its_names(kernel):
+    done = of_cpp(kernel)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert f"\n{named}: 1 block, " in done.stdout
+    assert f"\n{kernel}: 1 block, " in done.stdout
     past = of_cpp(kernel, "--block", "64")
     assert "loads x[32], which lies outside x of shape (32,)" in past.stdout
+
+
+def test_constants_and_instances_of_templates_have_their_values():
+    x, y, z = torch.randn(32), torch.zeros(32), torch.zeros(32)
+    simulate(CPP, x, y, grid=(1,), block=(32,), entry="constants")
+    torch.testing.assert_close(y, x * 2.5 + torch.tensor([-1.5, 0.25]).repeat(16) - 2.5)
+    simulate(CPP, x, z, grid=(1,), block=(32,), entry="ours::scale<float, 3>")
+    assert torch.equal(z, 3 * x)
 
 
 REGISTERS = """
@@ -165,26 +157,10 @@ def test_a_finding_ends_with_1_and_stands_in_the_text():
     assert f"{KERNELS}:" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("length", "more", "says"),
-    [
-        (70, (), "✗ argument 1: 6 of 70 elements are never written"),
-        (70, ("--reference", "torch_functions.py::twice"), "✗ argument 1[64] is still NaN: the kernel never wrote it."),
-        (64, ("--reference", "torch_functions.py::lambda x, n: 3 * x"), "✗ argument 1[0] is "),
-    ],
-)
-def test_a_wrong_output_ends_with_1(length, more, says):
-    done = of_ptx("doubled.ptx", length, *more)
+def test_an_unwritten_output_ends_with_1():
+    done = of_ptx("doubled.ptx", 70)
     assert done.exit_code == 1
-    assert says in done.stdout
-
-
-def test_a_wrong_element_names_the_line_that_stored_it():
-    line = DOUBLE[: DOUBLE.index("st.global")].count("\n") + 1
-    done = of_ptx("doubled.ptx", 64, "--reference", "torch_functions.py::lambda x, n: 3 * x")
-    assert f"The first was stored at line {line} of the PTX." in done.stdout
-    unwritten = of_ptx("doubled.ptx", 70, "--reference", "torch_functions.py::twice")
-    assert "stored at" not in unwritten.stdout
+    assert "✗ argument 1: 6 of 70 elements are never written" in done.stdout
 
 
 def test_a_source_needs_neither_torch_nor_a_dsl(folder):
@@ -203,21 +179,9 @@ def test_a_source_needs_neither_torch_nor_a_dsl(folder):
 def test_json():
     said = json.loads(of_ptx("unguarded.ptx", 40, "--format", "json").stdout)
     assert [finding["kind"] for finding in said["findings"]] == ["outside", "outside"]
-    assert (said["wrong"], said["reference"]) == ([], "")
+    assert said["wrong"] == []
     wrong = json.loads(of_ptx("doubled.ptx", 70, "--format", "json").stdout)
     assert wrong["wrong"] == ["argument 1: 6 of 70 elements are never written"]
-
-
-@pytest.mark.parametrize(("file", "begins"), [("out.svg", b"<?xml"), ("out.png", b"\x89PNG")])
-def test_a_picture(file, begins):
-    assert of_ptx("doubled.ptx", 64, "--picture", file).exit_code == 0
-    assert Path(file).read_bytes().startswith(begins)
-
-
-def test_the_seed_decides_the_numbers():
-    reference = ("--reference", "torch_functions.py::lambda x, n: 3 * x")
-    first, again, other = (of_ptx("doubled.ptx", 64, *reference, "--seed", seed).stdout for seed in ("1", "1", "2"))
-    assert first == again != other
 
 
 # wrong input ----------------------------------------------------------------------------------------------------
@@ -257,10 +221,6 @@ VECTOR = ("--arg", "64:fp32")
         (("doubled.ptx", "--arg", "64:float33"), "--arg 64:float33: there is no dtype float33; there are fp64, fp32"),
         (("doubled.ptx", "--arg", "64:fp32:in"), "--arg 64:fp32:in: there is no mark in; there are out, zeros, col"),
         (("doubled.ptx", "--arg", "64x"), "--arg 64x: --arg 128x64:bf16 is a random tensor, "),
-        (("doubled.ptx", "--picture", "out.txt"), "--picture out.txt: name a file that ends in .svg or .png"),
-        ((f"{TILES}::summed", *TWO_PAIRS, "--picture", "out.svg"), "cuTile's kernels are interpreted tile by tile"),
-        (("doubled.ptx", *VECTOR, "--reference", f"{KERNELS}::raises"), "raises RuntimeError: no reference"),
-        (("doubled.ptx", *VECTOR, "--reference", "absent.py::f"), "absent.py: there is no such file"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(words, says):
@@ -268,19 +228,6 @@ def test_what_is_wrong_is_said_in_one_line(words, says):
     assert done.exit_code == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
-    assert says in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("reference", "says"),
-    [
-        ("torch_functions.py::lambda x, n: (x, x)", "the reference gives 2 tensors for 1 output: mark what the kernel"),
-        ("torch_functions.py::lambda x, n: x[1:]", "argument 1 is (64,), and the reference gives (63,)"),
-    ],
-)
-def test_a_reference_of_other_outputs_is_refused(reference, says):
-    done = of_ptx("doubled.ptx", 64, "--reference", reference)
-    assert done.exit_code == 2
     assert says in done.stderr
 
 

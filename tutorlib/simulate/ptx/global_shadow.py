@@ -307,21 +307,8 @@ class GlobalShadow(Shadow):
     # results ----------------------------------------------------------------------------------------------------
 
     def storers(self, allocation: Allocation) -> np.ndarray:
-        """For each element, the block that stored it last, -1 where none did."""
-        return self.by_element(self.storer, allocation) - 1
-
-    def store_sites(self, allocation: Allocation) -> np.ndarray:
-        """For each element, the instruction that stored it last, -1 where none did."""
-        stored = self.by_element(self.storer, allocation) != NO_BLOCK
-        return np.where(stored, self.by_element(self.write_site, allocation), -1)
-
-    def by_element(self, kept: np.ndarray, allocation: Allocation) -> np.ndarray:
-        """Of what is kept by piece, the piece in which each element begins."""
-        if allocation.width % self.piece:  # several elements in a piece
-            places = np.arange(allocation.start, allocation.end, allocation.width)
-            return kept[places // self.piece]
-        first, last, step = (n // self.piece for n in (allocation.start, allocation.end, allocation.width))
-        return kept[first:last:step]
+        """For each element, the block that stored to its first piece last, -1 where none did."""
+        return self.storer[np.arange(allocation.start, allocation.end, allocation.width) // self.piece] - 1
 
     def owners(self, touched: Touched) -> np.ndarray:
         """The number + 1 of each piece's block that accesses it."""

@@ -155,7 +155,7 @@ class Report:
     repeats: what several blocks store alike, which is work done twice. zeros: what TMA loads of nothing but zeros.
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
-        where `Watch` has no overlaps. store_sites: the same, with the number of the instruction that stored it.
+        where that is not known.
     results: what each fp32 instruction computed last.
     trace: what the first block did, where that was asked for.
     kernel: its name. launched_at: the line of the script that launched it; test: the pytest test that did. stopped: why
@@ -179,7 +179,6 @@ class Report:
     zeros: tuple[Finding, ...] = field(default=(), repr=False)
     printed: tuple[str, ...] = field(default=(), repr=False)
     storers: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
-    store_sites: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     busy: int = field(default=0, repr=False)
     reloaded: float = field(default=0.0, repr=False)
     restored: int = field(default=0, repr=False)
@@ -222,11 +221,6 @@ class Report:
                 total += one.warps
                 ahead += one.warps * fresh.isdisjoint(registers_in(one.operands[1:3]))
         return ahead / max(total, 1)
-
-    def last_store(self, tensor: str, element: int) -> Issued | None:
-        """What stored an element last; None if nothing did. element: its number in memory's order."""
-        sites = self.store_sites.get(tensor, ())
-        return self.issued[sites[element]] if element < len(sites) and sites[element] >= 0 else None
 
     def total(self, space: str, opcode: str = "") -> tuple[int, int]:
         """Taken and needed, over the accesses to a space by opcodes that begin so."""

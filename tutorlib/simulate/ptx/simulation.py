@@ -274,7 +274,6 @@ def make_report(launch: Launch, state: State, places: Places, runs: Sequence[int
         printed=tuple("".join(state.printed).splitlines()),
         kernel=launch.shown,
         storers={tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers},
-        store_sites={tensor.name: overlaps.store_sites(tensor) for tensor in tensors},
         results=fp32_results(kernel, state.registers),
         trace=trace,
         **watch.listener.fields(kernel, runs),

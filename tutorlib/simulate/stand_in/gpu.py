@@ -38,12 +38,11 @@ TOOL = str(Path(__file__).parents[1] / "tool.py")
 class StandInGpu:
     """took: called with the report of each launch; one that is refused has `Report.stopped`, and raises.
 
-    arch: "90a". traced: as `tool.simulate`. keep: a folder for the first launch of each kernel.
+    arch: "90a". keep: a folder for the first launch of each kernel.
     """
 
     arch: str
     took: Callable[[Report], None]
-    traced: bool = False
     keep: Path | None = None
     kept: set[str] = field(default_factory=set)
     held: dict[int, tuple[Piece, StorageWeakRef]] = field(default_factory=dict)
@@ -112,11 +111,11 @@ class StandInGpu:
     def simulated(self, launch: Launch) -> Report:
         pieces = self.reached_from(np.frombuffer(launch.parameters, np.uint8))
         if self.keep is None or launch.kernel.name in self.kept:
-            return simulate_pieces(launch, pieces, self.traced, self.before)
+            return simulate_pieces(launch, pieces, before=self.before)
         contents = [one.bytes.tobytes() for one in pieces]
         self.kept.add(launch.kernel.name)
         try:
-            return simulate_pieces(launch, pieces, self.traced, self.before)
+            return simulate_pieces(launch, pieces, before=self.before)
         finally:
             kept = kept_launch(launch, pieces, contents, self.arch)
             kept.write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 LIBRARIES = {  # the module here, and its function, that takes the library over
     "torch": ("torch_cuda", "torch_on"),
-    "cutlass": ("cute", "cute_on"),
-    "cuda.tile": ("cutile", "cutile_on"),
-    "triton": ("triton", "triton_on"),
+    "cutlass": ("dsls", "cute_on"),
+    "cuda.tile": ("dsls", "cutile_on"),
+    "triton": ("dsls", "triton_on"),
 }
 
 
@@ -62,9 +62,7 @@ class ScriptRun:
     status: int
 
 
-def run_script(
-    command: Sequence[str], arch: str, traced: bool = False, quiet: bool = False, keep: Path | None = None
-) -> ScriptRun:
+def run_script(command: Sequence[str], arch: str, quiet: bool = False, keep: Path | None = None) -> ScriptRun:
     """Run a command whose Python processes find the stand-in.
 
     quiet: its output goes to stderr. keep: a folder for the first launch of each kernel.
@@ -73,7 +71,7 @@ def run_script(
     with tempfile.TemporaryDirectory() as folder:
         launches = Path(folder) / "launches"
         launches.touch()
-        settings = {"arch": arch, "traced": traced, "launches": str(launches)}
+        settings = {"arch": arch, "launches": str(launches)}
         settings["keep"] = str(keep.resolve()) if keep else ""
         paths = {
             "PYTHONPATH": [str(START), *filter(None, [os.environ.get("PYTHONPATH")])],
@@ -102,7 +100,7 @@ def enter() -> None:
 
     def took(report: "Report") -> None:
         test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-        slim = replace(report, storers={}, store_sites={}, results=(), test=test)
+        slim = replace(report, storers={}, results=(), test=test)
         with open(settings["launches"], "ab", buffering=0) as file:
             file.write(pickle.dumps(slim))
 
@@ -111,6 +109,6 @@ def enter() -> None:
         from tutorlib.simulate.stand_in.gpu import StandInGpu
 
         keep = Path(settings["keep"]) if settings["keep"] else None
-        return StandInGpu(settings["arch"], took, settings["traced"], keep)
+        return StandInGpu(settings["arch"], took, keep)
 
     ENTERED.enter_context(stand_in(gpu))

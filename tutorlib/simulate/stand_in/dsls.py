@@ -1,21 +1,27 @@
-"""The CuTe DSL: what it compiles is for the stand-in GPU, and where a compiled function is called, that GPU runs it."""
+"""The CuTe DSL, cuTile and Triton, each taken over in a block: their launches go to the stand-in GPU."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+
+from tutorlib.compiling.cutile import refusals
 from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.taken_over import call_packed, calls_taken_over, engine_without_driver, ffi_calls_taken_over
 from tutorlib.dsl.cute.tracing import allocations, locations
+from tutorlib.dsl.cutile.kernels import function_of, launched_by
+from tutorlib.dsl.triton.driver import TritonLaunch, launches_taken_over
 from tutorlib.simulate.ptx.languages.cute_host import OnDevice, Runtime
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
+from tutorlib.simulate.ptx.launch import pack_parameters, pick_kernel
+from tutorlib.simulate.ptx.memory.descriptors import write_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.places import by_loc
+from tutorlib.simulate.ptx.simulation import Launch
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Hosts:
@@ -49,12 +55,13 @@ class Hosts:
             name, names = self.names[max(found, key=len)] if found else kernel, self.stacks.shared.get(kernel, ())
             self.gpu.launch(replace(each, find=self.stacks.finder(runtime.module), names=names, name=name))
 
-    def on_device(self, tensor: "Tensor") -> OnDevice:
+    def on_device(self, tensor: torch.Tensor) -> OnDevice:
         return OnDevice(self.gpu.hold(tensor).detach())  # gradients too, which autograd makes
 
 
 @contextmanager
 def cute_on(gpu: StandInGpu) -> Iterator[None]:
+    """The CuTe DSL: it compiles for the stand-in GPU, which runs the compiled functions that are called."""
     hosts = Hosts(gpu)
     with ExitStack() as stack:
         stack.enter_context(calls_taken_over(f"sm_{gpu.arch}", SMS, hosts.run, hosts.names))
@@ -63,4 +70,40 @@ def cute_on(gpu: StandInGpu) -> Iterator[None]:
         stack.enter_context(no_abort())
         stack.enter_context(allocations(hosts.stacks.note_shared))
         stack.enter_context(locations(STACKS, hosts.stacks.number))
+        yield
+
+
+@contextmanager
+def cutile_on(gpu: StandInGpu) -> Iterator[None]:
+    """cuTile: a launch is interpreted, tile by tile."""
+    from tutorlib.simulate.cutile.run import TileReport, run
+    from tutorlib.simulate.cutile.signature import refuse_launch
+
+    def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, **options: Any) -> None:
+        def interpreted() -> TileReport:
+            with refusals():
+                return run(kernel, grid, args, f"sm_{gpu.arch.rstrip('af')}")
+
+        refuse_launch(stream, grid, kernel, args)
+        gpu.run_other_work()
+        gpu.take(function_of(kernel).__name__, interpreted)
+
+    with launched_by(launch):
+        yield
+
+
+@contextmanager
+def triton_on(gpu: StandInGpu) -> Iterator[None]:
+    """Triton: its launches go to the stand-in GPU."""
+
+    def launch(one: TritonLaunch) -> None:
+        module = parse_ptx(one.ptx)
+        kernel = pick_kernel(module, one.name)
+        values = (  # gradients too, which autograd makes
+            gpu.hold(value).data_ptr() if isinstance(value, torch.Tensor) else value or 0 for value in one.arguments
+        )
+        sizes = one.grid, kernel.threads or (one.threads, 1, 1), one.shared, pack_parameters(kernel, values)
+        gpu.launch(Launch(module, kernel, *sizes, by_loc(module), one.cluster, overlapping=one.overlapping))
+
+    with launches_taken_over(gpu.capability, SMS, launch, write_tensor_map):
         yield
