@@ -23,7 +23,6 @@ SWEPT = [
     "gemm_stages",
     "hopper_k",
     "hopper_levers",
-    "hopper_timeline",
 ]
 SWEPT += ["roofline", "tile_heatmap", "tile_ladder"]
 

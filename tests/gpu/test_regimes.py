@@ -3,14 +3,12 @@
 import pytest
 
 from tests.stand_ins import OnTorch
-from tutorlib.instruments.stamps import block_of, cycles_of
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.clocks import clocks
 from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm
-from tutorlib.problems.work import Work
 
 GEMM, SHAPE = gemm("bf16"), (4096, 4096, 4096)
 
@@ -33,18 +31,3 @@ def test_the_baseline_beside_itself_is_even_in_time_and_energy():
 def test_hoppers_kernels_are_right_when_timed_in_both(launcher):
     for regime in ("cool", "sustained"):
         assert measure(GEMM, launcher, SHAPE, regime).regime == regime
-
-
-@pytest.mark.gpu("90a")
-@pytest.mark.parametrize("schedule", ["plain", "cooperative"])
-def test_a_traced_kernel_writes_down_what_a_picture_needs(schedule):
-    import torch
-
-    launcher = HopperLauncher(HopperConfig(schedule=schedule, trace=True))
-    call = launcher.on(Work(GEMM, SHAPE))
-    call()
-    torch.cuda.synchronize()
-    events = launcher.events[SHAPE]
-    assert cycles_of(events)["per K tile"] > 500
-    kept = block_of(events, 14_000, producer=schedule == "cooperative")
-    assert {what for rows in kept.values() for what, _, _ in rows} >= {"ISSUE_LOAD", "SEE_FULL", "RETIRE_MMA", "STORE"}

@@ -123,8 +123,7 @@ def tables(
 def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
     """A sweep's levers as a tree: speed as a fraction of the baseline's at each size, and the gain over the parent row.
 
-    A row's parent is the nearest one above it with one lever less. cycles: SM cycles of a K tile, by timestamps inside
-    the kernel, if it has any.
+    A row's parent is the nearest one above it with one lever less.
     """
     return tables(name, levers_table)
 
@@ -141,7 +140,7 @@ def levers_table(swept: SweepResults) -> "DataFrame":
             + (f" ({show_gain(gain.gains[shape], shape in gain.noise)})" if gain and shape in gain.gains else "")
             for shape, measured in sorted(stack.measured.items())
         }
-        rows.append(row | ({"cycles": f"{stack.cycles:,}"} if stack.cycles else {}))
+        rows.append(row)
         labels.append(stack.label)
     return pandas.DataFrame(rows, index=labels).fillna("")
 

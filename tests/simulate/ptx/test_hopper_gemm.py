@@ -13,15 +13,13 @@ CASES = {  # configuration, shape (M, N, K), clusters that the GPU holds
     "plain, persistent": (SMALL | {"schedule": "plain", "stages": 3}, (400, 304, 328), 2),
     "ping-pong": (SMALL | {"schedule": "pingpong"}, (400, 304, 392), 2),
     "2×2, snake": (SMALL | {"cluster": (2, 2), "group": 2, "snake": True}, (504, 704, 264), 2),
-    "polls, zigzag, deferred, lag, 2×1": (
-        SMALL | {"polls": True, "zigzag": True, "defer_stores": True, "lag": 1, "cluster": (2, 1)}, (504, 304, 264), 2
+    "polls, zigzag, deferred, 2×1": (
+        SMALL | {"polls": True, "zigzag": True, "defer_stores": True, "cluster": (2, 1)}, (504, 304, 264), 2
     ),
     "stream-K": (SMALL | {"stream_k": True}, (304, 504, 1000), 3),
     "split-K": ({"tile": (64, 64, 64), "split_k": 4, "persistent": False}, (200, 104, 1000), 3),
     "split-K of 3, 2 receivers": ({"tile": (64, 32, 64), "split_k": 3, "persistent": False}, (72, 72, 456), 3),
-    "fp16, hints, traced": (
-        {"dtype": "fp16", "l2_a": "evict_last", "l2_c": "evict_first", "trace": True}, (129, 200, 72), 2
-    ),
+    "fp16, hints": ({"dtype": "fp16", "l2_a": "evict_last"}, (129, 200, 72), 2),
     "A by columns, ping-pong": (SMALL | {"majors": ("mn", "k"), "schedule": "pingpong"}, (200, 264, 72), 2),
     "B by columns, 2×2": (SMALL | {"majors": ("k", "mn"), "cluster": (2, 2), "zigzag": True}, (264, 200, 72), 2),
     "both by columns, stream-K": (
