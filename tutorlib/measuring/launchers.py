@@ -150,7 +150,8 @@ class HopperLauncher:
         from tutorlib.kernels.hopper import launch
 
         if shape not in self._launches:
-            self._launches[shape] = launch.launcher(self.config, *shape, self.parts or launch.COURSE)
+            m, n, k = shape
+            self._launches[shape] = launch.launcher(self.config, m, n, k, self.parts or launch.COURSE)
         return self._launches[shape]
 
     def on(self, work: Work) -> Call:
