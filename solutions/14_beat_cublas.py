@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 180
-#     appendix: 75
+#     appendix: 65
 #     summary: The parts of a persistent GEMM, each predicted and measured, until it picks its own configuration.
 # ---
 
@@ -29,13 +29,13 @@
 # Each row ends with a section: a good place to stop.
 #
 # Times are taken in turns with PyTorch's cuBLAS, on normally distributed inputs. **Cool** means rounds of a few
-# milliseconds between which the GPU rests; the appendix *In watts* measures without rests.
+# milliseconds between which the GPU rests.
 #
 # > **After this page you can** give warps roles and registers, keep blocks busy from the first tile to the last, share
 # > loads in a cluster, hand accumulators from one block to another, estimate a configuration's time from counts, and
 # > choose one for a shape that has never been timed.
 # >
-# > **It takes** about 180 minutes, on any machine, and its appendix about 75 more. Without a Hopper GPU the kernels are
+# > **It takes** about 180 minutes, on any machine, and its appendix about 65 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
 
 # %%
@@ -74,7 +74,7 @@ from tutorlib.machine.features import WGMMA
 from tutorlib.models import hopper_gemm as course
 from tutorlib.models import l2, work
 from tutorlib.models.work import Sm
-from tutorlib.notebook.measured import show_figure, show_ladder, show_levers, show_sustained, show_sweep
+from tutorlib.notebook.measured import show_figure, show_ladder, show_levers, show_sweep
 from tutorlib.notebook.source import show_source
 from tutorlib.notebook.trials import compare_on_gpu, compare_parts
 from tutorlib.notebook.tuner import show_model, tune_hopper
@@ -1299,34 +1299,6 @@ for parts in (1, 2, 4, 8):
 # With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5% of its 65,536. The 30 tiles are
 # then 120 blocks, one wave. With 8 they are 240 blocks: two waves of half the length, so nothing is gained, and each
 # pays 3,584 of 32,768 cycles, 11%, for the exchange.
-
-# %% [markdown]
-# ## Appendix: In watts
-#
-# The levers were measured on a GPU that cools between two rounds. Under a long load the GPU reaches its power limit and
-# lowers the clock. Then one expects the kernel that needs fewer *joules* to be faster: fewer bytes moved, fewer cycles
-# in which SMs draw power while they wait. A lever that saves cycles but no joules should bring less.
-#
-# *In turn* is beside cuBLAS, where both share one clock; *alone* is each by itself, at its own clock. *Energy* is
-# joules as a multiple of cuBLAS's. *Multicast* and *zigzag, polling* have all levers of the rows above them in the
-# tree; *chosen* is what the course's chooser picks. **Predict:** does the kernel that needs fewer joules get the higher
-# clock? Read *energy* and *MHz* together, size by size.
-
-# %%
-show_sustained()
-
-# %% [markdown]
-# No. At 8192 *zigzag, polling* and *chosen* need 3 to 4% fewer joules than cuBLAS and run at a lower clock; at 4096
-# none runs at a higher one. At 2048 three of the four do, by 15 MHz, and need more joules. At 4096 and 8192 all draw
-# 684 to 694 W, so a launch's joules only repeat its time, as far as the meter can tell. cuBLAS was measured again with
-# each kernel, and its row has the medians; its own joules differ by 2 to 3% between these runs.
-#
-# Multiply µs by MHz. At 8192 cuBLAS needs 2.43 million cycles, the four kernels 2.31 to 2.39 million, and all four run
-# at a lower clock than cuBLAS: a kernel that does more work in each cycle draws more power at a given clock, and the
-# clock falls until the limit holds. That is why *alone* shows less than *in turn* at 8192 and 4096.
-#
-# It is also why you should compare ratios, not times from different pairs: a kernel that keeps the tensor cores busier
-# lowers the clock of the cuBLAS that is timed in turn with it.
 
 # %% [markdown]
 # ## Appendix: FP8, 320 rows

@@ -25,7 +25,6 @@ from tutorlib.instruments.sweeps.hopper import (
 from tutorlib.instruments.sweeps.sweep import measure_all
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.ladder import HOPPER_RUNGS
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring import bench, measure
@@ -138,9 +137,3 @@ def test_nvidias_example_stands_beside_them_where_there_is_a_checkout():
 def test_without_a_checkout_the_others_are_measured(monkeypatch):
     monkeypatch.delenv("TUTORLIB_CUTLASS", raising=False)
     assert [candidate.name for candidate in make_sweep("hopper_k").candidates] == ["13 plain", "14 chosen"]
-
-
-def test_sustained_kernels_are_rungs_of_the_ladder():
-    rungs = {rung.name: rung.config for rung in HOPPER_RUNGS}
-    for candidate in make_sweep("hopper_sustained").candidates:
-        assert getattr(candidate.launcher, "config", None) == rungs[candidate.name]

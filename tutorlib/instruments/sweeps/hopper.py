@@ -207,17 +207,6 @@ def hopper_levers() -> Sweep:
     return Sweep(gemm("bf16"), tuple(candidates), LARGE, seconds=62)
 
 
-def hopper_sustained() -> Sweep:
-    """The gains that remain under the power limit, with watts and joules, for the ladder's rungs of these names."""
-    candidates = (
-        on_hopper("plain", levered(())),
-        on_hopper("multicast", levered(DEFERRED[:3])),
-        on_hopper("zigzag, polling", levered(BEST)),
-        self_configuring(),
-    )
-    return Sweep(gemm("bf16"), candidates, LARGE, regime="sustained", seconds=43)
-
-
 # K, as in the launch talk of CUTLASS 4.0 --------------------------------------------------------------------------
 
 
