@@ -181,7 +181,7 @@ def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) ->
             matrix([word[running] for word in words], piece, kind).astype(wide, copy=False)
             for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
         )
-        d = a @ b + c
+        d = np.add(np.matmul(a, b), c)
         d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1, mode="clip")
         bits = d.view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
         for number, out in enumerate(outs):
