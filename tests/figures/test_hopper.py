@@ -1,14 +1,12 @@
 """The figures of notebooks 13 and 14: they show what was measured."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.stand_ins import MACHINE, UNKNOWN, multiplied
+from tests.stand_ins import MACHINE, multiplied
 from tutorlib.figures.any_shape import gemm_models
 from tutorlib.figures.levers import hopper_levers
 from tutorlib.figures.registry import FIGURES
-from tutorlib.measuring.results import NoData, Point, SweepResults
+from tutorlib.measuring.results import Point, SweepResults
 
 
 def swept(points, **others):
@@ -21,28 +19,6 @@ def lines(axes):
 
 def texts(axes):
     return [text.get_text() for text in axes.texts]
-
-
-class TestOverK:
-    FOUND = swept(
-        Point(name, multiplied((n, n, k), tflops, 494.5), {})
-        for n in (2048, 8192)
-        for k in (256, 512)
-        for name, tflops in (("13 plain", 98.9), ("14 chosen", 989.0))
-    )
-
-    def test_a_panel_for_each_size_in_percent_of_the_datasheet(self):
-        large, small = FIGURES["hopper_k"].draw([self.FOUND]).axes
-        assert large.get_title("left").endswith("cool: M = N = 8192")
-        for axes in (large, small):
-            assert lines(axes) == {
-                "cuBLAS": pytest.approx([50] * 2), "13 plain": pytest.approx([10] * 2),
-                "14 chosen": pytest.approx([100] * 2),
-            }  # fmt: skip
-
-    def test_no_percent_of_a_peak_that_nobody_knows(self):
-        with pytest.raises(NoData, match="hardware table"):
-            FIGURES["hopper_k"].draw([replace(self.FOUND, machine=UNKNOWN)])
 
 
 class TestAnyShape:

@@ -21,7 +21,6 @@ SWEPT = [
     "gemm_models",
     "gemm_orders",
     "gemm_stages",
-    "hopper_k",
     "hopper_levers",
 ]
 SWEPT += ["roofline", "tile_heatmap", "tile_ladder"]

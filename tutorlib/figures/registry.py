@@ -75,9 +75,6 @@ FIGURES = {
         columns=2,
     ),
     "gemm_stages": by_gpu("Tiles and stages", "gemm_stages", (9.5, 4.8), maps.draw_stages),
-    "hopper_k": by_gpu(
-        "Two sweeps over K", "hopper_k", (13, 4.8), ladders.draw_over_k, columns=2, in_table=True
-    ),
     "hopper_levers": Plot("The gain of each lever, as a tree", ("hopper_levers",), levers.hopper_levers),
     "launches": Plot("The host time of a launch", ("launches",), levers.launches),
     "roofline": by_gpu(

@@ -122,18 +122,3 @@ class TestOnStandIns:
 
 def test_a_configuration_is_kept_by_what_makes_it_special():
     assert changed(HopperConfig(cluster=(2, 1), polls=True)) == {"cluster": (2, 1), "polls": True}
-
-
-def test_the_sweeps_over_k_have_both_sizes_at_every_k():
-    shapes = make_sweep("hopper_k").shapes
-    assert {k for m, n, k in shapes if m == n == 8192} < {k for m, n, k in shapes if m == n == 2048}
-
-
-@pytest.mark.samples("TUTORLIB_CUTLASS")
-def test_nvidias_example_stands_beside_them_where_there_is_a_checkout():
-    assert "NVIDIA's dense_gemm" in [candidate.name for candidate in make_sweep("hopper_k").candidates]
-
-
-def test_without_a_checkout_the_others_are_measured(monkeypatch):
-    monkeypatch.delenv("TUTORLIB_CUTLASS", raising=False)
-    assert [candidate.name for candidate in make_sweep("hopper_k").candidates] == ["13 plain", "14 chosen"]

@@ -17,7 +17,7 @@ from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.nvidia_example import NoExample, NvidiaHopper, is_here
+from tutorlib.kernels.nvidia_example import NoExample
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
@@ -205,19 +205,6 @@ def hopper_levers() -> Sweep:
     candidates = [on_hopper(" + ".join(levers) or "plain", levered(levers), levers=list(levers)) for levers in STACKS]
     candidates += [on_hopper(name, config) for name, config in OTHERS.items()]
     return Sweep(gemm("bf16"), tuple(candidates), LARGE, seconds=62)
-
-
-# K, as in the launch talk of CUTLASS 4.0 --------------------------------------------------------------------------
-
-
-def hopper_k() -> Sweep:
-    """Two sweeps over K, at M = N = 8192 and 2048, in fp16; NVIDIA's example too where TUTORLIB_CUTLASS has it."""
-    problem = gemm("fp16")
-    shapes = [(n, n, k) for k in (8192, 4096, 2048, 1024, 512, 256) for n in (8192, 2048)] + [(2048, 2048, 16384)]
-    candidates = [on_hopper("13 plain", replace(levered(()), dtype="fp16")), self_configuring("14 chosen", "fp16")]
-    if is_here():
-        candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
-    return Sweep(problem, tuple(candidates), tuple(shapes), seconds=25)
 
 
 # FP8 ------------------------------------------------------------------------------------------------------------
