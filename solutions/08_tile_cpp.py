@@ -38,7 +38,7 @@ from tutorlib.compiling.cpp import HEADER, compile_cpp
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.draw import show_block_order
 from tutorlib.kernels.cpp.gemm import PROMISES, SILENT, WAYS, Variant
-from tutorlib.kernels.cpp.vector_add import in_tiles
+from tutorlib.kernels.cpp.program import in_tiles
 from tutorlib.measuring.counters import BLOCK_SIZE, STALLED, TENSOR_BUSY
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.notebook.measured import show_ladder

@@ -734,7 +734,7 @@ from collections import namedtuple
 
 from IPython.display import Code, Markdown, display
 
-from tutorlib.kernels.cpp import three_stages
+from tutorlib.kernels.cpp.gemm import THREE_STAGES
 from tutorlib.simulate.ptx.languages.cpp import compile_cuda, simulate_cuda
 
 Published = namedtuple("Published", "what ms")
@@ -810,22 +810,22 @@ display(Markdown(f"| what | Python | C++ |\n|---|---|---|\n{table}"))
 # is the swizzle, `column` is 09's permutation, and the loop is 12.1's, line by line.
 
 # %%
-display(Code(three_stages.SOURCE, language="cpp"))
+display(Code(THREE_STAGES.source, language="cpp"))
 
 # %% [markdown]
 # nvcc compiles it. The cell prints the sequence of its instructions beside that of the Python twin, and its error at a
 # small size, simulated:
 
 # %%
-twin = make_gemm(GemmConfig(three_stages.TILE, (2, 2), three_stages.STAGES), course.multistage)
+twin = make_gemm(GemmConfig(THREE_STAGES.tile, (2, 2), THREE_STAGES.stages), course.multistage)
 print("Python:", story(compile_cute(twin, SQUARE).ptx))
-print("C++:   ", story(compile_cuda(three_stages.SOURCE)))
+print("C++:   ", story(compile_cuda(THREE_STAGES.source)))
 m, n, k = shape = (128, 128, 160)
 a, b = (torch.randn(rows, k).bfloat16() for rows in (m, n))
 c = torch.full((m, n), torch.nan).bfloat16()
 launched = {"a": a, "b": b, "c": c, "m": m, "n": n, "k": k}
 report = simulate_cuda(
-    three_stages.SOURCE, three_stages.grid(shape), (three_stages.THREADS, 1, 1), launched, three_stages.SMEM_BYTES
+    THREE_STAGES.source, THREE_STAGES.grid(shape), (THREE_STAGES.threads, 1, 1), launched, THREE_STAGES.smem_bytes
 )
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 

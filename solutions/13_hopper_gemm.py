@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 160
-#     appendix: 20
+#     appendix: 10
 #     summary: TMA, mbarriers, WGMMA, and a Hopper GEMM of your own.
 # ---
 
@@ -24,7 +24,7 @@
 # > initialize mbarriers and say which phase a warp waits for, keep a ring of stages full without overwriting one, store
 # > a tile by TMA, and assemble and launch a Hopper GEMM from these parts.
 # >
-# > **It takes** about 160 minutes, on any machine, and its appendix about 20 more. Without a Hopper GPU the kernel is
+# > **It takes** about 160 minutes, on any machine, and its appendix about 10 more. Without a Hopper GPU the kernel is
 # > simulated; with one it is also timed.
 
 # %%
@@ -710,7 +710,7 @@ show_figure("gemm_ladder_13")
 # are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter of the SMs.
 #
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle; no other block
-# can fill the gap, since one block takes all of the SM's shared memory. (The appendix shows the cost over K.)
+# can fill the gap, since one block takes all of the SM's shared memory.
 #
 # So the instructions are no longer the limit; the schedule is. A warp that does nothing but load could run ahead into
 # the next tile, and a block that stays could start that tile before it has stored this one. That is notebook 14.
@@ -774,27 +774,3 @@ def holder(m, n):
 
 # %%
 check("13.4", holder)
-
-# %% [markdown]
-# ## Appendix: Short K, and NVIDIA's curves
-#
-# NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM with 128×256×64 tiles, at M = N = 8192 and at M
-# = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here are these curves, in fp16 like
-# NVIDIA's, for a kernel that does what yours does (*13 plain*), for cuBLAS, for NVIDIA's example, and for the kernel at
-# the end of notebook 14.
-#
-# **Predict** before you look: what happens at small K, and is it worse at 8192 or at 2048?
-
-# %%
-show_figure("hopper_k")
-
-# %% [markdown]
-# At 2048 there are 128 tiles, at most one for each SM, and the kernel consists of launch, first load, multiplication
-# and store, each once. With small K little of that is multiplication, so the curve begins low, and all four kernels are
-# close together: a single tile has no other tile to overlap with. (At K up to 1024 the kernel of notebook 14 picks
-# smaller tiles, so that an SM has two or more of them and can overlap. It is 3 to 9% faster than the plain
-# kernel there, no more than such short runs spread.) At K = 256 the plain kernel has 22% of the peak at M = N =
-# 2048, and 41 at 8192: short K costs more at 2048.
-#
-# At 8192 there are 2,048 tiles, about sixteen for each SM. They share one launch, but each SM fills and
-# drains its ring sixteen times in a row, and there the kernels differ.

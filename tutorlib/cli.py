@@ -271,16 +271,6 @@ def evidence(names: Names = None) -> None:
 
 
 @app.command()
-def witness() -> None:
-    """Record the outputs of the solutions' kernels on this GPU, as references for the simulator's tests."""
-    from tutorlib.instruments.witness import record
-
-    need_gpu()
-    for line in record():
-        out.print(line, markup=False)
-
-
-@app.command()
 def sweep(
     names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of each sweep; default: its own.")] = None,

@@ -21,9 +21,7 @@ SWEPT = [
     "gemm_models",
     "gemm_orders",
     "gemm_stages",
-    "hopper_k",
     "hopper_levers",
-    "hopper_timeline",
 ]
 SWEPT += ["roofline", "tile_heatmap", "tile_ladder"]
 

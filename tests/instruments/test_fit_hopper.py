@@ -137,7 +137,6 @@ def test_results_may_be_gzipped(tmp_path):
         result(config={"cluster": [8, 1]}),
         result(config={"stages": 3}),
         result(config={"tile": [256, 256, 64]}),
-        result(config={"blocks_per_sm": 2, "schedule": "plain", "tile": [64, 64, 64]}),
         result(config={"tile": [128, 256, 32]}),
         result(config={"l2_b": "evict_first"}),
         result(config={"raster": "m"}),

@@ -7,7 +7,6 @@ import pytest
 
 from tests.stand_ins import MACHINE, multiplied, swept
 from tutorlib.measuring import results
-from tutorlib.measuring.measurement import Alone
 from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.notebook import measured as page
 from tutorlib.notebook.fusion import show_costs
@@ -16,7 +15,6 @@ from tutorlib.notebook.measured import (
     show_ladder,
     show_levers,
     show_speeds,
-    show_sustained,
     show_sweep,
 )
 
@@ -37,7 +35,6 @@ def write(name, points, **others):
     "show",
     [
         show_levers,
-        show_sustained,
         lambda: show_sweep("gemm_k"),
         lambda: show_speeds("gemm_k"),
     ],
@@ -165,16 +162,3 @@ class TestLevers:
         assert list(table.index) == ["plain", "+ multicast", "· + polling"]
         assert list(table["1024"]) == ["0.900 ±0.5%", "0.990 ±0.5% (+10.0%)", "1.000 ±0.5% (+1.0%)"]
         assert list(table["2048"]) == ["0.900 ±0.5%", "0.945 ±0.5% (+5.0%)", "0.945 ±0.5% (+0.0%, within noise)"]
-
-
-def test_under_the_power_limit_each_has_its_clock_power_and_energy():
-    alone, beside = Alone(90.0, 1600, 600.0, True), Alone(100.0, 1500, 700.0, True)
-    runs = {"less": Alone(100.0, 1500, 690.0, True), "ours": beside, "more": Alone(100.0, 1500, 720.0, True)}
-    measured = replace(multiplied(ONE, 840.0), regime="sustained", alone=alone)
-    write("hopper_sustained", [Point(name, replace(measured, baseline_alone=run), {}) for name, run in runs.items()])
-    table = show_sustained()[COLUMN.format("sustained")]
-    assert dict(table.loc["1024", "ours"]) == {
-        **{"in turn": "1.050 ±0.5%", "alone": "1.111", "µs": "90.0", "MHz": "1,600", "W": "600"},
-        **{"mJ": "54", "energy": "0.771"},
-    }
-    assert list(table.loc["1024", "cuBLAS"][["µs", "MHz", "W", "mJ"]]) == ["100.0", "1,500", "700", "70"]

@@ -11,7 +11,7 @@ from tutorlib.checking.cuda_host.program import command
 from tutorlib.compiling.nvcc import nvcc_command
 from tutorlib.exercises import find
 from tutorlib.kernels.cpp.gemm import PROMISES, WAYS
-from tutorlib.kernels.cpp.vector_add import in_tiles
+from tutorlib.kernels.cpp.program import in_tiles
 from tutorlib.measuring.results import all_sweep_results
 from tutorlib.notebook import tile_cpp
 from tutorlib.notebook.tile_cpp import launch_each, race, write_program

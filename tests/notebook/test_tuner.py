@@ -48,7 +48,6 @@ def test_the_promising_ones_are_timed(monkeypatch):
 
 
 def test_a_model_beside_a_sweep(monkeypatch, capsys):
-    monkeypatch.setattr(tuner, "show_budget", lambda: None)
     config = {"cluster": [2, 1], "polls": True}
     measured = replace(copied(1.0, median_us=100.0), shape=SHAPE)
     points = (Point("plain", measured, {"config": {}, "levers": []}),)

@@ -64,5 +64,5 @@ def test_a_line_of_an_answer_is_taken_out_of_text_and_html():
 
 
 def test_a_figure_has_its_sweeps():
-    assert {path.stem for path in data_of(("hopper_k",))} == {"h200_hopper_k"}
+    assert {path.stem for path in data_of(("gemm_waves",))} == {"h200_gemm_waves"}
     assert figure_anchor("gemm_ladder_09") == figure_anchor("gemm_ladder") == "gemm-ladder"

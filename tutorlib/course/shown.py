@@ -15,7 +15,7 @@ from nbformat import NotebookNode, v4
 SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches, tuner
     (
         *("show_counts", "show_figure", "show_ladder", "show_levers"),
-        *("show_speeds", "show_sustained", "show_sweep"),
+        *("show_speeds", "show_sweep"),
         *("show_costs", "show_model", "show_verdicts"),
         *("show_later_calls", "show_new_processes"),
     )

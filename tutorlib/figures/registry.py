@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from tensor_layouts import Layout, Swizzle, compose
 
-from tutorlib.figures import any_shape, hopper_timeline, ladders, levers, maps
+from tutorlib.figures import any_shape, ladders, levers, maps
 from tutorlib.figures.style import rows
 from tutorlib.paths import FIGURES as FOLDER
 from tutorlib.problems.wrong import count
@@ -75,13 +75,7 @@ FIGURES = {
         columns=2,
     ),
     "gemm_stages": by_gpu("Tiles and stages", "gemm_stages", (9.5, 4.8), maps.draw_stages),
-    "hopper_k": by_gpu(
-        "Two sweeps over K", "hopper_k", (13, 4.8), ladders.draw_over_k, columns=2, in_table=True
-    ),
     "hopper_levers": Plot("The gain of each lever, as a tree", ("hopper_levers",), levers.hopper_levers),
-    "hopper_timeline": Plot(
-        "The warps of a Hopper kernel at work", ("hopper_timeline",), hopper_timeline.hopper_timeline
-    ),
     "launches": Plot("The host time of a launch", ("launches",), levers.launches),
     "roofline": by_gpu(
         "The GEMM ladder under the datasheet's roofs", "gemm_rungs", (12, 5.4), ladders.draw_roofline, in_table=True

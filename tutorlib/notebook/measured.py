@@ -3,13 +3,13 @@
 A ratio has the distance to its quartiles beside it; a gain smaller than the spread is called within noise.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
 from tutorlib.measuring.levers import gains_of, stacks_of
-from tutorlib.measuring.measurement import NOISE, Alone, Measurement, within_noise
+from tutorlib.measuring.measurement import NOISE, Measurement, within_noise
 from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results, known_sweeps
 from tutorlib.paths import FIGURES
 from tutorlib.problems.wrong import by
@@ -32,8 +32,8 @@ NOTES = {  # mark → its explanation, above a table that has it
 def show_ladder(*numbers: str) -> "DataFrame | None":
     """The measurements of the solutions to the timed exercises of these notebooks, in columns for each GPU.
 
-    numbers: "09", "10", … The heading of a table names the regime: cool, in short rounds between which the GPU rests,
-    or sustained. gain: time of the previous rung with the same task over this one's.
+    numbers: "09", "10", … The heading of a table names the regime: cool, in short rounds between which the GPU rests.
+    gain: time of the previous rung with the same task over this one's.
     If nothing was measured, it prints a line that says so.
     """
     import pandas
@@ -123,8 +123,7 @@ def tables(
 def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
     """A sweep's levers as a tree: speed as a fraction of the baseline's at each size, and the gain over the parent row.
 
-    A row's parent is the nearest one above it with one lever less. cycles: SM cycles of a K tile, by timestamps inside
-    the kernel, if it has any.
+    A row's parent is the nearest one above it with one lever less.
     """
     return tables(name, levers_table)
 
@@ -141,58 +140,9 @@ def levers_table(swept: SweepResults) -> "DataFrame":
             + (f" ({show_gain(gain.gains[shape], shape in gain.noise)})" if gain and shape in gain.gains else "")
             for shape, measured in sorted(stack.measured.items())
         }
-        rows.append(row | ({"cycles": f"{stack.cycles:,}"} if stack.cycles else {}))
+        rows.append(row)
         labels.append(stack.label)
     return pandas.DataFrame(rows, index=labels).fillna("")
-
-
-def show_sustained() -> "DataFrame | None":
-    """Kernels under the power limit: in turn with cuBLAS, which shares the clock, and alone, where each has its own.
-
-    in turn, alone: speed as a fraction of cuBLAS's. energy: joules per launch over cuBLAS's: below 1 saves energy.
-    alone and energy are relative to a run of cuBLAS right before the kernel's; cuBLAS's row is the median of those.
-    """
-    return tables("hopper_sustained", sustained_table)
-
-
-def sustained_table(swept: SweepResults) -> "DataFrame":
-    import pandas
-
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for shape in reversed(swept.shapes):
-        for point in swept.at(shape):
-            measured = point.measurement
-            rows[size(shape), point.name] = {
-                "in turn": show_ratio(measured),
-                "alone": known(measured.alone_ratio, ".3f"),
-                **draw_columns(measured.alone),
-                "energy": known(measured.energy_ratio, ".3f"),
-            }
-        runs = [run for point in swept.at(shape) if (run := point.measurement.baseline_alone)]
-        rows[size(shape), swept.baseline] = draw_columns(middle(runs))
-    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
-
-
-def middle(runs: Sequence[Alone]) -> Alone | None:
-    """The median of a kernel's runs, by energy or, if that was not counted, by time."""
-    return sorted(runs, key=lambda run: run.joules or run.us)[len(runs) // 2] if runs else None
-
-
-def draw_columns(alone: Alone | None) -> dict[str, str]:
-    """Time, clock, power and energy of a kernel alone."""
-    if alone is None:
-        return {}
-    return {
-        "µs": f"{alone.us:,.1f}",
-        "MHz": known(alone.clock_mhz, ",.0f"),
-        "W": known(alone.watts, ".0f"),
-        "mJ": known(alone.joules and 1e3 * alone.joules, ",.0f"),
-    }
-
-
-def known(value: float | None, form: str) -> str:
-    """A number in this format, or "" for None."""
-    return "" if value is None else format(value, form)
 
 
 def size(shape: tuple[int, ...]) -> str:

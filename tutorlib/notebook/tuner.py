@@ -11,7 +11,6 @@ from tutorlib.measuring.launchers import HopperLauncher
 from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.measure import measure
 from tutorlib.measuring.results import SweepResults
-from tutorlib.notebook.budget import show_budget
 from tutorlib.notebook.measured import show_ratio, size, tables
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
@@ -69,9 +68,8 @@ def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[st
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
     """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
-    Above it, where the time of one kernel goes. The configuration of a point is in `facts["config"]`.
+    The configuration of a point is in `facts["config"]`.
     """
-    show_budget()
     return tables(name, partial(model_table, estimate=estimate))
 
 

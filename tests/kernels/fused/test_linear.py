@@ -7,11 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from tests.kernels.fused.split_mlp import run_split
 from tutorlib.kernels.fused import linear as linear_layers
 from tutorlib.kernels.fused.linear import KernelLinear, linear, use_kernels, why_torch_for
 from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP, interleave, separate, swiglu_linear
-from tutorlib.kernels.fused.parallel import shard
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.inputs import Kind
 
@@ -194,25 +192,3 @@ def test_the_fused_module_is_the_plain_one(mlp):
 def test_interleaving_and_back():
     gate, up = torch.arange(48.0).view(24, 2), -torch.arange(48.0).view(24, 2)
     assert all(map(torch.equal, separate(interleave(gate, up)), (gate, up)))
-
-
-@pytest.mark.parametrize("world", [1, 2, 3])
-def test_the_parts_of_a_split_mlp_add_up(mlp, world):
-    x = torch.randn(5, 16)
-    weights = [child.weight.detach() for child in mlp.children()]
-    total = torch.zeros(5, 16)
-    for rank in range(world):
-        gate, up, down = shard(*weights, rank, world)
-        assert down.is_contiguous()
-        total += (nn.functional.silu(x @ gate.mT) * (x @ up.mT)) @ down.mT
-    torch.testing.assert_close(total, mlp(x).detach())
-
-
-def test_features_that_do_not_divide_are_refused(mlp):
-    with pytest.raises(ValueError, match="48 features do not divide among 5 ranks"):
-        shard(*(child.weight for child in mlp.children()), 0, 5)
-
-
-def test_a_split_mlp_trains_as_the_whole_one():
-    """Two processes, which gloo connects on the CPU; tests/gpu/test_parallel.py has NCCL and two GPUs."""
-    run_split("gloo", "cpu")

@@ -14,10 +14,8 @@ from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n08_tile_cpp.judge import ProgramExercise
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.cpp.gemm import Variant
-from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
-from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, program
-from tutorlib.kernels.cpp.vector_add import in_tiles
+from tutorlib.kernels.cpp.gemm import Variant, blocks_of, persistent_grid, tile_grid
+from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, in_tiles, program
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems.catalogue import gemm, vector_add
 from tutorlib.problems.problem import Shape

@@ -217,8 +217,8 @@ def why_not_one(config: Any) -> str:
         return Flaw("not a HopperConfig", Fail.CONFIG)
     if config.dtype != "bf16":
         return Flaw(f"A and B are bf16, not {config.dtype}", Fail.CONFIG)
-    if config.scaled or config.trace:
-        return Flaw("scaled and trace are not for this exercise", Fail.CONFIG)
+    if config.scaled:
+        return Flaw("scaled is not for this exercise", Fail.CONFIG)
     if config.majors != ("k", "k"):
         return Flaw(f"in A and B K is contiguous: majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
     return ""
@@ -253,7 +253,7 @@ def compile_chosen(config: "HopperConfig") -> Compiled:
 
 TARGET = "sm_90a"
 CLUSTERS = 2  # that the GPU holds at a time: so few that persistent blocks have several tiles even of a small C
-ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags", "events")
+ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags")
 
 
 def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) -> "Traced":

@@ -281,7 +281,6 @@ EXERCISES = (
         title="shard",
         points=3,
         cases=SHARES,
-        library=course("tutorlib.kernels.fused.parallel", "shard"),
     ),
     ValueExercise(
         id="16.12",

@@ -12,7 +12,7 @@ MODULES = {
     "cutile": ("softmax_rows", "tile_rungs", "tile_fp8", "tile_space"),
     "cpp": ("cpp_vectors", "cpp_promises", "cpp_ways"),
     "hopper": (
-        *("gemm_any", "gemm_bands", "hopper_levers", "hopper_sustained", "hopper_k", "hopper_fp8", "hopper_timeline"),
+        *("gemm_any", "gemm_bands", "hopper_levers", "hopper_fp8"),
         *("gemm_models", "gemm_quack"),
     ),
     "fusion": ("fused_epilogues", "mlp_forward"),

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
-from tutorlib.kernels.cpp.gemm import BENCH, PROMISES, WAYS, Variant
-from tutorlib.kernels.cpp.grids import blocks_of
-from tutorlib.kernels.cpp.vector_add import in_tiles
+from tutorlib.kernels.cpp.gemm import BENCH, PROMISES, WAYS, Variant, blocks_of
+from tutorlib.kernels.cpp.program import in_tiles
 from tutorlib.measuring.counters import BLOCK_SIZE, STALLED, TENSOR_BUSY
 from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.problems.catalogue import gemm, vector_add

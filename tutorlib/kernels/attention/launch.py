@@ -100,18 +100,16 @@ def counter_of(device: int, stream: int) -> Tensor:
 
 
 def forward_by_tiles(
-    o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool,
-    tile: Tile | None = None, persistent: bool = False,
-) -> None:  # fmt: skip
+    o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, tile: Tile | None = None
+) -> None:
     """The same by cuTile. tile: the fastest that was measured, unless given."""
     (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
     tile = tile or tile_of("tile_forward", d, causal)
-    grid: tuple[int, ...] = -(-queries // tile.tm), heads, batch
-    if persistent:
-        grid = (min(math.prod(grid), sms(q) * tile.occupancy // tile.num_ctas),)
-    kernel = hinted("persistent_forward" if persistent else "tile_forward", tile)
+    grid = -(-queries // tile.tm), heads, batch
     sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
-    ct.launch(torch.cuda.current_stream(), grid, kernel, (q, k, v, o, lse, scale * LOG2_E, *sizes))
+    ct.launch(
+        torch.cuda.current_stream(), grid, hinted("tile_forward", tile), (q, k, v, o, lse, scale * LOG2_E, *sizes)
+    )
 
 
 def sms(tensor: Tensor) -> int:

@@ -102,7 +102,7 @@ def step(
         me.mask(n_block)
     if cutlass.const_expr(not me.config.overlap):
         me.issue_o(v_state)
-    p = cute.make_rmem_tensor(me.tSrS.shape, BFloat16 if me.config.early else Float32)
+    p = cute.make_rmem_tensor(me.tSrS.shape, Float32)
     me.softmax_step(p, factors)
     warpgroup.wait_group(0)
     me.free_v(v_state)

@@ -42,7 +42,6 @@ class AttentionConfig:
     few_masks: bool = True
     longest_first: bool = True
     persistent: bool = False
-    early: bool = False  # P is rounded before P V of the step before has completed
     group: int = 1  # query heads per head of K and V
 
     def __post_init__(self) -> None:

@@ -1,20 +1,3 @@
-"""Notebook 12's kernel in plain CUDA C++: the same layouts written as index arithmetic, the same order of waits."""
-
-from tutorlib.problems.problem import Shape
-
-TILE = (128, 128, 32)  # M, N, K
-STAGES = 3
-THREADS = 128
-SMEM_BYTES = STAGES * (TILE[0] + TILE[1]) * TILE[2] * 2
-
-
-def grid(shape: Shape) -> tuple[int, int, int]:
-    """One block for each tile of C; M and N are multiples of 128, K of 32."""
-    m, n, _ = shape
-    return m // TILE[0] * (n // TILE[1]), 1, 1
-
-
-SOURCE = r"""
 #include <cuda_bf16.h>
 using bf16 = __nv_bfloat16;
 constexpr int bM = 128, bN = 128, bK = 32, STAGES = 3, THREADS = 128, TILE = 128 * bK;
@@ -114,4 +97,3 @@ gemm(const bf16 *a, const bf16 *b, bf16 *c, int m, int n, int k) {
         *(uint4 *)(c + (size_t)r * n + at) = *(uint4 *)eight;
       }
 }
-"""
