@@ -172,14 +172,17 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
     lean=("cp.async", "ldmatrix"),
     limits=WorkLimits(at_most=(("cp.async.cg", 150), ("ldmatrix", 450), ("mma.sync", 800))),
 )
+loading = partial(equals, wanted=loaded_bytes, mistakes=LOADING)
+permuting = partial(law, holds=not_in_vectors, mistakes=PERMUTING)
+
 EXERCISES = (
     ValueExercise(
         id="09.1",
         title="loaded_bytes",
         points=2,
         cases=(
-            equals("whole tiles", Drawn(partial(problems, whole=True), 1), loaded_bytes, LOADING),
-            equals("tiles partly outside", Drawn(partial(problems, whole=False), 2), loaded_bytes, LOADING),
+            loading("whole tiles", Drawn(partial(problems, whole=True), 1)),
+            loading("tiles partly outside", Drawn(partial(problems, whole=False), 2)),
         ),
     ),
     made_exercise(
@@ -228,9 +231,9 @@ EXERCISES = (
         title="columns",
         points=3,
         cases=(
-            law("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1)), not_in_vectors, PERMUTING),
-            law("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2)), not_in_vectors, PERMUTING),
-            law("four warps across", beside([(4, 128), (4, 256)], wide(4)), not_in_vectors, PERMUTING),
+            permuting("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1))),
+            permuting("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2))),
+            permuting("four warps across", beside([(4, 128), (4, 256)], wide(4))),
         ),
         through=layout_returned,
         library=course("n_order"),

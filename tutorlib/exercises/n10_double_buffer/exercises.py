@@ -77,15 +77,17 @@ gemm_exercise = partial(
     requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
     library=COURSE_LOOPS,
 )
+timing = partial(law, holds=is_period, mistakes=SOONER)
+
 EXERCISES = (
     ValueExercise(
         id="10.1",
         title="period",
         points=2,
         cases=(
-            law("one buffer", beside(times((1,)), machines((1,))), is_period, SOONER),
-            law("two buffers", beside(times((2,)), machines((2,))), is_period, SOONER),
-            law("more buffers", beside(times((3, 6)), machines((3, 4, 5, 6, 8))), is_period, SOONER),
+            timing("one buffer", beside(times((1,)), machines((1,)))),
+            timing("two buffers", beside(times((2,)), machines((2,)))),
+            timing("more buffers", beside(times((3, 6)), machines((3, 4, 5, 6, 8)))),
         ),
         library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
     ),

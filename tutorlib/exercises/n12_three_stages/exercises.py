@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from random import Random
 
@@ -44,21 +45,6 @@ LIMITS = mistakes(
     ),
     registers_not_rounded=lambda sm, smem_bytes, registers, threads: min(
         sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
-    ),
-    whole_sm=lambda sm, smem_bytes, registers, threads: min(
-        sm.registers // (threads // 32 * (-(-32 * registers // sm.register_unit) * sm.register_unit)),
-        without_limit(1)(sm, smem_bytes, registers, threads),
-    ),
-    not_rounded_in_a_partition=lambda sm, smem_bytes, registers, threads: min(
-        sm.registers // sm.partitions // (32 * registers) * sm.partitions // (threads // 32),
-        without_limit(1)(sm, smem_bytes, registers, threads),
-    ),
-    whole_blocks_in_a_partition=lambda sm, smem_bytes, registers, threads: min(
-        sm.registers
-        // sm.partitions
-        // (-(-32 * registers // sm.register_unit) * sm.register_unit)
-        // -(-threads // 32 // sm.partitions),
-        without_limit(1)(sm, smem_bytes, registers, threads),
     ),
     no_register_limit=without_limit(1),
     no_memory_limit=without_limit(0),
@@ -103,6 +89,9 @@ def trans_row(lane: int) -> tuple[int, int]:
     return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
 
 
+limiting = partial(equals, wanted=blocks_per_sm, mistakes=LIMITS)
+transposed = partial(equals, wanted=trans_row, mistakes=TRANSPOSED)
+
 EXERCISES = (
     CuteExercise(
         id="12.1",
@@ -124,32 +113,26 @@ EXERCISES = (
         title="blocks_per_sm",
         points=3,
         cases=(
-            equals(
+            limiting(
                 "shared memory",
                 beside(
                     kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
                     kernel(smem=228 * 1024, registers=(32,)),
                 ),
-                blocks_per_sm,
-                LIMITS,
             ),
-            equals(
+            limiting(
                 "registers",
                 beside(
                     kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
                     kernel(smem=4096, registers=range(24, 256)),
                 ),
-                blocks_per_sm,
-                LIMITS,
             ),
-            equals(
+            limiting(
                 "small blocks",
                 beside(
                     kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
                     kernel(smem=0, registers=(16, 24, 32), threads=32),
                 ),
-                blocks_per_sm,
-                LIMITS,
             ),
         ),
         library={"occupancy.blocks_per_sm": blocks_per_sm},
@@ -195,9 +178,9 @@ EXERCISES = (
         title="trans_row",
         points=2,
         cases=(
-            equals("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)], trans_row, TRANSPOSED),
-            equals("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)], trans_row, TRANSPOSED),
-            equals("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)], trans_row, TRANSPOSED),
+            transposed("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)]),
+            transposed("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)]),
+            transposed("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)]),
         ),
     ),
     CuteExercise(

@@ -33,17 +33,11 @@ def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, i
     return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
 
 
-def unclamped(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
-    inside = [min(size - at * step, step) for size, step, at in zip(shape, tile, place, strict=True)]
-    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
-
-
 COUNTING = mistakes(
     "13.2",
     zeros_not_counted=lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
     elements=lambda *args: tuple(n // BYTES for n in tma_bytes(*args)),
     zeros_read=lambda *args: (tma_bytes(*args)[1],) * 2,
-    negative_rows=unclamped,
     order=lambda *args: tma_bytes(*args)[::-1],
     no_box_outside=lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
 )
@@ -182,6 +176,10 @@ wgmma_exercise = partial(
     simulated_shapes=SIMULATED,
     requires=HOPPER,
 )
+counting = partial(equals, wanted=tma_bytes, mistakes=COUNTING)
+holding = partial(equals, wanted=holder, mistakes=HOLDING)
+turning = partial(equals, wanted=ring, mistakes=TURNING)
+
 EXERCISES = (
     wgmma_exercise(
         id="13.1",
@@ -196,14 +194,9 @@ EXERCISES = (
         title="tma_bytes",
         points=3,
         cases=(
-            equals("tiles inside", beside(tiles_at((512, 256)), some_tile(inside=True)), tma_bytes, COUNTING),
-            equals(
-                "tiles across an edge",
-                beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile()),
-                tma_bytes,
-                COUNTING,
-            ),
-            equals("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)), tma_bytes, COUNTING),
+            counting("tiles inside", beside(tiles_at((512, 256)), some_tile(inside=True))),
+            counting("tiles across an edge", beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile())),
+            counting("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2))),
         ),
     ),
     wgmma_exercise(
@@ -218,26 +211,20 @@ EXERCISES = (
         title="holder",
         points=3,
         cases=(
-            equals(
+            holding(
                 "the first 8 × 8",
                 beside(list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))),
-                holder,
-                HOLDING,
             ),
-            equals(
+            holding(
                 "one warp's 16 rows",
                 beside(list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))),
-                holder,
-                HOLDING,
             ),
-            equals(
+            holding(
                 "a warpgroup's 64 × 256",
                 beside(
                     list(product(range(0, 64, 3), range(0, 256, 5))),
                     lambda rng: (rng.randrange(64), rng.randrange(256)),
                 ),
-                holder,
-                HOLDING,
             ),
         ),
     ),
@@ -253,17 +240,11 @@ EXERCISES = (
         title="ring",
         points=2,
         cases=(
-            equals(
-                "the consumer, one round", beside(steps(producer=False, rounds=1), some_step(1, False)), ring, TURNING
-            ),
-            equals(
-                "the producer, one round", beside(steps(producer=True, rounds=1), some_step(1, True)), ring, TURNING
-            ),
-            equals(
+            turning("the consumer, one round", beside(steps(producer=False, rounds=1), some_step(1, False))),
+            turning("the producer, one round", beside(steps(producer=True, rounds=1), some_step(1, True))),
+            turning(
                 "many rounds",
                 beside(steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)),
-                ring,
-                TURNING,
             ),
         ),
     ),

@@ -46,24 +46,8 @@ if TYPE_CHECKING:
 REGISTERS = mistakes(
     "14.3",
     exchanged=lambda warpgroups, need: register_split(warpgroups, need)[::-1],
-    whole_pool=lambda warpgroups, need: (
-        register_split(warpgroups, need)[0],
-        (65_536 // 128 - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
-    ),
-    up_and_down=lambda warpgroups, need: (
-        max(24, need),
-        ((warpgroups + 1) * at_launch(warpgroups) - max(24, need)) // warpgroups,
-    ),
-    fewer_than_24=lambda warpgroups, need: (
-        -(-need // 8) * 8,
-        ((warpgroups + 1) * at_launch(warpgroups) + need // -8 * 8) // warpgroups // 8 * 8,
-    ),
     as_at_the_start=lambda warpgroups, need: (at_launch(warpgroups), at_launch(warpgroups)),
     rounded_down=lambda warpgroups, need: register_split(warpgroups, max(24, need // 8 * 8)),
-    consumers_alone=lambda warpgroups, need: (
-        register_split(warpgroups, need)[0],
-        (warpgroups * at_launch(warpgroups - 1) - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
-    ),
 )
 
 
@@ -73,15 +57,7 @@ BYTES = mistakes(
     b_once=lambda tile, cluster: (2 * (tile[0] + tile[1]) * tile[2] * 2, step_bytes(tile, cluster)[1]),
     modes_exchanged=lambda tile, cluster: (step_bytes(tile, cluster)[0], step_bytes(tile, cluster[::-1])[1]),
     no_multicast=lambda tile, cluster: step_bytes(tile, (1, 1)),
-    everything_shared=lambda tile, cluster: (
-        step_bytes(tile, (1, 1))[0] - step_bytes(tile, (1, 1))[1] + step_bytes(tile, cluster)[1],
-        step_bytes(tile, cluster)[1],
-    ),
     always_64=lambda tile, cluster: step_bytes((*tile[:2], 64), cluster),
-    two_wgmmas=lambda tile, cluster: (
-        (tile[0] + tile[1] + 2 * (64 + tile[1])) * tile[2] * 2,
-        step_bytes(tile, cluster)[1],
-    ),
     elements=lambda tile, cluster: tuple(bytes // 2 for bytes in step_bytes(tile, cluster)),
     order=lambda tile, cluster: step_bytes(tile, cluster)[::-1],
 )
@@ -410,15 +386,7 @@ WAVES = mistakes(
         count_waves(m, n, tile, cluster, at_once)[0],
         count_waves(m, n, tile, cluster, at_once)[1] % at_once,
     ),
-    partial_tiles_fit=lambda m, n, tile, cluster, at_once: (
-        ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1]) / at_once),
-        (ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1])) - 1) % at_once + 1,
-    ),
     blocks=lambda m, n, tile, cluster, at_once: count_waves(m, n, tile, (1, 1), at_once),
-    tile_first=lambda m, n, tile, cluster, at_once: (
-        ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1]) / at_once),
-        (ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1])) - 1) % at_once + 1,
-    ),
     always_132_sms=lambda m, n, tile, cluster, at_once: count_waves(
         m, n, tile, cluster, 132 // (cluster[0] * cluster[1])
     ),
@@ -580,6 +548,10 @@ A_GROUP_IN_EACH_STEP = WorkLimits(
     groups=1,
 )
 
+splitting = partial(equals, wanted=register_split, mistakes=REGISTERS)
+counting = partial(equals, wanted=step_bytes, mistakes=BYTES)
+waving = partial(equals, wanted=count_waves, mistakes=WAVES)
+
 OTHERS = (
     CuteExercise(
         id="14.1",
@@ -616,16 +588,9 @@ OTHERS = (
         title="register_split",
         points=2,
         cases=(
-            equals(
-                "two that multiply",
-                beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
-                register_split,
-                REGISTERS,
-            ),
-            equals("three", beside([(3, need) for need in (24, 31, 32, 40)], splits(3)), register_split, REGISTERS),
-            equals(
-                "four and five", beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)), register_split, REGISTERS
-            ),
+            splitting("two that multiply", beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2))),
+            splitting("three", beside([(3, need) for need in (24, 31, 32, 40)], splits(3))),
+            splitting("four and five", beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5))),
         ),
         library={"course.register_split": register_split},
     ),
@@ -634,23 +599,14 @@ OTHERS = (
         title="step_bytes",
         points=3,
         cases=(
-            equals(
-                "one block",
-                beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1))),
-                step_bytes,
-                BYTES,
-            ),
-            equals(
+            counting("one block", beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1)))),
+            counting(
                 "clusters along one side",
                 beside([(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], steps_in((2, 1), (1, 2))),
-                step_bytes,
-                BYTES,
             ),
-            equals(
+            counting(
                 "larger clusters",
                 beside([(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], steps_in(*CLUSTERS[3:])),
-                step_bytes,
-                BYTES,
             ),
         ),
         library={"course.step_bytes": step_bytes},
@@ -660,34 +616,28 @@ OTHERS = (
         title="count_waves",
         points=2,
         cases=(
-            equals(
+            waving(
                 "squares",
                 beside(
                     sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
                     some_waves((1, 1), square=True),
                 ),
-                count_waves,
-                WAVES,
             ),
-            equals(
+            waving(
                 "clusters",
                 beside(
                     sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
                     some_waves(*CLUSTERS[1:4]),
                 ),
-                count_waves,
-                WAVES,
             ),
-            equals(
+            waving(
                 "any size",
                 beside(
                     sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
                     some_waves(*CLUSTERS),
                 ),
-                count_waves,
-                WAVES,
             ),
-            equals("full waves", beside(FULL_WAVES, some_waves(*CLUSTERS, full=True)), count_waves, WAVES),
+            waving("full waves", beside(FULL_WAVES, some_waves(*CLUSTERS, full=True))),
         ),
         library={"course.count_waves": count_waves},
     ),
@@ -789,4 +739,5 @@ OTHERS = (
         library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
     ),
 )
+
 EXERCISES = tuple(sorted((*OTHERS, *PART_EXERCISES), key=lambda exercise: int(exercise.id.partition(".")[2])))

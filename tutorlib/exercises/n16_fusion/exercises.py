@@ -93,14 +93,14 @@ def interleaves(
 
 
 INTERLEAVING = mistakes(
-"16.6",
-up_first=lambda f, w: ((w, 2, f // w), (1, w, 2 * w)),
-pieces_first=lambda f, w: ((f // w, 2, w), (w, f, 1)),
-stacked=lambda f, w: ((2 * f,), (1,)),
-single_rows=lambda f, w: ((2, f), (f, 1)),
-next_to_each_other=lambda f, w: ((w, 2, f // w), (1, f, 2 * w)),
-piece_count=lambda f, w: ((w, 2, w), (1, f, w)),
-)  # fmt: skip
+    "16.6",
+    up_first=lambda f, w: ((w, 2, f // w), (1, w, 2 * w)),
+    pieces_first=lambda f, w: ((f // w, 2, w), (w, f, 1)),
+    stacked=lambda f, w: ((2 * f,), (1,)),
+    single_rows=lambda f, w: ((2, f), (f, 1)),
+    next_to_each_other=lambda f, w: ((w, 2, f // w), (1, f, 2 * w)),
+    piece_count=lambda f, w: ((w, 2, w), (1, f, w)),
+)
 
 
 # 16.14: a Llama MLP as two GEMMs, the first of them gated, whose weights are interleaved once.

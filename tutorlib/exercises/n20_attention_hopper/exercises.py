@@ -49,19 +49,11 @@ def some_element(rows: int, columns: int) -> Callable[[Random], tuple]:
     return lambda rng: (rng.randrange(rows), rng.randrange(columns))
 
 
+holding = partial(equals, wanted=a_register, mistakes=HOLDING)
+
 REGISTER_CASES = (
-    equals(
-        "one K block of a warpgroup",  # drawn from four warps: a table of one warp's 256 elements is no answer
-        beside(list(product(range(16), range(16))), some_element(64, 16)),
-        a_register,
-        HOLDING,
-    ),
-    equals(
-        "a warpgroup's 64 × 128",
-        beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256)),
-        a_register,
-        HOLDING,
-    ),
+    holding("one K block of a warpgroup", beside(list(product(range(16), range(16))), some_element(64, 16))),
+    holding("a warpgroup's 64 × 128", beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256))),
 )
 
 # 20.5 key_blocks ------------------------------------------------------------------------------------------------
@@ -75,25 +67,8 @@ def key_blocks(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> 
     return min(blocks, -(-(m_block + 1) * bM // bN)), min(keys // bN, (m_block * bM + 1) // bN)
 
 
-def all_causal(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> tuple[int, int]:
-    return -(-keys // tile[1]), key_blocks(m_block, keys, tile, causal)[1]
-
-
 BLOCKS = mistakes(
     "20.5",
-    all_keys=all_causal,
-    ragged_block_unmasked=lambda m_block, keys, tile, causal: (
-        key_blocks(m_block, keys, tile, causal)[0],
-        min(key_blocks(m_block, keys, tile, causal)[0], key_blocks(m_block, 10**6, tile, causal)[1]),
-    ),
-    last_row=lambda m_block, keys, tile, causal: (
-        key_blocks(m_block, keys, tile, causal)[0],
-        min(keys // tile[1], (m_block + 1) * tile[0] // tile[1]) if causal else keys // tile[1],
-    ),
-    own_key_missing=lambda m_block, keys, tile, causal: (
-        key_blocks(m_block, keys, tile, causal)[0],
-        min(keys // tile[1], m_block * tile[0] // tile[1]) if causal else keys // tile[1],
-    ),
     masked_blocks=lambda *args: (key_blocks(*args)[0], key_blocks(*args)[0] - key_blocks(*args)[1]),
     order=lambda *args: key_blocks(*args)[::-1],
 )
@@ -114,16 +89,16 @@ def some_tile(causal: bool) -> Callable[[Random], tuple]:
     return draw
 
 
+blocking = partial(equals, wanted=key_blocks, mistakes=BLOCKS)
+
 BLOCK_CASES = (
-    equals("not causal", beside(tiles_of((512, 500, 17), False), some_tile(False)), key_blocks, BLOCKS),
-    equals("causal", beside(tiles_of((1024, 1000), True), some_tile(True)), key_blocks, BLOCKS),
-    equals(
+    blocking("not causal", beside(tiles_of((512, 500, 17), False), some_tile(False))),
+    blocking("causal", beside(tiles_of((1024, 1000), True), some_tile(True))),
+    blocking(
         "causal, more queries than keys",
         beside(
             [(m_block, keys, (128, 64), True) for m_block in range(6) for keys in (1, 70, 256, 300)], some_tile(True)
         ),
-        key_blocks,
-        BLOCKS,
     ),
 )
 
