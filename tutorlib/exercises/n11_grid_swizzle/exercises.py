@@ -16,7 +16,6 @@ from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n11_grid_swizzle.judge import BlockOrder
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import gemm
@@ -370,7 +369,7 @@ EXERCISES = (
         title="blocks in groups",
         points=3,
         archs=AMPERE_TIMED,
-        part=BlockOrder(config=GemmConfig(stages=2), grids=GRIDS),
+        part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before

@@ -6,26 +6,26 @@ from functools import partial
 from itertools import product
 from random import Random
 
-from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, AmperePart
+from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import inside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n12_three_stages.judge import Configured, OfTuned, TorchHost, four_limits
+from tutorlib.exercises.n12_three_stages.judge import Configured, OfTuned, TorchHost, four_limits, narrow_copies
 from tutorlib.exercises.words import mistakes
-from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
-STAGES = (  # eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages
-    ((65, 72, 456), GemmConfig((64, 64, 64), stages=3)),
-    ((64, 64, 320), GemmConfig((64, 64, 32), stages=4)),
-    ((64, 64, 64), GemmConfig((64, 64, 32), stages=5)),
-    ((65, 64, 200), GemmConfig((64, 64, 64), stages=2)),
-)
+STAGES = {  # eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages
+    (65, 72, 456): {"tile": (64, 64, 64), "stages": 3},
+    (64, 64, 320): {"tile": (64, 64, 32), "stages": 4},
+    (64, 64, 64): {"tile": (64, 64, 32), "stages": 5},
+    (65, 64, 200): {"tile": (64, 64, 64), "stages": 2},
+}
 COPIES = "cp.async.ca|cp.async.cg"
 READS = "ldmatrix|ld.shared"
 
@@ -98,10 +98,9 @@ EXERCISES = (
         title="multistage",
         points=5,
         archs=AMPERE_TIMED,
-        part=AmperePart(name="main_loop", config=GemmConfig(stages=3), small=STAGES),
+        part=inside(ampere, "main_loop", small=STAGES, stages=3),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in STAGES),
         limits=WorkLimits(at_most=(("bar.sync", 144),), looped=(("mma.sync", 2),), overlap=0.5, ahead=1.7, fetched=0.7),
         bench_shape=BENCH,
         tiers=(0.9,),
@@ -189,6 +188,7 @@ EXERCISES = (
         points=8,
         archs=AMPERE_TIMED,
         part=TorchHost(),
+        faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
         lean=("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),
         once=True,

@@ -8,9 +8,10 @@ from random import Random
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import inside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n13_hopper_gemm.judge import FirstPart, RingLayout
+from tutorlib.exercises.n13_hopper_gemm.judge import first_gemm, with_ring_layout
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
@@ -19,10 +20,11 @@ BYTES = 2  # of a bf16
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
 SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
-RINGS = (  # stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages
-    ((129, 64, 200), (3, 32)),
-    ((1, 64, 136), (4, 64)),
-)
+FEW_K_TILES = (1, 64, 136)
+RINGS = {  # stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages
+    (129, 64, 200): {"ring": (3, 32)},
+    FEW_K_TILES: {"ring": (4, 64)},
+}
 LONG = (1, 64, 8200)  # more K tiles than any other number on the page
 
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
@@ -141,7 +143,7 @@ A_TILE_ONCE = WorkLimits(
         *(("stmatrix", 768), ("cp.async.bulk.tensor.2d.global", 192), ("cp.async.bulk.wait_group", 96)),
     )
 )
-# At RINGS[0] 16 warps, and 7 K tiles.
+# At the first of RINGS 16 warps, and 7 K tiles.
 LOOP_LIMITS = ("bar.sync|barrier", 32), ("fence", 36)
 A_BARRIER_IN_EACH_STEP = WorkLimits(
     at_most=(("bar.sync|barrier", 32 + 7 * 16), *LOOP_LIMITS[1:]), looped=(("wgmma.mma_async", 2),)
@@ -167,7 +169,7 @@ COURSE_KERNELS = {
 
 # ----------------------------------------------------------------------------------------------------------------
 
-NARROW = tuple((shape, (3, 32)) for shape in SIMULATED)  # half of the K blocks, and another number of stages
+NARROW = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
 wgmma_exercise = partial(
     CuteExercise,
     needs=WGMMA,
@@ -185,7 +187,7 @@ EXERCISES = (
         id="13.1",
         title="ring_layout",
         points=3,
-        part=RingLayout(small=NARROW),
+        part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
         shapes=SHAPES[:2],
         library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
     ),
@@ -203,7 +205,7 @@ EXERCISES = (
         id="13.3",
         title="boxes",
         points=2,
-        part=FirstPart(name="boxes"),
+        part=inside(first_gemm, "boxes", jit=False),
         library=course("boxes"),
     ),
     ValueExercise(
@@ -232,7 +234,7 @@ EXERCISES = (
         id="13.5",
         title="fragments",
         points=3,
-        part=FirstPart(name="fragments", small=NARROW),
+        part=inside(first_gemm, "fragments", small=NARROW, jit=False),
         library=course("wgmma_fragments"),
     ),
     ValueExercise(
@@ -253,14 +255,13 @@ EXERCISES = (
         title="main_loop",
         points=6,
         archs=("90",),
-        part=FirstPart(name="main_loop", small=RINGS),
-        simulated_shapes=tuple(shape for shape, _ in RINGS),
+        part=inside(first_gemm, "main_loop", small=RINGS),
         limits=WorkLimits(
             at_most=(*LOOP_LIMITS, ("mbarrier.arrive.shared", 112), ("wgmma.commit_group", 112)),
             looped=(("wgmma.mma_async", 2),),
             groups=1,
         ),
-        limits_at={RINGS[1][0]: WorkLimits(at_most=(("cp.async.bulk.tensor.2d.shared", 6),))},  # 3 K tiles
+        limits_at={FEW_K_TILES: WorkLimits(at_most=(("cp.async.bulk.tensor.2d.shared", 6),))},  # 3 K tiles
         bench_shape=BENCH,
         tiers=(0.9,),
         library=course("main_loop", "fill_stage", "one_stage"),
@@ -269,7 +270,7 @@ EXERCISES = (
         id="13.8",
         title="store by TMA",
         points=4,
-        part=FirstPart(name="epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
+        part=inside(first_gemm, "epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
         limits=A_TILE_ONCE,
         library=course("store_by_tma"),
     ),
@@ -291,7 +292,7 @@ EXERCISES = (
         id="13.10",
         title="multiply",
         points=4,
-        part=FirstPart(name="multiply", small=NARROW),
+        part=inside(first_gemm, "multiply", small=NARROW, jit=False),
         limits=A_GROUP_IN_EACH_STEP,
         library=course("multiply"),
     ),
@@ -299,7 +300,7 @@ EXERCISES = (
         id="13.11",
         title="init_barriers",
         points=3,
-        part=FirstPart(name="barriers", small=tuple((shape, (3, 64)) for shape in SIMULATED)),
+        part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
         limits=TWO_BARRIERS,
         library=course("init_barriers"),
     ),
@@ -307,8 +308,7 @@ EXERCISES = (
         id="13.12",
         title="one_stage",
         points=4,
-        part=FirstPart(name="main_loop", small=RINGS),
-        simulated_shapes=tuple(shape for shape, _ in RINGS),
+        part=inside(first_gemm, "main_loop", small=RINGS),
         limits=A_BARRIER_IN_EACH_STEP,
         library=course("one_stage", "fill_stage", "main_loop"),
     ),

@@ -8,7 +8,6 @@ from itertools import chain, pairwise
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable

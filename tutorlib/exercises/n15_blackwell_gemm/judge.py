@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
 from tutorlib.compiling.compiled import Compiled
