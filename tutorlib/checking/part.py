@@ -42,7 +42,8 @@ class Part:
         """
 
 
-Settings = Mapping[str, Any]  # keyword arguments of the function that builds a kernel
+Settings = dict[str, Any]  # keyword arguments of the function that builds a kernel
+Small = Mapping[Shape, Settings]  # by size: the kernels that are simulated
 Filled = dict[str, Answer]  # the functions that an answer fills slots with
 
 
@@ -60,7 +61,7 @@ class Inside(Part):
     slots: tuple[str, ...]
     jit: tuple[str, ...] = ()
     settings: Settings = field(default_factory=dict)
-    small: Mapping[Shape, Settings] = field(default_factory=dict)
+    small: Small = field(default_factory=dict)
 
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:
@@ -70,9 +71,10 @@ class Inside(Part):
         return self.kernel(self.filled(answer), **self.settings)
 
     def simulated_host(self, answer: Answer) -> HostFunction:
-        filled = self.filled(answer)
-        hosts = {shape: self.kernel(filled, **settings) for shape, settings in self.small.items()}
-        return host_by_shape(hosts) if hosts else self.host(answer)
+        filled, few = self.filled(answer), list(self.small.values()) or [self.settings]
+        if all(settings == few[0] for settings in few):
+            return self.kernel(filled, **few[0])
+        return host_by_shape({shape: self.kernel(filled, **settings) for shape, settings in self.small.items()})
 
     def filled(self, answer: Answer) -> Filled:
         """The answer's functions by slot. Raises WrongKind."""
@@ -88,7 +90,7 @@ class Inside(Part):
 def inside(
     kernel: Callable[..., HostFunction],
     *slots: str,
-    small: Mapping[Shape, Settings] | None = None,
+    small: Small | None = None,
     jit: bool = True,
     **settings: Any,
 ) -> Inside:
@@ -97,14 +99,8 @@ def inside(
 
 
 def host_by_shape(hosts: Mapping[Shape, HostFunction]) -> HostFunction:
-    """The host function gemm(a, b, c) that is another one for each shape (M, N, K) of its tensors, which is static.
-
-    With one shape it is that one's, of whatever tensors.
-    """
+    """The host function gemm(a, b, c) that is another one for each shape (M, N, K) of its tensors, which is static."""
     from cutlass import cute
-
-    if len(hosts) == 1:
-        return next(iter(hosts.values()))
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:

@@ -10,7 +10,7 @@ from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import inside
+from tutorlib.checking.part import Small, inside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n12_three_stages.judge import Configured, OfTuned, TorchHost, four_limits, narrow_copies
@@ -20,7 +20,8 @@ from tutorlib.problems.catalogue import gemm, gemm_m_major
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
-STAGES = {  # eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages
+# Eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages.
+STAGES: Small = {
     (65, 72, 456): {"tile": (64, 64, 64), "stages": 3},
     (64, 64, 320): {"tile": (64, 64, 32), "stages": 4},
     (64, 64, 64): {"tile": (64, 64, 32), "stages": 5},

@@ -8,7 +8,7 @@ from random import Random
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import inside
+from tutorlib.checking.part import Small, inside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n13_hopper_gemm.judge import first_gemm, with_ring_layout
@@ -21,7 +21,8 @@ BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
 SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
 FEW_K_TILES = (1, 64, 136)
-RINGS = {  # stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages
+# Stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages.
+RINGS: Small = {
     (129, 64, 200): {"ring": (3, 32)},
     FEW_K_TILES: {"ring": (4, 64)},
 }
@@ -169,7 +170,7 @@ COURSE_KERNELS = {
 
 # ----------------------------------------------------------------------------------------------------------------
 
-NARROW = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
+NARROW: Small = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
 wgmma_exercise = partial(
     CuteExercise,
     needs=WGMMA,

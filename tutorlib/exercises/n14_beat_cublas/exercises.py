@@ -14,19 +14,21 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Settings, Small, inside
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n14_beat_cublas.judge import (
     ACCUMULATORS,
+    FEW_SMS,
     FLAGS,
     ChosenExercise,
-    ConsumeSlot,
-    Role,
-    RolesSlot,
-    Settings,
-    Slot,
-    StoreSlot,
+    Deferring,
     WholeKernel,
+    not_deferred,
+    persistent,
+    registers_late,
+    specialized,
+    stores_in_turn,
 )
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
@@ -86,8 +88,6 @@ NAMES = (
     *("load_shared", "free_stage", "give_part", "add_part"),
 )
 SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
-RING = {"tile": (64, 64, 64), "stages": 3}
-SPLIT = {"persistent": False, "split_k": 2}
 # 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
 ARRIVALS = 2 * 6 * 5 * (1 + 4)
 WAITS = ARRIVALS + 2 * 3
@@ -95,35 +95,29 @@ CONSUMED = 12 * 4 + 8  # 12 tiles of a piece in each of 4 warps, and the end of 
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 
 BENCH = (4096, 4096, 4096)
-SLOTS_SIMULATED: dict[str, tuple[tuple[Shape, Settings], ...]] = {
-    "roles": (
-        ((200, 136, 136), {"tile": (128, 64, 64), "stages": 2}),
-        ((200, 72, 72), {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2}),
-    ),
-    "produce": (
-        ((200, 136, 264), RING | {"cluster": (2, 1)}),
-        ((136, 72, 264), RING | SPLIT | {"cluster": (2, 1)}),
-    ),
-    "consume": (((200, 136, 264), RING | {"defer_stores": True}), ((136, 72, 136), RING)),
-    "store": (
-        ((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),
-        ((136, 128, 72), {"tile": (64, 128, 64), "stages": 2, "store_stages": 1}),
-    ),
-    "load": (((256, 136, 200), RING | {"cluster": (2, 2)}), ((64, 200, 136), RING | {"cluster": (1, 4)})),
-    "free": (((256, 136, 328), RING | {"cluster": (2, 2)}), ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)})),
-    # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
-    "hand over": (((64, 192, 520), {"tile": (64, 192, 64), "stages": 4, "stream_k": True}),),
+RING: Settings = {"tile": (64, 64, 64), "stages": 3} | FEW_SMS
+SPLIT: Settings = {"persistent": False, "split_k": 2}
+ROLES: Small = {
+    (200, 136, 136): {"tile": (128, 64, 64), "stages": 2} | FEW_SMS,
+    (200, 72, 72): {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2} | FEW_SMS,
 }
-WHOLE = (
-    ((136, 72, 264), RING | {"cluster": (2, 2), "defer_stores": True}),
+PRODUCE: Small = {(200, 136, 264): RING | {"cluster": (2, 1)}, (136, 72, 264): RING | SPLIT | {"cluster": (2, 1)}}
+CONSUME: Small = {(200, 136, 264): RING | {"defer_stores": True}, (136, 72, 136): RING}
+STORE: Small = {
+    (136, 512, 72): {"tile": (64, 256, 64), "stages": 2, "store_stages": 2} | FEW_SMS,
+    (136, 128, 72): {"tile": (64, 128, 64), "stages": 2, "store_stages": 1} | FEW_SMS,
+}
+LOAD: Small = {(256, 136, 200): RING | {"cluster": (2, 2)}, (64, 200, 136): RING | {"cluster": (1, 4)}}
+FREE: Small = {(256, 136, 328): RING | {"cluster": (2, 2)}, (64, 136, 520): RING | SPLIT | {"cluster": (1, 2)}}
+# One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
+HAND_OVER: Small = {(64, 192, 520): {"tile": (64, 192, 64), "stages": 4, "stream_k": True} | FEW_SMS}
+SMALL_RING: Settings = {"tile": (64, 64, 64), "stages": 3}
+WHOLE: dict[Shape, Settings] = {
+    (136, 72, 264): SMALL_RING | {"cluster": (2, 2), "defer_stores": True},
     # two blocks, since one cluster alone shares no tile; with two consumer warpgroups, registers must move
-    ((328, 64, 264), {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True}),
-    ((64, 72, 456), RING | SPLIT | {"cluster": (1, 2)}),
-)
-
-
-def sizes(small: tuple[tuple[Shape, Settings], ...]) -> tuple[Shape, ...]:
-    return tuple(shape for shape, _ in small)
+    (328, 64, 264): {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True},
+    (64, 72, 456): SMALL_RING | SPLIT | {"cluster": (1, 2)},
+}
 
 
 part: Any = partial(CuteExercise, needs=WGMMA, archs=("90",), shapes=SHAPES)
@@ -134,8 +128,7 @@ PART_EXERCISES = (
         title="load_shared",
         points=3,
         problem=gemm("bf16"),
-        part=Slot(names=("load",), settings={"cluster": (2, 1)}, small=SLOTS_SIMULATED["load"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["load"]),
+        part=inside(persistent, "load", small=LOAD, cluster=(2, 1)),
         limits=WorkLimits(at_most=(("bar.sync|barrier", 64), ("fence", 136))),
         library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
     ),
@@ -144,8 +137,7 @@ PART_EXERCISES = (
         title="produce_tiles",
         points=3,
         problem=gemm("bf16"),
-        part=Slot(names=("produce",), small=SLOTS_SIMULATED["produce"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["produce"]),
+        part=inside(persistent, "produce", small=PRODUCE),
         limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS), ("bar.sync|barrier", 32), ("fence", 100))),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
     ),
@@ -154,8 +146,8 @@ PART_EXERCISES = (
         title="take_roles",
         points=3,
         problem=gemm("bf16"),
-        part=RolesSlot(names=("roles",), small=SLOTS_SIMULATED["roles"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["roles"]),
+        part=inside(persistent, "roles", small=ROLES),
+        faults=(registers_late,),
         limits=WorkLimits(
             at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16)),
             at_most=(("setmaxnreg", 24), ("bar.sync|barrier", 24)),
@@ -167,8 +159,10 @@ PART_EXERCISES = (
         title="consume_tiles",
         points=4,
         problem=gemm("bf16"),
-        part=ConsumeSlot(names=("consume",), settings={"defer_stores": True}, small=SLOTS_SIMULATED["consume"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["consume"]),
+        part=Deferring(
+            kernel=persistent, slots=("consume",), jit=("consume",), settings={"defer_stores": True}, small=CONSUME
+        ),
+        faults=(not_deferred,),
         limits=WorkLimits(
             at_most=(
                 ("bar.sync|barrier", 16),
@@ -185,8 +179,8 @@ PART_EXERCISES = (
         title="store_pieces",
         points=3,
         problem=gemm("bf16"),
-        part=StoreSlot(names=("store",), settings={"defer_stores": True}, small=SLOTS_SIMULATED["store"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["store"]),
+        part=inside(persistent, "store", small=STORE, defer_stores=True),
+        faults=(stores_in_turn,),
         limits=WorkLimits(
             at_most=(
                 ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
@@ -203,8 +197,7 @@ PART_EXERCISES = (
         title="free_stage",
         points=3,
         problem=gemm("bf16"),
-        part=Slot(names=("free",), settings={"cluster": (2, 1)}, small=SLOTS_SIMULATED["free"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["free"]),
+        part=inside(persistent, "free", small=FREE, cluster=(2, 1)),
         library={"free_stage": InModule(PARTS, "free_stage")},
     ),
     part(
@@ -212,8 +205,7 @@ PART_EXERCISES = (
         title="hand_over",
         points=4,
         problem=gemm_shared(ACCUMULATORS, FLAGS),
-        part=Slot(names=("give", "add"), settings={"stream_k": True}, small=SLOTS_SIMULATED["hand over"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["hand over"]),
+        part=inside(persistent, "give", "add", small=HAND_OVER, stream_k=True),
         library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
     ),
     part(
@@ -223,7 +215,6 @@ PART_EXERCISES = (
         problem=gemm_shared(ACCUMULATORS, FLAGS),
         part=WholeKernel(small=WHOLE),
         shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
-        simulated_shapes=sizes(WHOLE),
         bench_shape=BENCH,
         tiers=(0.98,),
         library={name: InModule(PARTS, name) for name in NAMES} | {"COURSE": "COURSE"},
@@ -530,11 +521,11 @@ OTHER_GPU = {
     **{"start": 7.0, "store": 350.0, "share": 9_000.0, "exchange": 2_500.0},
 }
 LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
-ROLES_SIMULATED = (  # two tiles of nine K tiles, where work is counted; two stages; fewer K tiles than stages
-    ((129, 72, 520), {"tile": (128, 128, 64), "stages": 3}),
-    ((64, 64, 200), {"tile": (128, 64, 64), "stages": 2}),
-    ((64, 64, 72), {"tile": (128, 64, 64)}),
-)
+STEPS: Small = {  # two tiles of nine K tiles, where work is counted; two stages; fewer K tiles than stages
+    (129, 72, 520): {"tile": (128, 128, 64), "stages": 3},
+    (64, 64, 200): {"tile": (128, 64, 64), "stages": 2},
+    (64, 64, 72): {"tile": (128, 64, 64)},
+}
 # 2 tiles of 9 K tiles at the first one, 8 warps that multiply and one that loads: each waits once for a K tile, 162
 # times, or polls somewhat more often.
 LOOP_LIMITS = WorkLimits(at_most=(("bar.sync|barrier", 26), ("fence", 132), ("mbarrier.try_wait", 176)))
@@ -560,10 +551,9 @@ OTHERS = (
         needs=WGMMA,
         archs=("90",),
         requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
-        part=Role(role="produce", small=ROLES_SIMULATED),
+        part=inside(specialized, "produce", small=STEPS),
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in ROLES_SIMULATED),
         limits=LOOP_LIMITS,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
     ),
@@ -574,10 +564,9 @@ OTHERS = (
         needs=WGMMA,
         archs=("90",),
         requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
-        part=Role(role="consume", small=ROLES_SIMULATED),
+        part=inside(specialized, "consume", small=STEPS),
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in ROLES_SIMULATED),
         limits=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),

@@ -11,9 +11,17 @@ from typing import Literal
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Inside, Small, inside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n15_blackwell_gemm.judge import ReadTensorMemory, RoleLoops, TensorMemory, Umma, WholeKernel
+from tutorlib.exercises.n15_blackwell_gemm.judge import (
+    FEW_SMS,
+    WholeKernel,
+    blackwell,
+    freed_late,
+    other_columns,
+    other_threads,
+)
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import TCGEN05
 from tutorlib.models.block_formats import (
@@ -196,18 +204,20 @@ def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random
 BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
-LOOPS_SIMULATED = (  # where work is counted; and five tiles of two K tiles, two stages, three accumulators of one part
-    (SIMULATED[0], {"tile": (128, 128, 64)}),
-    ((129, 264, 72), {"tile": (128, 64, 64), "stages": 2, "accumulators": 3}),
-)
-ALONE_AND_PAIR = (
-    (SIMULATED[0], {"tile": (128, 128, 64)}),
-    ((129, 264, 72), {"tile": (256, 128, 64), "pair": True}),
-)
-PAIRS_SIMULATED = (
-    (SIMULATED[0], {"tile": (256, 128, 64)}),
-    ((129, 264, 72), {"tile": (256, 64, 64), "stages": 2, "accumulators": 3}),
-)
+HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | FEW_SMS}  # tiles half as wide
+LOOPS: Small = {  # where work is counted; five tiles of two K tiles, two stages, three accumulators of one part
+    **HALF,
+    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | FEW_SMS,
+}
+
+ALONE_AND_PAIR: Small = {
+    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | FEW_SMS,
+    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | FEW_SMS,
+}
+PAIRS: Small = {
+    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | FEW_SMS,
+    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | FEW_SMS,
+}
 
 
 def course(module: str, *names: str) -> dict[str, InModule]:
@@ -232,6 +242,15 @@ scaling = partial(equals, wanted=quantize_mx, mistakes=SCALING)
 scaling_nv = partial(equals, wanted=quantize_nv, mistakes=NV)
 summing = partial(equals, wanted=scaled_dot, mistakes=SUMMING)
 
+blackwell_exercise = partial(
+    CuteExercise,
+    needs=TCGEN05,
+    archs=DATA_CENTER,
+    spills=False,
+    faults=(other_columns(pair=False),),
+    problem=gemm("bf16"),
+    shapes=SHAPES,
+)
 EXERCISES = (
     ValueExercise(
         id="15.1",
@@ -270,95 +289,64 @@ EXERCISES = (
             ),
         ),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.3",
         title="tensor_memory",
         points=3,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
-        part=TensorMemory(small=((SIMULATED[0], {"tile": (128, 64, 64)}),)),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        part=inside(blackwell, "allocate", "release", small={SIMULATED[0]: {"tile": (128, 64, 64)} | FEW_SMS}),
         library={**ALLOCATOR, **course("parts", "allocate", "release", "pair_allocate", "pair_release")},
         limits=WorkLimits(  # of two blocks
             at_most=(("bar.sync|barrier", 36), ("tcgen05.relinquish_alloc_permit", 2)),
             at_least=(("tcgen05.relinquish_alloc_permit", 2),),
         ),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.4",
         title="produce",
         points=3,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="produce", small=LOOPS_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
+        part=inside(blackwell, "produce", small=LOOPS),
+        vain=freed_late,
         library=course("loops", "produce_tiles"),
         limits=WorkLimits(at_most=(NO_BARRIERS, SPLIT)),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.5",
         title="multiply",
         points=5,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="multiply", small=LOOPS_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
+        part=inside(blackwell, "multiply", small=LOOPS),
+        vain=freed_late,
         library=course("loops", "multiply_tiles"),
         limits=WorkLimits(at_most=(NO_BARRIERS, WAITS)),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.6",
         title="store",
         points=4,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="store", small=LOOPS_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
+        part=inside(blackwell, "store", small=LOOPS),
+        vain=freed_late,
         library=course("loops", "store_tiles"),
         limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), WAITS, *EPILOGUE)),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.7",
         title="mma",
         points=3,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=("tcgen05",),
-        part=Umma(small=ALONE_AND_PAIR),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in ALONE_AND_PAIR),
+        part=Inside(kernel=blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
         library=course("parts", "make_umma", "issue"),
         limits=WorkLimits(at_most=(("tcgen05.mma", 72),)),  # 4 for each of 18 K tiles
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.8",
         title="pair",
         points=7,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
-        part=RoleLoops(loop="all", pair=True, small=PAIRS_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in PAIRS_SIMULATED),
+        part=inside(blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
+        faults=(other_columns(pair=True),),
+        vain=freed_late,
         library=course("loops", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
@@ -403,31 +391,22 @@ EXERCISES = (
             ),
         ),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.12",
         title="make_t2r",
         points=3,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=("tcgen05.ld",),
-        part=ReadTensorMemory(),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        part=inside(blackwell, "make_t2r", small=HALF, jit=False),
         library=course("parts", "make_t2r"),
         limits=WorkLimits(at_most=(("tcgen05.ld", 48),)),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.13",
         title="make_gemm",
         points=5,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=LOOP_INSTRUCTIONS,
         part=WholeKernel(),
-        problem=gemm("bf16"),
+        faults=(other_threads, other_columns(pair=False)),
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
@@ -438,16 +417,13 @@ EXERCISES = (
         ),
         limits_at={ONE_TILE: WorkLimits(most_blocks=1), SIMULATED[0]: WorkLimits(blocks=3, most_blocks=3)},  # of 3
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.14",
         title="make_pair_gemm",
         points=4,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
         part=WholeKernel(pair=True),
-        problem=gemm("bf16"),
+        faults=(other_threads, other_columns(pair=True)),
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,

@@ -9,12 +9,14 @@ from typing import Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Inside, Settings, inside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n20_attention_hopper.judge import AttentionSlot, StepSlot, WholeAttention
+from tutorlib.exercises.n20_attention_hopper.judge import AllParts, attention, without_overlap
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.attention import attention_problem
+from tutorlib.problems.problem import Shape
 
 # The answers that any machine calls: which register of P is which element, which blocks of keys a tile needs.
 
@@ -107,7 +109,19 @@ PARTS = "tutorlib.kernels.attention.parts"
 SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
 SMALL = ((1, 1, 1, 100, 200, 64),)  # four blocks of 64 keys, the last of them of 8: the rings of two go round twice
 SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)
+TWO_HEADS = (*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64))
 ONE_BLOCK = ((1, 1, 1, 17, 17, 64),)
+HIDDEN_BLOCKS = ((1, 1, 1, 128, 128, 64),)  # rows that see none of the first three blocks
+
+
+def on(sizes: tuple[Shape, ...], **settings: Any) -> dict[Shape, Settings]:
+    """The kernels that are simulated, in blocks of 64 keys unless `tile_n` is another number."""
+    return {size: {"tile_n": 64} | settings for size in sizes}
+
+
+def within(*slots: str, sizes: tuple[Shape, ...] = SMALL, causal: bool = False, **settings: Any) -> Inside:
+    return inside(attention, *slots, small=on(sizes, causal=causal, **settings), jit=False, causal=causal)
+
 
 # In SMALL 8 consumer warps take 4 blocks each, 9 loads; with blocks of 32 keys they take 7, 112 groups of wgmmas.
 # In the epilogue each of the warps fences once and meets once.
@@ -146,7 +160,6 @@ slot: Any = partial(
     problem=attention_problem(),
     patterned=False,
     shapes=SHAPES,
-    simulated_shapes=SMALL,
 )
 
 
@@ -165,14 +178,14 @@ EXERCISES = (
         id="20.2",
         title="views",
         points=4,
-        part=AttentionSlot(names=("by_row", "p_operand")),
+        part=within("by_row", "p_operand"),
         library=course("by_row", "p_operand"),
     ),
     slot(
         id="20.3",
         title="add_pv",
         points=3,
-        part=AttentionSlot(names=("add_pv",), small={"tile_n": 32}),  # two K blocks: no number that a page has
+        part=within("add_pv", tile_n=32),  # two K blocks: no number that a page has
         limits=ONE_GROUP,
         library=course("add_pv"),
     ),
@@ -180,9 +193,8 @@ EXERCISES = (
         id="20.4",
         title="softmax",
         points=6,
-        part=AttentionSlot(names=("quad_reduce", "softmax_step"), causal=True, small={"tile_n": 32}),
+        part=within("quad_reduce", "softmax_step", sizes=HIDDEN_BLOCKS, causal=True, tile_n=32),
         problem=attention_problem(causal=True),
-        simulated_shapes=((1, 1, 1, 128, 128, 64),),  # rows that see none of the first three blocks
         patterned=True,
         limits=ONCE_A_SCORE,
         library=course("quad_reduce", "softmax_step"),
@@ -197,8 +209,7 @@ EXERCISES = (
         id="20.6",
         title="produce",
         points=4,
-        part=AttentionSlot(names=("produce",), small={"tile_n": 64, "stages": 3}),
-        simulated_shapes=SMALL + ONE_BLOCK,
+        part=within("produce", sizes=SMALL + ONE_BLOCK, stages=3),
         limits=ONCE_LOADED,
         library=course("produce_blocks"),
     ),
@@ -206,10 +217,10 @@ EXERCISES = (
         id="20.7",
         title="step",
         points=5,
-        part=StepSlot(names=("step",), causal=True),
+        part=within("step", sizes=SMALL_CAUSAL, causal=True),
+        faults=(without_overlap,),
         problem=attention_problem(causal=True),
         shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64)),
-        simulated_shapes=SMALL_CAUSAL,
         limits=ALL_PARTS,
         library=course("step"),
     ),
@@ -217,7 +228,7 @@ EXERCISES = (
         id="20.8",
         title="turns",
         points=3,
-        part=AttentionSlot(names=("take_turn", "pass_turn")),
+        part=within("take_turn", "pass_turn"),
         limits=TURNS,
         library=course("take_turn", "pass_turn"),
     ),
@@ -225,10 +236,12 @@ EXERCISES = (
         id="20.9",
         title="my_parts",
         points=4,
-        part=WholeAttention(causal=True),
+        part=AllParts(
+            kernel=attention, settings={"causal": True}, small=on((*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)), causal=True)
+        ),
+        faults=(without_overlap,),
         problem=attention_problem(causal=True),
         shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64), (3, 1, 1, 17, 17, 64)),
-        simulated_shapes=(*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)),
         limits=ALL_PARTS,
         bench_shape=(4, 16, 16, 4096, 4096, 128),
         tiers=(0.95,),
