@@ -50,8 +50,8 @@ def test_the_judge_makes_no_exercise_of_what_an_answers_process_sends():
 def test_a_function_near_the_answer_is_the_courses_own():
     exercise = find("16.1")
     message, kept = sent(exercise)
-    assert exercise.part.build not in kept
+    assert exercise.part.kernel not in kept
     assert packb([TAGS["function"], "tutorlib.exercises.n16_fusion.judge.host_functions", "elementwise"]) in message
-    message, kept = sent(replace(exercise, part=replace(exercise.part, build=os.system)))
+    message, kept = sent(replace(exercise, part=replace(exercise.part, kernel=os.system)))
     with pytest.raises(CannotCross, match="not for the process of an answer"):
         Reader(kept.__getitem__, kept.__getitem__, EXERCISES).value(message)

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.exercise import Answer, Verdict, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.library_use import refuse_library_use
-from tutorlib.checking.part import HostFunction, Part
+from tutorlib.checking.part import HostFunction, Part, require_jit
 from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.dsl.cute.functions import is_jit
 from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from tutorlib.checking.artifact import CuteArtifact
     from tutorlib.measuring.simulated_launchers import SimulatedCute, SimulatedLauncher
     from tutorlib.simulate.ptx import Report
+    from tutorlib.simulate.ptx.report import Issued
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,10 @@ class CuteExercise(KernelExercise):
     divisible: what divides the contiguous mode's size; dynamic layouts carry it, so that 128-bit accesses compile.
     archs: the compute capabilities that it is compiled for where it cannot run; (): the oldest that has what it needs.
     spills: whether the kernel may use local memory, where registers go that a thread has no room for.
-    part: the answer's place in the kernel, and further inspections.
+    part: the answer's place in the kernel.
+    faults: take the compiled kernel; each returns a fault that is not one of its instructions, as a sentence, or "".
+    vain: takes a launch's instructions in the order of the program, where work is counted; returns what a right kernel
+        does in vain, as a sentence, or None.
     """
 
     dynamic: bool = False
@@ -43,6 +46,12 @@ class CuteExercise(KernelExercise):
     archs: tuple[str, ...] = ()
     spills: bool = True
     part: Part = field(default_factory=Part)
+    faults: tuple[Callable[[Compiled], str], ...] = ()
+    vain: "Callable[[Sequence[Issued]], str | None]" = lambda issued: None
+
+    @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        return self.part.sizes_simulated or self.simulated_shapes or self.shapes
 
     def accept(self, answer: Answer) -> CuteLauncher:
         return self.launched(self.part.host(answer))
@@ -81,19 +90,20 @@ class CuteExercise(KernelExercise):
         return CuteArtifact.of(served, self)
 
     def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        """The instructions for each GPU; spills and the part's demands for the first one."""
+        """The instructions for each GPU; spills and other faults for the first one."""
         compiled = self.compile_for(artifact, self.inspected[0])
         others = (artifact.instructions(self.size_compiled, arch) for arch in self.inspected[1:])
         lacks = next(filter(None, map(self.lacking, chain([compiled.instructions], others))), "")
         if not (lacks or self.spills) and compiled.spill_bytes:
             lacks = Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
-        return wrong(lacks) if (lacks := lacks or self.part.lacks(compiled)) else None
+        lacks = lacks or next(filter(None, (fault(compiled) for fault in self.faults)), "")
+        return wrong(lacks) if lacks else None
 
     def compile_for(self, artifact: "CuteArtifact", arch: str) -> Compiled:
         return artifact.compiled(self.size_compiled, arch)
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
-        wasted = (self.part.waste(report.issued) for report in reports)
+        wasted = (self.vain(report.issued) for report in reports)
         return super().in_vain(reports) or next(filter(None, wasted), None)
 
     def unrun(self, why: str) -> Verdict:
@@ -108,10 +118,3 @@ class CuteExercise(KernelExercise):
         from tutorlib.checking.artifact_launch import LaunchedCuteArtifact
 
         return LaunchedCuteArtifact(artifact)
-
-
-def require_jit(answer: Answer) -> None:
-    """Raises WrongKind where the answer is not a @cute.jit function."""
-    if not is_jit(answer):
-        name = getattr(answer, "__name__", repr(answer))
-        raise WrongKind(Flaw(f"{name} is not a @cute.jit function.", Fail.NOT_JIT))

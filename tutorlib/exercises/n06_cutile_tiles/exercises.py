@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +14,6 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.spec import DType
-from tutorlib.exercises.words import mistakes
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -32,14 +32,6 @@ def broadcast_shape(x: Shape, y: Shape) -> Shape | None:
     if any(a != b and 1 not in (a, b) for a, b in pairs):
         return None
     return tuple(max(pair) for pair in reversed(pairs))
-
-
-def filled_on_the_right(x: Shape, y: Shape) -> Shape | None:
-    return broadcast_shape(x + (1,) * (len(y) - len(x)), y + (1,) * (len(x) - len(y)))
-
-
-def always_the_larger(x: Shape, y: Shape) -> Shape:
-    return tuple(map(max, reversed(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)))))
 
 
 def pair_of_shapes(rng: Random) -> tuple[Shape, Shape]:
@@ -198,6 +190,8 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
     return None
 
 
+broadcasting = partial(equals, wanted=broadcast_shape)
+
 EXERCISES = (
     CutileExercise(
         id="06.1",
@@ -226,18 +220,8 @@ EXERCISES = (
             "torch._refs._broadcast_shapes": "_broadcast_shapes",
         },
         cases=(
-            equals(
-                "shapes that fit",
-                beside(PAIRS, pair_of_shapes, n=20),
-                broadcast_shape,
-                mistakes("06.2", ones_on_the_right=filled_on_the_right),
-            ),
-            equals(
-                "shapes that do not",
-                beside(CLASHES, pair_of_shapes, n=20),
-                broadcast_shape,
-                mistakes("06.2", larger_size=always_the_larger),
-            ),
+            broadcasting("shapes that fit", beside(PAIRS, pair_of_shapes, n=20)),
+            broadcasting("shapes that do not", beside(CLASHES, pair_of_shapes, n=20)),
         ),
     ),
     CutileExercise(

@@ -293,7 +293,7 @@ def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Gri
                     return wrong
                 got = plain(got)
                 if broken := misplaced(got, order, *args):
-                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.", likely(answer, *args[1:]))
+                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.")
                 order.append(got)
         return None
 
@@ -330,52 +330,6 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
     if not first <= m <= last:
         return f"block {block} belongs to the strip of rows {first} to {last}"
     return "" if n == column else f"block {block} belongs to column {column} of its strip"
-
-
-def row_by_row(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return block // columns, block % columns
-
-
-def column_by_column(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return block % rows, block // rows
-
-
-def strips_of_columns(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return grouped(block, columns, rows, group)[::-1]
-
-
-def along_the_strip(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    strip, place = divmod(block, group * columns)
-    return strip * group + place // columns, place % columns
-
-
-def always_full(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    strip, place = divmod(block, group * columns)
-    return strip * group + place % group, place // group
-
-
-ORDERS = mistakes(
-    "07.2",
-    row_after_row=row_by_row,
-    column_after_column=column_by_column,
-    vertical_strips=strips_of_columns,
-    rows_of_strips=along_the_strip,
-    full_last_strip=always_full,
-)
-
-
-def likely(answer: Answer, rows: int, columns: int, group: int) -> str:
-    """The mistake that gives the same order as the answer does for all blocks, or ""."""
-    for mistake in ORDERS:
-        try:
-            if all(
-                answer(n, rows, columns, group) == mistake.answer(n, rows, columns, group)
-                for n in range(rows * columns)
-            ):
-                return mistake.says
-        except Exception:  # a wrong answer may fail on a later block
-            continue
-    return ""
 
 
 def in_strips(shape: Shape, writers: "Tensor") -> str | None:

@@ -128,6 +128,8 @@ BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12
 OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
 
 
+carrying = partial(equals, wanted=tma_carries, mistakes=MISTAKES)
+
 EXERCISES = (
     CppExercise(
         id="08.1",
@@ -165,8 +167,8 @@ EXERCISES = (
         title="tma_carries",
         points=2,
         cases=(
-            equals("bf16", beside(BF16, matrices(2)), tma_carries, MISTAKES),
-            equals("elements of other sizes", beside(OTHERS, matrices(1, 4, 8)), tma_carries, MISTAKES),
+            carrying("bf16", beside(BF16, matrices(2))),
+            carrying("elements of other sizes", beside(OTHERS, matrices(1, 4, 8))),
         ),
     ),
     CppExercise(

@@ -13,9 +13,8 @@ from tutorlib.checking.compile_calls import (
     argument_in_words,
     compile_requests,
 )
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
 from tutorlib.checking.served import place_in
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.compiled import Compiled
@@ -239,11 +238,14 @@ class TorchHost(Part):
         raster = in_raster(names) or out_of_order(self.host(answer), PROBLEM, TALL_MATRIX, names["in_groups"])
         return Verdict(points - 1, (raster,)) if raster else None
 
-    def lacks(self, compiled: Compiled) -> str:
-        if (least := min(map(int, COPIED.findall(compiled.ptx)), default=WIDEST)) == WIDEST:
-            return ""
-        what = f"it has cp.async of {least} bytes; copies of {WIDEST} need {WIDEST // least} times fewer instructions."
-        return Flaw(what, HostFlaw.NARROW)
+
+def narrow_copies(compiled: Compiled) -> str:
+    """That cp.async copies fewer bytes than it could, or ""."""
+    least = min(map(int, COPIED.findall(compiled.ptx)), default=WIDEST)
+    if least == WIDEST:
+        return ""
+    what = f"it has cp.async of {least} bytes; copies of {WIDEST} need {WIDEST // least} times fewer instructions."
+    return Flaw(what, HostFlaw.NARROW)
 
 
 def first_flaw(answer: Answer, shape: Shape, requests: list[Requested]) -> str:

@@ -6,12 +6,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from itertools import chain, pairwise
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
+from tutorlib.checking.part import Filled, HostFunction, Inside, Part, Settings, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
@@ -335,7 +334,7 @@ class SimulatedChoice:
 
 SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes
-FEW_SMS = 2  # of the simulated GPU, so that a block has several tiles even of a small C
+FEW_SMS = {"sms": 2}  # of the simulated GPU, so that a block has several tiles even of a small C
 FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
 TELLING = (  # a few tiles with long K, where one for large matrices is slow; then one where M and N exchanged are
     ((512, 512, 8192), FAR_OFF),
@@ -344,7 +343,6 @@ TELLING = (  # a few tiles with long K, where one for large matrices is slow; th
 )
 MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
 ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
-Settings = Mapping[str, Any]  # for HopperConfig
 
 
 def static_gemm(
@@ -401,84 +399,39 @@ class SlotFlaw(FailureKind):
     COURSES = "the course's own part"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Slot(Part):
-    """names: of the slots that the answer fills, one function or a tuple of them; the others are the course's.
+def persistent(filled: Filled, sms: int = SMS, **settings: Any) -> HostFunction:
+    """The persistent GEMM with the answer's parts. settings: of HopperConfig."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.slots import COURSE
 
-    settings: of the kernel that a GPU runs. small: of those that are simulated, by shape.
-    """
-
-    names: tuple[str, ...]
-    settings: Settings = field(default_factory=dict)
-    small: tuple[tuple[Shape, Settings], ...] = ()
-
-    def host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        config, parts = HopperConfig(**self.settings), self.parts(answer)
-        return static_gemm(lambda m, n, k: (config, parts), SMS, "give" in self.names)
-
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        small, parts = dict(self.small), self.parts(answer)
-        return static_gemm(lambda m, n, k: (HopperConfig(**small[m, n, k]), parts), FEW_SMS, "give" in self.names)
-
-    def parts(self, answer: Answer) -> "Parts":
-        """Raises WrongKind."""
-        from tutorlib.kernels.hopper.slots import COURSE
-
-        filled = answer if isinstance(answer, tuple | list) else (answer,)
-        if len(filled) != len(self.names):
-            raise WrongKind(f"{answer!r} is not {len(self.names)} functions.")
-        for function in filled:
-            require_jit(function)
-        return replace(COURSE, **dict(zip(self.names, filled, strict=True)))
+    config, parts = HopperConfig(**settings), replace(COURSE, **filled)
+    return static_gemm(lambda m, n, k: (config, parts), sms, "give" in filled)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RolesSlot(Slot):
-    def lacks(self, compiled: Compiled) -> str:
-        ptx = compiled.ptx
-        if "setmaxnreg.inc" in ptx and ptx.index("setmaxnreg.inc") > ptx.index("wgmma.mma_async"):
-            what = "the consumers multiply before they have taken their registers: setmaxregister_increase comes first."
-            return Flaw(what, SlotFlaw.REGISTERS_LATE)
+def registers_late(compiled: Compiled) -> str:
+    """That consumers multiply before they have taken their registers, or ""."""
+    ptx = compiled.ptx
+    if "setmaxnreg.inc" not in ptx or ptx.index("setmaxnreg.inc") < ptx.index("wgmma.mma_async"):
         return ""
+    what = "the consumers multiply before they have taken their registers: setmaxregister_increase comes first."
+    return Flaw(what, SlotFlaw.REGISTERS_LATE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConsumeSlot(Slot):
-    """The GPU's kernel defers stores."""
-
-    def look(self, answer: Answer, points: float) -> Verdict | None:
-        """Whether the kernel without deferred stores defers none."""
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        parts, matrix = self.parts(answer), TensorSpec((512, 512), "bf16")
-        at_once = static_gemm(lambda m, n, k: (HopperConfig(), parts), SMS)
-        try:
-            compiled = compile_cute(at_once, [matrix] * 3, "sm_90a")
-        except CompileFailed:
-            return None  # nor does the other kernel compile
-        if not defers(compiled.ptx):
-            return None
-        what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
-        return Verdict(points - 1, (Flaw(what, SlotFlaw.ALWAYS_DEFERRED),))
-
-    def lacks(self, compiled: Compiled) -> str:
-        if not re.search(r"wgmma\.wait_group\S*\s+1;", compiled.ptx):
-            what = (
-                "it waits for every wgmma group before it issues the next, so the tensor cores run dry: retire(1, …) "
-                "leaves the newest group in flight."
-            )
-            return Flaw(what, SlotFlaw.NOT_OVERLAPPED)
-        if not defers(compiled.ptx):
-            what = (
-                "with defer, no tile is stored while wgmmas are in flight: store the previous tile between the first "
-                "step of the next one and that step's retire."
-            )
-            return Flaw(what, SlotFlaw.NOT_DEFERRED)
+def not_deferred(compiled: Compiled) -> str:
+    """That a kernel that defers stores has one wgmma group at a time, or stores no tile beside wgmmas, or ""."""
+    if not re.search(r"wgmma\.wait_group\S*\s+1;", compiled.ptx):
+        what = (
+            "it waits for every wgmma group before it issues the next, so the tensor cores run dry: retire(1, …) "
+            "leaves the newest group in flight."
+        )
+        return Flaw(what, SlotFlaw.NOT_OVERLAPPED)
+    if defers(compiled.ptx):
         return ""
+    what = (
+        "with defer, no tile is stored while wgmmas are in flight: store the previous tile between the first "
+        "step of the next one and that step's retire."
+    )
+    return Flaw(what, SlotFlaw.NOT_DEFERRED)
 
 
 def defers(ptx: str) -> bool:
@@ -487,23 +440,38 @@ def defers(ptx: str) -> bool:
     return ("wgmma.commit_group", "cp.async.bulk.tensor.2d.global") in pairwise(steps)
 
 
+def stores_in_turn(compiled: Compiled) -> str:
+    """That a copy to C is waited for longer than its buffer needs, or ""."""
+    waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*)\s+(\d+);", compiled.ptx)
+    if any(not kind for kind, _ in waits):
+        what = (
+            "it waits until C itself is written. A buffer is free as soon as TMA has read it: "
+            "cp_async_bulk_wait_group(…, read=True)."
+        )
+        return Flaw(what, SlotFlaw.WAITS_FOR_WRITES)
+    if len(waits) > FEW_WAITS and all(number == "0" for _, number in waits):
+        what = (
+            "it waits for all copies before each piece, so one buffer would do. Before a buffer is written again, "
+            "as many newer copies may be in flight as there are other buffers."
+        )
+        return Flaw(what, SlotFlaw.ONE_COPY)
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
-class StoreSlot(Slot):
-    def lacks(self, compiled: Compiled) -> str:
-        waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*)\s+(\d+);", compiled.ptx)
-        if any(not kind for kind, _ in waits):
-            what = (
-                "it waits until C itself is written. A buffer is free as soon as TMA has read it: "
-                "cp_async_bulk_wait_group(…, read=True)."
-            )
-            return Flaw(what, SlotFlaw.WAITS_FOR_WRITES)
-        if len(waits) > FEW_WAITS and all(number == "0" for _, number in waits):
-            what = (
-                "it waits for all copies before each piece, so one buffer would do. Before a buffer is written again, "
-                "as many newer copies may be in flight as there are other buffers."
-            )
-            return Flaw(what, SlotFlaw.ONE_COPY)
-        return ""
+class Deferring(Inside):
+    """An answer whose kernel defers stores where its configuration says so, and not otherwise."""
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        matrix = TensorSpec((512, 512), "bf16")
+        try:
+            compiled = compile_cute(self.kernel(self.filled(answer)), [matrix] * 3, "sm_90a")
+        except CompileFailed:
+            return None  # nor does the other kernel compile
+        if not defers(compiled.ptx):
+            return None
+        what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
+        return Verdict(points - 1, (Flaw(what, SlotFlaw.ALWAYS_DEFERRED),))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -513,7 +481,11 @@ class WholeKernel(Part):
     small: the configurations that are simulated, by shape, in place of the answer's.
     """
 
-    small: tuple[tuple[Shape, Settings], ...] = ()
+    small: Mapping[Shape, Settings]
+
+    @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        return tuple(self.small)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         """Its configurations, where one for another shape is far slower than the best."""
@@ -527,9 +499,8 @@ class WholeKernel(Part):
     def simulated_host(self, answer: Answer) -> HostFunction:
         from tutorlib.kernels.hopper.config import HopperConfig
 
-        small = dict(self.small)
         return static_gemm(
-            lambda *shape: (HopperConfig(**small[shape]), self.chosen(answer, shape)[1]), FEW_SMS, shared=True
+            lambda *shape: (HopperConfig(**self.small[shape]), self.chosen(answer, shape)[1]), **FEW_SMS, shared=True
         )
 
     def chosen(self, answer: Answer, shape: Shape) -> "tuple[HopperConfig, Parts]":
@@ -553,26 +524,10 @@ class WholeKernel(Part):
 # Answers that are one of the two roles of a Hopper GEMM.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Role(Part):
-    """A role's loop beside the course's other one. small: the configurations that are simulated, by shape."""
+def specialized(filled: Filled, **settings: Any) -> HostFunction:
+    """The GEMM of two roles; the course has the other one's loop. settings: of HopperConfig."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
 
-    role: Literal["produce", "consume"]
-    small: tuple[tuple[Shape, Settings], ...]
-
-    def host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        return self.gemm(answer, HopperConfig())
-
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        return host_by_shape({shape: self.gemm(answer, HopperConfig(**settings)) for shape, settings in self.small})
-
-    def gemm(self, answer: Answer, config: "HopperConfig") -> HostFunction:
-        from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
-
-        require_jit(answer)
-        loops = {"produce": load_steps, "consume": multiply_steps, self.role: answer}
-        return make_specialized(config, loops["produce"], loops["consume"])
+    loops = {"produce": load_steps, "consume": multiply_steps} | filled
+    return make_specialized(HopperConfig(**settings), loops["produce"], loops["consume"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import Inside
+from tutorlib.checking.part import inside
 from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.values import Case, Mistake, ValueExercise, law
 from tutorlib.checking.work_limits import WorkLimits
@@ -93,14 +93,14 @@ def interleaves(
 
 
 INTERLEAVING = mistakes(
-"16.6",
-up_first=lambda f, w: ((w, 2, f // w), (1, w, 2 * w)),
-pieces_first=lambda f, w: ((f // w, 2, w), (w, f, 1)),
-stacked=lambda f, w: ((2 * f,), (1,)),
-single_rows=lambda f, w: ((2, f), (f, 1)),
-next_to_each_other=lambda f, w: ((w, 2, f // w), (1, f, 2 * w)),
-piece_count=lambda f, w: ((w, 2, w), (1, f, w)),
-)  # fmt: skip
+    "16.6",
+    up_first=lambda f, w: ((w, 2, f // w), (1, w, 2 * w)),
+    pieces_first=lambda f, w: ((f // w, 2, w), (w, f, 1)),
+    stacked=lambda f, w: ((2 * f,), (1,)),
+    single_rows=lambda f, w: ((2, f), (f, 1)),
+    next_to_each_other=lambda f, w: ((w, 2, f // w), (1, f, 2 * w)),
+    piece_count=lambda f, w: ((w, 2, w), (1, f, w)),
+)
 
 
 # 16.14: a Llama MLP as two GEMMs, the first of them gated, whose weights are interleaved once.
@@ -177,7 +177,7 @@ EXERCISES = (
         points=2,
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
-        part=Inside(build=host_functions.elementwise),
+        part=inside(host_functions.elementwise, "op", jit=False),
         limits=WorkLimits(at_most=((EXPONENTIAL, 16),), distinct=True),
         mistakes=lambda shape: QUICK,
         library=course(OPS, "gelu"),
@@ -190,7 +190,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
         whole=WHOLE,
-        part=Inside(build=host_functions.with_bias_matrix),
+        part=inside(host_functions.with_bias_matrix, "as_matrix", jit=False),
         library=course(FUSED, "every_row"),
     ),
     CuteExercise(
@@ -201,7 +201,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        part=Inside(build=host_functions.with_op),
+        part=inside(host_functions.with_op, "op", jit=False),
         limits=WorkLimits(at_most=((EXPONENTIAL, 256),), distinct=True),
         library=course(OPS, "bias_gelu", "gelu"),
     ),
@@ -213,7 +213,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
-        part=Inside(build=host_functions.with_fetch),
+        part=inside(host_functions.with_fetch, "fetch", jit=False),
         limits=WorkLimits(at_most=(("ld.global", 400), ("bar.sync", 64))),  # each element once, no barrier of its own
         library=course(FUSED, "fetch_operand"),
     ),
@@ -225,7 +225,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
         whole=WHOLE,
-        part=Inside(build=host_functions.with_reduction),
+        part=inside(host_functions.with_reduction, "reduce", jit=False),
         requires=("bar.sync",),
         limits=WorkLimits(at_most=(("bar.sync", 120), ("shfl", 270))),  # one barrier and five shuffles take 120 and 144
         library=course(FUSED, "largest"),
@@ -247,7 +247,7 @@ EXERCISES = (
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],
-        part=Inside(build=host_functions.with_gate),
+        part=inside(host_functions.with_gate, "activate", jit=False),
         limits=WorkLimits(at_most=((EXPONENTIAL, 256),), distinct=True),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
     ),

@@ -4,6 +4,7 @@ Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go
 """
 
 import math
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
@@ -219,10 +220,6 @@ LONG_HEADS = [
 SHORT_HEADS = [(3, 64, 64, 200), (7, 64, 32, 100), (0, 128, 64, 17), (2, 64, 64, 130), (9, 16, 64, 128)]
 TILE_MISTAKES = mistakes(
     "19.3",
-    ragged_end_unmasked=lambda m, tm, tn, keys: (
-        min((m * tm + 1) // tn, tiles(keys, tn)),
-        key_tiles(m, tm, tn, keys)[1],
-    ),
     first_query_tiles=lambda m, tm, tn, keys: (min((m + 1) * tm, keys) // tn, key_tiles(m, tm, tn, keys)[1]),
     own_key_missing=lambda m, tm, tn, keys: (min(m * tm, keys) // tn, key_tiles(m, tm, tn, keys)[1]),
     first_query_end=lambda m, tm, tn, keys: (key_tiles(m, tm, tn, keys)[0], tiles(min(keys, m * tm + 1), tn)),
@@ -286,6 +283,8 @@ def keys_each(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
 
 
+tiling = partial(equals, wanted=key_tiles, mistakes=TILE_MISTAKES)
+
 EXERCISES = (
     CutileExercise(
         id="19.1",
@@ -330,8 +329,8 @@ EXERCISES = (
         title="key_tiles",
         points=3,
         cases=(
-            equals("more keys than queries see", beside(LONG_HEADS, head_of_keys, n=20), key_tiles, TILE_MISTAKES),
-            equals("the end of K", beside(SHORT_HEADS, head_of_keys, n=20), key_tiles, TILE_MISTAKES),
+            tiling("more keys than queries see", beside(LONG_HEADS, head_of_keys, n=20)),
+            tiling("the end of K", beside(SHORT_HEADS, head_of_keys, n=20)),
         ),
     ),
     CutileExercise(
