@@ -8,9 +8,8 @@ from nbconvert.filters import add_anchor
 from nbformat import v4
 
 from tutorlib.course import build
-from tutorlib.course.glossary import GLOSSARY, anchor, glossary_page, link_terms, prose, section
+from tutorlib.course.glossary import GLOSSARY, TERMS, anchor, glossary_page, link_terms, prose, section
 from tutorlib.course.source import parse, read
-from tutorlib.course.terms import TERMS
 from tutorlib.paths import SOLUTIONS, notebook_names
 
 TO_GLOSSARY = re.compile(rf"\({GLOSSARY}\.ipynb#([^)]+)\)")

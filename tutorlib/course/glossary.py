@@ -1,10 +1,12 @@
-"""The glossary, built from `TERMS`, and the links to it from the first use of each term in a page's prose.
+"""The glossary, built from terms.toml, and the links to it from the first use of each term in a page's prose.
 
 Sources have no links. JupyterLab keeps only the anchors of headings, so each term is a heading.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +14,6 @@ from urllib.parse import quote
 from nbformat import NotebookNode, v4
 
 from tutorlib.course.source import read
-from tutorlib.course.terms import TERMS, Term
 
 GLOSSARY = "glossary"
 NOT_PROSE = re.compile(
@@ -28,6 +29,30 @@ NOT_PROSE = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+
+
+@dataclass(frozen=True)
+class Term:
+    """An entry; terms.toml explains the fields."""
+
+    name: str
+    page: str
+    says: str
+    ptx: str = ""
+    dsl: str = ""
+    also: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
+
+
+def read_terms() -> tuple[Term, ...]:
+    entries = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
+    return tuple(
+        Term(name, **{field: tuple(value) if isinstance(value, list) else value for field, value in entry.items()})
+        for name, entry in entries.items()
+    )
+
+
+TERMS = read_terms()
 
 
 def anchor(heading: str) -> str:
