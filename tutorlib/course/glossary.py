@@ -5,7 +5,7 @@ Sources have no links. JupyterLab keeps only the anchors of headings, so each te
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +31,7 @@ NOT_PROSE = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Term:
     """An entry; terms.toml explains the fields."""
 
@@ -40,16 +40,13 @@ class Term:
     says: str
     ptx: str = ""
     dsl: str = ""
-    also: tuple[str, ...] = ()
-    unlike: tuple[str, ...] = ()
+    also: Sequence[str] = ()
+    unlike: Sequence[str] = ()
 
 
 def read_terms() -> tuple[Term, ...]:
-    entries = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
-    return tuple(
-        Term(name, **{field: tuple(value) if isinstance(value, list) else value for field, value in entry.items()})
-        for name, entry in entries.items()
-    )
+    found = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
+    return tuple(Term(name, **entry) for name, entry in found.items())
 
 
 TERMS = read_terms()

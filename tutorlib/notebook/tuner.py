@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
@@ -10,9 +11,10 @@ from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher
 from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.measure import measure
-from tutorlib.measuring.results import SweepResults
-from tutorlib.notebook.budget import show_budget
-from tutorlib.notebook.measured import show_ratio, size, tables
+from tutorlib.measuring.results import Point, SweepResults, known_sweeps
+from tutorlib.models.hopper_gemm import count_waves
+from tutorlib.models.work import Sm
+from tutorlib.notebook.measured import Rows, show_ratio, size, tables
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import count
@@ -20,6 +22,11 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+
+TRACED = "cooperative"  # a kernel of the sweep hopper_timeline
+UNTRACED = "warp-specialized + persistent"  # its name in hopper_levers
+FLOPS = 4_096  # of an SM's tensor cores in a cycle, bf16
+LARGE, SMALL = (4096,) * 3, (2048,) * 3
 
 Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 
@@ -69,21 +76,67 @@ def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[st
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
     """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
-    Above it, where the time of one kernel goes. The configuration of a point is in `facts["config"]`.
+    Above it, where the time of one kernel goes, for each GPU that recorded its timestamps. The configuration of a point
+    is in `facts["config"]`.
     """
-    show_budget()
-    return tables(name, partial(model_table, estimate=estimate))
+    untraced = {swept.gpu: point_at(swept, UNTRACED, SMALL) for swept in known_sweeps("hopper_levers")}
+    for swept in known_sweeps("hopper_timeline"):
+        traced, small = point_at(swept, TRACED, LARGE), untraced.get(swept.gpu)
+        if traced and small:
+            packages = swept.machine["packages"]
+            print(f"{swept.gpu}, driver {swept.machine['driver']}, torch {packages['torch']} with its cuBLAS")
+            print("\n".join(budget(traced, small)))
+    return tables(name, partial(model_rows, estimate=estimate))
 
 
-def model_table(swept: SweepResults, estimate: Estimate) -> "DataFrame":
-    import pandas
+def point_at(swept: SweepResults, name: str, shape: tuple[int, ...]) -> Point | None:
+    return next((point for point in swept.of_kernel(name) if point.measurement.shape == shape), None)
 
-    stacks = stacks_of(swept)
-    rows: list[dict[str, str]] = [{} for _ in stacks]
-    for stack, row in zip(stacks, rows, strict=True):
+
+def budget(traced: Point, small: Point) -> list[str]:
+    """The parts of a kernel's time in µs, as lines of a table.
+
+    traced: measured with timestamps, so its clock and its block's time are known; the rest is outside the block.
+    small: measured without, at a smaller size; its clock is the driver's, and each part takes the same cycles.
+    """
+    cycles, (tile_m, tile_n, tile_k) = traced.facts["cycles"], HopperConfig().tile
+    floor = 2 * tile_m * tile_n * tile_k // FLOPS
+    beyond = cycles["per K tile"] - floor
+    outside = traced.facts["stamped_us"] - cycles["block"] / cycles["clock_mhz"]
+    rows = {
+        "clock inside the kernel, MHz": [f"{cycles['clock_mhz']:,}", ""],
+        "clock that the driver reports, MHz": [f"{one.measurement.clock_mhz or 0:,}" for one in (traced, small)],
+    }
+    clocks = cycles["clock_mhz"], small.measurement.clock_mhz or 0
+    for point, clock, total in zip(
+        (traced, small), clocks, (traced.facts["stamped_us"], small.measurement.median_us), strict=True
+    ):
+        m, n, k = point.measurement.shape
+        tiles, _ = count_waves(m, n, HopperConfig().tile, (1, 1), Sm().sms)
+        k_tiles = tiles * ceil(k / tile_k)
+        parts = {
+            f"tensor cores: {floor:,} cycles for each K tile": k_tiles * floor / clock,
+            f"each K tile beyond that: {beyond:,} cycles": k_tiles * beyond / clock,
+            f"epilogues: {cycles['epilogue']:,} cycles each": tiles * cycles["epilogue"] / clock,
+            f"before the block's first K tile: {cycles['first SEE_FULL']:,} cycles": cycles["first SEE_FULL"] / clock,
+            "outside the block: launch, set-up, end": outside,
+        }
+        parts["not accounted for"] = total - sum(parts.values())
+        for part, us in (parts | {"measured: with timestamps; without": total}).items():
+            rows.setdefault(part, []).append(f"{us:.1f}")
+    wide = max(map(len, rows))
+    head = f"{f'{TRACED}, µs':{wide}} {'4096³':>8} {'2048³':>8}"
+    return [head, *(f"{name:{wide}} {large:>8} {little:>8}" for name, (large, little) in rows.items())]
+
+
+def model_rows(swept: SweepResults, estimate: Estimate) -> Rows:
+    rows: Rows = []
+    for stack in stacks_of(swept):
+        row = {}
         for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
             m, n, k = point.measurement.shape
             measured = point.measurement.median_us
             expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
             row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
-    return pandas.DataFrame(rows, index=[stack.label for stack in stacks]).fillna("")
+        rows.append((stack.label, row))
+    return rows
