@@ -89,7 +89,3 @@ def test_the_first_use_is_linked():
 )
 def test_what_is_no_prose_stays(text):
     assert linked(text) == [text]
-
-
-def test_after_a_block_of_html_comes_prose_again():
-    assert linked("<details>\n\ntile\n\n</details>") == ["<details>\n\n[tile](glossary.ipynb#tile)\n\n</details>"]

@@ -81,16 +81,6 @@ def test_from_the_second_failure_on_a_check_shows_the_hint_for_what_went_wrong(c
     ]
 
 
-def test_a_hint_that_is_not_about_what_went_wrong_is_not_shown():
-    def wrong_when_small(n):
-        return n if n < 10 else n + 2
-
-    failure_of("90.2", wrong_when_small)
-    second = failure_of("90.2", wrong_when_small)
-    assert second.endswith('\n  Hints: from tutorlib import hint; hint("90.2")')
-    assert "Hint:" not in second
-
-
 def test_hints_come_in_tiers_and_the_last_one_stays(capsys):
     for _ in range(4):
         hint("90.3")
