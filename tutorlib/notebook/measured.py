@@ -90,16 +90,16 @@ def tables(
     name: str,
     rows_of: Callable[[SweepResults], Rows],
     labels: Sequence[str] = (),
-    found_in: Callable[[str], list[SweepResults]] = all_sweep_results,
+    found_in: Callable[[str], list[SweepResults]] | None = None,
 ) -> "DataFrame | None":
     """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so.
 
-    labels: the headings of the rows' labels. found_in: returns the results of a sweep to show.
+    labels: the headings of the rows' labels. found_in: which of a sweep's results to show; default: all.
     """
     import pandas
 
     try:
-        everything = found_in(name)
+        everything = (found_in or all_sweep_results)(name)
     except NoData as error:
         print(f"{name}: {error}")
         return None
