@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # JupyterLab's defaults for this course; your own settings override them. They turn off the question about Jupyter news.
 LAB_CONFIG := $(CURDIR)/.lab
 
-.PHONY: lab help grade test test-all pytest build plots site lint
+.PHONY: lab help grade test test-all pytest bench build plots site lint
 lab: .venv/.ready  ## open the contents page in JupyterLab
 	JUPYTER_CONFIG_PATH="$(LAB_CONFIG)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" $(BIN)/jupyter lab \
 		--notebook-dir=notebooks --LabApp.default_url=/lab/tree/contents.ipynb \
@@ -27,6 +27,9 @@ pytest: .venv/.ready  ## run the tests only
 # Every case instead of this commit's sample, and every long test; writes their times to tests/costs.json
 test-all: lint  ## lint, then run every case of every test
 	TUTORLIB_LONG=1 $(BIN)/pytest -n 3 $(DURATIONS) --write-costs
+
+bench: .venv/.ready  ## time the operations that must feel immediate
+	$(BIN)/python -m tests.bench
 
 build: .venv/.ready  ## write the notebooks, the contents page, the glossary and README's table from solutions/*.py
 	$(BIN)/tutor build

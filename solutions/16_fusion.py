@@ -45,8 +45,7 @@ from tutorlib.kernels.fused.mlp import LlamaMLP, before_gate
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.fusion import show_costs
-from tutorlib.notebook.measured import show_figure
+from tutorlib.notebook.measured import show_costs, show_figure
 from tutorlib.notebook.source import show_source
 
 # %% [markdown]

@@ -94,7 +94,7 @@ def progress(
             return
         course = course_of(best(), [head for head in heads() if not names or head.name in wanted])
     except NoRecord as error:
-        raise fail(f"{error}. `tutor progress --reset` starts a new record.", 1) from None
+        raise fail(str(error), 1) from None
     out.print(contents.table(course), soft_wrap=False)
     out.print(contents.legend(), style="dim", markup=False)
     out.print(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.course.trial_page import PAGE, write_source
-from tutorlib.course.source import BuildError, parse, read_check
+from tests.course.conftest import PAGE, write_source
+from tutorlib.course.source import BuildError, parse
 
 pytestmark = pytest.mark.usefixtures("trial_page")
 
@@ -13,13 +13,6 @@ def faults(tmp_path, text):
     with pytest.raises(BuildError) as error:
         parse(path)
     return [line.removeprefix(f"{path}:") for line in str(error.value).splitlines()]
-
-
-def test_an_answer_and_its_check_have_their_exercise_and_role(tmp_path):
-    cells = parse(write_source(tmp_path))
-    assert [(cell.role, cell.exercise) for cell in cells[2:]] == [("answer", "90.1"), ("check", "90.1")]
-    assert [cell.id for cell in cells[2:]] == ["answer-90-1", "check-90-1"]
-    assert read_check(cells[3]) == ("90.1", "answer")
 
 
 def test_the_texts_of_an_answer(tmp_path):

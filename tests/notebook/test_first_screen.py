@@ -29,7 +29,7 @@ def lab(tmp_path):
     (course / ".venv").symlink_to(sys.prefix)
     port = free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON"))}
-    env |= {"HOME": str(tmp_path), "PYTHONPATH": str(course), PROGRESS: str(tmp_path / "progress.sqlite")}
+    env |= {"HOME": str(tmp_path), "PYTHONPATH": str(course), PROGRESS: str(tmp_path / "progress.jsonl")}
     options = f"--no-browser --ip=127.0.0.1 --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=test"
     with (tmp_path / "lab.log").open("w") as log:
         server = subprocess.Popen(

@@ -27,10 +27,6 @@ def test_later_calls_beside_torch(recorded):
     assert table.loc["graph"].to_dict() == {"host": "0.12 µs", f"of {TORCH}": "×0.02", "until done": "1.2 µs"}
 
 
-def test_a_multiple_has_no_more_digits_than_it_was_measured_with():
-    assert (page.times(10_701.97), page.times(8.4317)) == ("×10,702", "×8.43")
-
-
 def test_a_new_process(recorded, capsys):
     page.show_new_processes()
     assert capsys.readouterr().out == "NVIDIA X, 2026-01-01: compiled and saved 300 ms, loaded 70 ms\n"

@@ -3,7 +3,6 @@
 from nbformat import v4
 
 from tutorlib.paths import ROOT
-from tutorlib.site.figures_page import data_of, figure_anchor
 from tutorlib.site.links import REPOSITORY, manual_text, notebook_links
 from tutorlib.site.live import explorer_data
 from tutorlib.site.pages import HIDDEN, redact
@@ -47,9 +46,6 @@ class TestExplorers:
         assert (found["kind"], found["arguments"]["tiles"]) == ("timeline", 5)
         assert found["inputs"][0] == {"kind": "range", "name": "stages", "value": 3, "min": 1, "max": 6, "step": 1}
 
-    def test_a_cell_without_one_has_none(self):
-        assert explorer_data("x = 1\nshow_layout('(4,3)')", []) is None
-
 
 def test_a_line_of_an_answer_is_taken_out_of_text_and_html():
     line = "y = x < limit and x"
@@ -61,8 +57,3 @@ def test_a_line_of_an_answer_is_taken_out_of_text_and_html():
         redact(output, [line])
     assert outputs[0].text == f"line 3, `{HIDDEN}`\n"
     assert outputs[1].data == {"text/html": f"<td>{HIDDEN}</td>", "image/png": "AA=="}
-
-
-def test_a_figure_has_its_sweeps():
-    assert {path.stem for path in data_of(("gemm_waves",))} == {"h200_gemm_waves"}
-    assert figure_anchor("gemm_ladder_09") == figure_anchor("gemm_ladder") == "gemm-ladder"

@@ -1,6 +1,5 @@
 """The grades of a class: the grader's verdicts, late penalties and the instructor's corrections."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -161,18 +160,9 @@ def grades_of(
     there = [(one, submissions.get(one.student.student, nothing)) for one in students]
     handed_in = {name for _, submission in there for name, _ in submission.graded.notebooks}
     notebooks = tuple(name for name in notebook_names() if name in (handed_in if wanted is None else wanted))
-    counted = counts_of(submission for _, submission in there)
+    counted = {one.outcome.id: one.counts for _, submission in there for one in submission.graded.judged}
     grades = (grade_of(one, submission, notebooks, counted, adjustments or Adjustments()) for one, submission in there)
     return Classroom(tuple(grades), notebooks, tuple(stray))
-
-
-def counts_of(submissions: Iterable[Submission]) -> dict[str, float]:
-    """Exercise → how many points it could give, as most submissions have it."""
-    seen: dict[str, Counter[float]] = {}
-    for submission in submissions:
-        for one in submission.graded.judged:
-            seen.setdefault(one.outcome.id, Counter())[one.counts] += 1
-    return {id: most.most_common(1)[0][0] for id, most in seen.items()}
 
 
 def grade_of(

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tutorlib.classroom import CannotGrade
 from tutorlib.paths import notebook_names
@@ -38,13 +38,6 @@ class Upload:
         return as_label(self.path.name)
 
 
-class Arrival(NamedTuple):
-    """What a file came with. at: seconds since 1970, as the disk has it for the file, or the zip that it is in."""
-
-    upload: Upload
-    at: float
-
-
 @dataclass(frozen=True)
 class HandedIn:
     """What one student handed in. student: unique in the class. written: the name in the uploads' names, the newest of
@@ -56,17 +49,6 @@ class HandedIn:
     id: str
     written: str = ""
     uploads: tuple[Upload, ...] = ()
-
-    def arrival(self, file: str) -> Arrival | None:
-        """When and how the file with this label came; None where it is not there."""
-        first, *rest = file.split("/")
-        for upload in self.uploads:
-            if upload.label == first:
-                path = upload.path.joinpath(*rest)
-                while not path.exists() and path != upload.path:  # in a zip
-                    path = path.parent
-                return Arrival(upload, path.stat().st_mtime)
-        return None
 
 
 def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn], list[str]]:

@@ -52,9 +52,8 @@ def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
             )
     if unknown := [grade.name for grade in classroom.grades if grade.unknown_time]:
         yield (
-            f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. Files from Moodle have "
-            "the time of the download, and Canvas's mark ignores the roster's extensions: use Moodle's grading "
-            "worksheet as the roster, or add the column `handed in` to it."
+            f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. Use Moodle's "
+            "grading worksheet as the roster, or add the column `handed in` to your roster."
         )
     listed = [grade.enrolled.listed for grade in classroom.grades if adjustments.rules.due]
     for one in [one for one in listed if len(one.handed_in) > 1 and not time_in(one.handed_in, UTC)][:1]:

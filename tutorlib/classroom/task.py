@@ -9,21 +9,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tutorlib.checking.exercise import Outcome
-from tutorlib.exercises import of_notebook
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.grading_run import Limits
 from tutorlib.grading.local_modules import Modules, below
 from tutorlib.grading.scores import points_possible
 from tutorlib.grading.submission import Submitted, newest, read_content, read_each
+from tutorlib.machine import device
 
 ENDED = "ended the grader"
 LEAST_FREE = 2**26  # bytes of the temporary folder's disk
 LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution,
 MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions, more than three times
-Needing = Literal["all", "cpu", "gpu"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Task:
-    """A student's files, or those of them that need a GPU, or that need none.
+    """A student's submission to grade.
 
     files: where each is found and what it holds, the oldest first. wanted: the only notebooks to grade; None: all.
     modules: as `files`, the Python files that were handed in with them.
@@ -47,7 +46,6 @@ class Task:
     files: tuple[tuple[str, bytes], ...]
     wanted: tuple[str, ...] | None
     settings: Settings
-    share: Needing = "all"
     modules: Modules = ()
 
 
@@ -74,17 +72,6 @@ class Graded:
     failed: str = ""
     answers: tuple[tuple[str, str], ...] = ()
 
-    def __add__(self, other: "Graded") -> "Graded":
-        """Of a task's two parts, that of the CPU first, one."""
-        return Graded(
-            self.judged + other.judged,
-            self.notebooks + other.notebooks,
-            tuple(dict.fromkeys(self.notes + other.notes)),
-            self.seconds + other.seconds,
-            self.failed or other.failed,
-            self.answers + other.answers,
-        )
-
     def dumps(self) -> bytes:
         judged = [{**asdict(one.outcome), "counts": one.counts} for one in self.judged]
         return json.dumps({**asdict(self), "judged": judged}).encode()
@@ -101,8 +88,7 @@ def grade_task(task: Task) -> Graded:
     """Grade a student's files, one notebook after the other. Raises OSError, as of a full disk."""
     start = time.monotonic()
     notes: list[str] = []
-    found = read_files(task, notes.append)
-    contents = {one: content for one, content in found.items() if in_share(one.name, task.share)}
+    contents = read_files(task, notes.append)
     outcomes, failed = grade_all([*contents], task)
     judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in outcomes)
     notebooks = tuple((one.name, str(one.path)) for one in contents)
@@ -137,9 +123,10 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
 def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:
     """The outcomes of its notebooks, and why one ended the grader, else "".
 
-    Notebooks that need the GPU, which this task has to itself, side by side; others in turn, as each core has a task.
+    With a GPU, which this task has to itself, its notebooks are graded side by side; else in turn, since each core has
+    a task of its own.
     """
-    settings, workers = task.settings, None if task.share == "gpu" else 1
+    settings, workers = task.settings, None if device.gpu() else 1
     limits = Limits(seconds=settings.seconds)
     scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers, demos=False)
     return scores.outcomes, next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
@@ -153,7 +140,3 @@ def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
         text = "\n".join(dict.fromkeys(written))[: min(LONGEST_ANSWER, room)]
         room -= len(text)
         yield exercise, text.encode("utf-8", "replace").decode()  # a notebook's JSON can hold half of a pair
-
-
-def in_share(notebook: str, share: Needing) -> bool:
-    return share == "all" or (share == "gpu") == any(exercise.needs for exercise in of_notebook(notebook))

@@ -39,7 +39,7 @@ def show_contents() -> None:
     try:
         course, record = course_of(best(), heads()), record_line()
     except NoRecord as error:
-        course, record = course_of({}, heads()), f"Your points cannot be read: {error}. `{RESET}` starts a new record."
+        course, record = course_of({}, heads()), f"Your points cannot be read: {error}."
     notes = (machine_line(), record)
     display({"text/html": page(course, notes), "text/plain": "\n".join((plain(course), *notes))}, raw=True)
 

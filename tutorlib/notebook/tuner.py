@@ -11,7 +11,7 @@ from tutorlib.measuring.launchers import HopperLauncher
 from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.measure import measure
 from tutorlib.measuring.results import SweepResults
-from tutorlib.notebook.measured import show_ratio, size, tables
+from tutorlib.notebook.measured import Rows, show_ratio, size, tables
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import count
@@ -19,6 +19,11 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+
+TRACED = "cooperative"  # a kernel of the sweep hopper_timeline
+UNTRACED = "warp-specialized + persistent"  # its name in hopper_levers
+FLOPS = 4_096  # of an SM's tensor cores in a cycle, bf16
+LARGE, SMALL = (4096,) * 3, (2048,) * 3
 
 Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 
@@ -70,18 +75,17 @@ def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
 
     The configuration of a point is in `facts["config"]`.
     """
-    return tables(name, partial(model_table, estimate=estimate))
+    return tables(name, partial(model_rows, estimate=estimate))
 
 
-def model_table(swept: SweepResults, estimate: Estimate) -> "DataFrame":
-    import pandas
-
-    stacks = stacks_of(swept)
-    rows: list[dict[str, str]] = [{} for _ in stacks]
-    for stack, row in zip(stacks, rows, strict=True):
+def model_rows(swept: SweepResults, estimate: Estimate) -> Rows:
+    rows: Rows = []
+    for stack in stacks_of(swept):
+        row = {}
         for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
             m, n, k = point.measurement.shape
             measured = point.measurement.median_us
             expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
             row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
-    return pandas.DataFrame(rows, index=[stack.label for stack in stacks]).fillna("")
+        rows.append((stack.label, row))
+    return rows
