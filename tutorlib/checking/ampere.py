@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
+from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable, require_jit
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems.problem import Shape
 
 ONE_BUFFER = GemmConfig()
-AMPERE_TIMED = ("80", "90")  # the GPUs that the published ladder and this one are timed on
 COURSE_LOOPS = {
     "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
     "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),

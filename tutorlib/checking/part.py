@@ -1,18 +1,19 @@
 """An answer's place in its kernel: the whole host function, or a part that the course builds a kernel around."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.dsl.cute.functions import is_jit
+from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Issued
 
 HostFunction = Callable[..., None]  # a @cute.jit function
-BY_NAME = {"by_name": True}  # metadata of a field whose function is sent by name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class Inside(Part):
     build: takes the answer, returns the host function around it.
     """
 
-    build: Callable[[Answer], HostFunction] = field(metadata=BY_NAME)
+    build: Callable[[Answer], HostFunction]
 
     def host(self, answer: Answer) -> HostFunction:
         return self.build(need_callable(answer))
@@ -77,4 +78,12 @@ def need_callable(answer: Answer) -> Answer:
     """The answer. Raises WrongKind if it is no function."""
     if not callable(answer):
         raise WrongKind(f"{answer!r} is not a function.")
+    return answer
+
+
+def require_jit(answer: Answer) -> Answer:
+    """The answer. Raises WrongKind where it is not a @cute.jit function."""
+    if not is_jit(answer):
+        name = getattr(answer, "__name__", repr(answer))
+        raise WrongKind(Flaw(f"{name} is not a @cute.jit function.", Fail.NOT_JIT))
     return answer

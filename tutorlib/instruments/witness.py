@@ -155,7 +155,8 @@ def take() -> Iterator[Kept | str]:
             continue
         inputs = inputs_of(exercise.problem, shape)
         try:
-            output = run_once(exercise.problem, exercise.launcher(exercise.artifact(Served(answer))), shape, inputs)
+            launcher = exercise.launcher(exercise.evidence(Served(answer), (), (shape,)))
+            output = run_once(exercise.problem, launcher, shape, inputs)
         except Exception as error:  # one kernel that does not run here leaves the others their turn
             yield f"{exercise.id} at {shape}: {type(error).__name__}: {error}".splitlines()[0]
         else:
@@ -177,7 +178,7 @@ def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: t
         there.copy_(here)
     unlimited = replace(exercise, limits=WorkLimits())  # a budget of instructions is for the check's sizes
     with exact_products():
-        unlimited.simulator(unlimited.artifact(Served(answer))).on(work)()
+        unlimited.simulator(unlimited.evidence(Served(answer), (shape,), ())).on(work)()
     return work.output.tensor
 
 

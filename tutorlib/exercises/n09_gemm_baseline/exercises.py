@@ -6,7 +6,7 @@ from random import Random
 
 from tensor_layouts import Layout, is_layout, size
 
-from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmperePart
+from tutorlib.checking.ampere import COURSE_KERNEL, COURSE_LOOPS, AmperePart
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
@@ -161,9 +161,7 @@ PERMUTING = mistakes(
 # --------------------------------------------------------------------------------------------------------------
 
 
-gemm_exercise = partial(
-    CuteExercise, archs=AMPERE_TIMED, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED
-)
+gemm_exercise = partial(CuteExercise, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
 made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
     gemm_exercise,
     simulated_shapes=tuple(shape for shape, _ in MADE),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
-from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, AmperePart
+from tutorlib.checking.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, AmperePart
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
@@ -108,7 +108,6 @@ EXERCISES = (
         id="12.1",
         title="multistage",
         points=5,
-        archs=AMPERE_TIMED,
         part=AmperePart(name="main_loop", config=GemmConfig(stages=3), small=STAGES),
         problem=gemm("bf16"),
         shapes=SHAPES,
@@ -158,7 +157,7 @@ EXERCISES = (
         id="12.3",
         title="tuned",
         points=3,
-        archs=("90",),  # an A100's shared memory would refuse what is fastest on an H100
+        arch="90",  # an A100's shared memory would refuse what is fastest on an H100
         spills=False,
         part=Configured(),
         problem=gemm("bf16"),
@@ -172,7 +171,6 @@ EXERCISES = (
         id="12.4",
         title="your kernel",
         points=4,
-        archs=AMPERE_TIMED,
         part=OfTuned(),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         once=True,
@@ -204,7 +202,6 @@ EXERCISES = (
         id="12.6",
         title="A column-major",
         points=8,
-        archs=AMPERE_TIMED,
         part=TorchHost(),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
         lean=("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),

@@ -13,9 +13,8 @@ from tutorlib.checking.compile_calls import (
     argument_in_words,
     compile_requests,
 )
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
 from tutorlib.checking.served import place_in
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.compiled import Compiled

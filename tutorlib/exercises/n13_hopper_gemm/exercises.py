@@ -271,7 +271,6 @@ EXERCISES = (
         id="13.7",
         title="main_loop",
         points=6,
-        archs=("90",),
         part=FirstPart(name="main_loop", small=RINGS),
         simulated_shapes=tuple(shape for shape, _ in RINGS),
         limits=WorkLimits(

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
+from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable, require_jit
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 

@@ -150,7 +150,7 @@ def sizes(small: tuple[tuple[Shape, Settings], ...]) -> tuple[Shape, ...]:
     return tuple(shape for shape, _ in small)
 
 
-part: Any = partial(CuteExercise, needs=WGMMA, archs=("90",), shapes=SHAPES)
+part: Any = partial(CuteExercise, needs=WGMMA, shapes=SHAPES)
 
 PART_EXERCISES = (
     part(
@@ -586,7 +586,6 @@ OTHERS = (
         title="produce",
         points=4,
         needs=WGMMA,
-        archs=("90",),
         requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
         part=Role(role="produce", small=ROLES_SIMULATED),
         problem=gemm("bf16"),
@@ -600,7 +599,6 @@ OTHERS = (
         title="consume",
         points=5,
         needs=WGMMA,
-        archs=("90",),
         requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
         part=Role(role="consume", small=ROLES_SIMULATED),
         problem=gemm("bf16"),

@@ -303,7 +303,6 @@ def course(module: str, *names: str) -> dict[str, InModule]:
     return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
 
 
-DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
 ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
@@ -374,7 +373,6 @@ EXERCISES = (
         title="tensor_memory",
         points=3,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
         part=TensorMemory(small=((SIMULATED[0], {"tile": (128, 64, 64)}),)),
@@ -392,7 +390,6 @@ EXERCISES = (
         title="produce",
         points=3,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
         part=RoleLoops(loop="produce", small=LOOPS_SIMULATED),
@@ -407,7 +404,6 @@ EXERCISES = (
         title="multiply",
         points=5,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
         part=RoleLoops(loop="multiply", small=LOOPS_SIMULATED),
@@ -422,7 +418,6 @@ EXERCISES = (
         title="store",
         points=4,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
         part=RoleLoops(loop="store", small=LOOPS_SIMULATED),
@@ -437,7 +432,6 @@ EXERCISES = (
         title="mma",
         points=3,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         requires=("tcgen05",),
         part=Umma(small=ALONE_AND_PAIR),
@@ -452,7 +446,6 @@ EXERCISES = (
         title="pair",
         points=7,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         part=RoleLoops(loop="all", pair=True, small=PAIRS_SIMULATED),
         problem=gemm("bf16"),
@@ -510,7 +503,6 @@ EXERCISES = (
         title="make_t2r",
         points=3,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         requires=("tcgen05.ld",),
         part=ReadTensorMemory(),
@@ -525,7 +517,6 @@ EXERCISES = (
         title="make_gemm",
         points=5,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
         part=WholeKernel(),
@@ -545,7 +536,6 @@ EXERCISES = (
         title="make_pair_gemm",
         points=4,
         needs=TCGEN05,
-        archs=DATA_CENTER,
         spills=False,
         requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
         part=WholeKernel(pair=True),

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
+from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable, require_jit
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.ptx import allocated_columns
 from tutorlib.failure import FailureKind, Flaw
