@@ -30,7 +30,7 @@ LIMITED = [
 @pytest.mark.parametrize("id", LIMITED)
 def test_the_solution_is_near_each_limit(id):
     exercise = find(id)
-    simulator = exercise.simulator(exercise.artifact(Served(right_answers(name_of(id))[id])))
+    simulator = exercise.simulator(exercise.evidence(Served(right_answers(name_of(id))[id])))
     ((_, reports),) = each_launch(exercise.problem, simulator, [exercise.size_counted])
     for opcode, most in exercise.limits.at_most:
         assert count_issued(reports, opcode) <= most <= 4 * count_issued(reports, opcode), opcode

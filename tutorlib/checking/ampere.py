@@ -7,7 +7,6 @@ from tutorlib.checking.part import Filled, HostFunction
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.l2 import Order, grouped, raster
 
-AMPERE_TIMED = ("80", "90")  # the GPUs that the published ladder and this one are timed on
 COURSE_LOOPS = {
     "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
     "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),

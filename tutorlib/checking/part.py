@@ -11,7 +11,6 @@ from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import count
 
 HostFunction = Callable[..., None]  # a @cute.jit function
-BY_NAME = {"by_name": True}  # metadata of a field whose function is sent by name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,7 @@ class Inside(Part):
     settings: of the kernel that a GPU runs. small: of those that are simulated in its place, by shape.
     """
 
-    kernel: Callable[..., HostFunction] = field(metadata=BY_NAME)
+    kernel: Callable[..., HostFunction]
     slots: tuple[str, ...]
     jit: tuple[str, ...] = ()
     settings: Settings = field(default_factory=dict)
@@ -117,8 +116,9 @@ def need_callable(answer: Answer) -> Answer:
     return answer
 
 
-def require_jit(answer: Answer) -> None:
-    """Raises WrongKind where the answer is not a @cute.jit function."""
+def require_jit(answer: Answer) -> Answer:
+    """The answer. Raises WrongKind where it is not a @cute.jit function."""
     if not is_jit(answer):
         name = getattr(answer, "__name__", repr(answer))
         raise WrongKind(Flaw(f"{name} is not a @cute.jit function.", Fail.NOT_JIT))
+    return answer

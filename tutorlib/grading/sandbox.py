@@ -48,7 +48,7 @@ ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside its
     *("checking", "compiling", "draw", "dsl", "kernels", "layouts", "machine", "measuring", "models"),
     *("notebook", "problems", "simulate", "explorers/*.py", "explorers/browser/grid.*"),
     *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/n*/__init__.py", "exercises/n*/judge*"),
-    *(f"grading/{name}.py" for name in ("__init__", "page_process", "sent_exercise", "transport", "wire")),
+    *(f"grading/{name}.py" for name in ("__init__", "page_process", "transport", "wire")),
 )
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
 PASSED_ON = (

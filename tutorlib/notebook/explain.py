@@ -87,9 +87,10 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
     if shape:
         exercise = replace(exercise, limits=WorkLimits())  # a budget of instructions is for the check's sizes
-    launcher = exercise.simulator(exercise.artifact(Served(answer)))
+    shape = shape or exercise.sizes_simulated[0]
+    launcher = exercise.simulator(exercise.evidence(Served(answer), (shape,), ()))
     launcher.traced = True
-    work = Work(exercise.problem, shape or exercise.sizes_simulated[0], "cpu")
+    work = Work(exercise.problem, shape, "cpu")
     work.refill(torch.Generator().manual_seed(0))
     launcher.on(work)()
     name = exercise.problem.output.name

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.pages.answers import RIGHT
 from tests.pages.table import by_name, solved
 from tutorlib.checking.running import find_fault
+from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 from tutorlib.exercises.n14_beat_cublas import exercises as n14
 from tutorlib.kernels.hopper.config import HopperConfig
@@ -146,7 +147,7 @@ def test_the_model_knows_what_each_lever_is_for(shape):
 )
 def test_right_loops_give_right_results(answer):
     exercise = find(answer.exercise)
-    launcher = exercise.accept(answer.function)
+    launcher = exercise.launcher(exercise.evidence(Served(answer.function)))
     assert all(find_fault(exercise.problem, launcher, shape) is None for shape in n14.LOOP_SHAPES)
 
 

@@ -22,7 +22,7 @@ from tutorlib.problems.wrong import by, count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.host_artifact import Planned
+    from tutorlib.checking.launch_plan import Planned
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------
 

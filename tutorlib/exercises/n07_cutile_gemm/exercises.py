@@ -35,7 +35,7 @@ from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.host_artifact import Planned
+    from tutorlib.checking.launch_plan import Planned
 
 
 # 07.3 and 07.5: hints, and configurations that fit.

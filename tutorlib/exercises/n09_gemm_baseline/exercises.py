@@ -7,7 +7,6 @@ from random import Random
 from tensor_layouts import Layout, is_layout, size
 
 from tutorlib.checking.ampere import (
-    AMPERE_TIMED,
     COURSE_KERNEL,
     COURSE_LOOPS,
     ampere,
@@ -172,9 +171,7 @@ PERMUTING = mistakes(
 # --------------------------------------------------------------------------------------------------------------
 
 
-gemm_exercise = partial(
-    CuteExercise, archs=AMPERE_TIMED, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED
-)
+gemm_exercise = partial(CuteExercise, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
 made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
     gemm_exercise,
     counted=WHOLE_TILES,

@@ -7,7 +7,7 @@ from math import isclose
 from random import Random
 from typing import Any
 
-from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_LOOPS, ampere
+from tutorlib.checking.ampere import COURSE_LOOPS, ampere
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.part import inside
@@ -69,7 +69,6 @@ def machines(stages: tuple[int, ...]) -> Callable[[Random], tuple]:
 
 gemm_exercise = partial(
     CuteExercise,
-    archs=AMPERE_TIMED,
     problem=gemm("bf16"),
     shapes=SHAPES,
     bench_shape=BENCH,

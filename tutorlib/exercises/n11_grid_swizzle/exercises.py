@@ -1,14 +1,12 @@
 """Exercises of notebook 11: in which order blocks visit the tiles of C."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from math import ceil, isclose
 from random import Random
 from typing import Any
 
-from tutorlib.checking.ampere import AMPERE_TIMED
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
@@ -129,31 +127,28 @@ def visits(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile
     )
 
 
-@dataclass(frozen=True)
-class Named:
-    """An order of blocks with a name, for messages."""
-
-    name: str
-    order: Order
-
-    def __call__(self, block: int, rows: int, columns: int) -> Tile:
-        return self.order(block, rows, columns)
-
-    def __repr__(self) -> str:
-        return self.name
+def listed(name: str, order: Order, *grids: l2.TileGrid) -> list[tuple]:
+    """The calls with this order of each grid's blocks."""
+    return [(l2.ListedOrder(name, tuple(l2.blocks(grid, order))), *grid) for grid in grids]
 
 
 def transposed(block: int, rows: int, columns: int) -> Tile:
     return block // rows, block % rows
 
 
-RIGHT_ORDERS = tuple(Named(name, order) for name, order in l2.ORDERS.items())
-PUBLISHED = Named("as_published", l2.as_published)
-CONFUSED = Named("rows_and_columns_exchanged", lambda block, rows, columns: (block // rows % rows, block % columns))
-STUCK = Named("always_the_first", lambda block, rows, columns: (0, 0))
-BEYOND = Named("below_the_grid", lambda block, rows, columns: (rows + block // 2, 0))
-LEAVES = Named("transposed", transposed)
-ABOVE = Named("above_the_grid", lambda block, rows, columns: (block // columns - 1, block % columns))
+GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
+AWKWARD = ((12, 16), (9, 4), (3, 3))
+RIGHT_ORDERS = [call for name, order in l2.ORDERS.items() for call in listed(name, order, *GRIDS[:4])]
+WRONG_ORDERS = [
+    *listed("as_published", l2.as_published, *AWKWARD),
+    *listed("rows_and_columns_exchanged", lambda block, m, n: (block // m % m, block % n), *AWKWARD),
+    *listed("always_the_first", lambda block, m, n: (0, 0), *AWKWARD),
+]
+OUTSIDE = [
+    *listed("transposed", transposed, (5, 3), (3, 7)),
+    *listed("below_the_grid", lambda block, m, n: (m + block // 2, 0), (4, 3), (2, 6)),
+    *listed("above_the_grid", lambda block, m, n: (block // n - 1, block % n), (3, 4)),
+]
 
 
 def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
@@ -165,7 +160,7 @@ def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
         rows, columns = rng.randint(2, 9), rng.randint(2, 9)
         tiles = rng.sample(list(product(range(-beyond, rows + beyond), range(columns))), rows * columns)
         tiles[: rng.randint(0, twice)] = tiles[-1:]
-        return Named("drawn", lambda block, rows, columns: tiles[block % len(tiles)]), rows, columns
+        return l2.ListedOrder("drawn", tuple(tiles)), rows, columns
 
     return draw
 
@@ -306,7 +301,6 @@ def some_replay(room: int) -> Callable[[Random], tuple]:
 
 BENCH = (8192, 8192, 8192)
 SHAPES = ((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72))  # grids of 8×8, 11×5 and 2×17 tiles
-GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
 
 # 11.4 order -----------------------------------------------------------------------------------------------------
 
@@ -334,21 +328,15 @@ EXERCISES = (
         cases=(
             listing(
                 "right orders",
-                beside([(o, *grid) for o in RIGHT_ORDERS for grid in GRIDS[:4]], some_order(beyond=0, twice=2)),
+                beside(RIGHT_ORDERS, some_order(beyond=0, twice=2)),
             ),
             listing(
                 "wrong orders",
-                beside(
-                    [(o, *grid) for o in (PUBLISHED, CONFUSED, STUCK) for grid in ((12, 16), (9, 4), (3, 3))],
-                    some_order(beyond=0, twice=3),
-                ),
+                beside(WRONG_ORDERS, some_order(beyond=0, twice=3)),
             ),
             listing(
                 "tiles outside of the grid",
-                beside(
-                    [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6), (ABOVE, 3, 4)],
-                    some_order(beyond=2, twice=3),
-                ),
+                beside(OUTSIDE, some_order(beyond=2, twice=3)),
             ),
         ),
         library={"l2.coverage": l2.coverage},
@@ -368,7 +356,6 @@ EXERCISES = (
         id="11.4",
         title="blocks in groups",
         points=3,
-        archs=AMPERE_TIMED,
         part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
         problem=gemm("bf16"),
         shapes=SHAPES,

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tutorlib.checking.ampere import ampere
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.part import BY_NAME, HostFunction, Inside, need_callable
+from tutorlib.checking.part import HostFunction, Inside, need_callable
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -78,7 +78,7 @@ class BlockOrder(Inside):
     grids: rows and columns of tiles.
     """
 
-    kernel: Callable[..., HostFunction] = field(default=ampere, metadata=BY_NAME)
+    kernel: Callable[..., HostFunction] = ampere
     slots: tuple[str, ...] = ("order",)
     grids: tuple[Tile, ...]
 

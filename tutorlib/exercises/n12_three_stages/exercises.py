@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 from random import Random
 
-from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
+from tutorlib.checking.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
@@ -98,7 +98,6 @@ EXERCISES = (
         id="12.1",
         title="multistage",
         points=5,
-        archs=AMPERE_TIMED,
         part=inside(ampere, "main_loop", small=STAGES, stages=3),
         problem=gemm("bf16"),
         shapes=SHAPES,
@@ -141,7 +140,7 @@ EXERCISES = (
         id="12.3",
         title="tuned",
         points=3,
-        archs=("90",),  # an A100's shared memory would refuse what is fastest on an H100
+        arch="90",  # an A100's shared memory would refuse what is fastest on an H100
         spills=False,
         part=Configured(),
         problem=gemm("bf16"),
@@ -155,7 +154,6 @@ EXERCISES = (
         id="12.4",
         title="your kernel",
         points=4,
-        archs=AMPERE_TIMED,
         part=OfTuned(),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         once=True,
@@ -187,7 +185,6 @@ EXERCISES = (
         id="12.6",
         title="A column-major",
         points=8,
-        archs=AMPERE_TIMED,
         part=TorchHost(),
         faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),

@@ -255,7 +255,6 @@ EXERCISES = (
         id="13.7",
         title="main_loop",
         points=6,
-        archs=("90",),
         part=inside(first_gemm, "main_loop", small=RINGS),
         limits=WorkLimits(
             at_most=(*LOOP_LIMITS, ("mbarrier.arrive.shared", 112), ("wgmma.commit_group", 112)),

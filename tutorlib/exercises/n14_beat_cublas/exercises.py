@@ -120,7 +120,7 @@ WHOLE: dict[Shape, Settings] = {
 }
 
 
-part: Any = partial(CuteExercise, needs=WGMMA, archs=("90",), shapes=SHAPES)
+part: Any = partial(CuteExercise, needs=WGMMA, shapes=SHAPES)
 
 PART_EXERCISES = (
     part(
@@ -549,7 +549,6 @@ OTHERS = (
         title="produce",
         points=4,
         needs=WGMMA,
-        archs=("90",),
         requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
         part=inside(specialized, "produce", small=STEPS),
         problem=gemm("bf16"),
@@ -562,7 +561,6 @@ OTHERS = (
         title="consume",
         points=5,
         needs=WGMMA,
-        archs=("90",),
         requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
         part=inside(specialized, "consume", small=STEPS),
         problem=gemm("bf16"),

@@ -97,9 +97,6 @@ class ChosenExercise(KernelExercise):
     def shapes_timed(self) -> tuple[Shape, ...]:
         return self.timed
 
-    def judge(self, served: Served) -> Verdict:
-        return self.judge_returned(served)
-
     def accept(self, answer: Answer) -> AnswerLauncher:
         if self.by_shape:
             return AnswerLauncher(answer)
@@ -108,57 +105,56 @@ class ChosenExercise(KernelExercise):
             raise WrongKind(fault.what)
         return AnswerLauncher(lambda m, n, k: config)
 
-    def artifact(self, served: Served) -> AnswerLauncher:
+    def evidence(self, served: Served, *sizes: Any) -> AnswerLauncher:
+        """Of these answers what they return."""
+        served.refuse(self.library)
         return self.accept(served)
 
-    def examine(self, artifact: AnswerLauncher) -> Verdict | None:
+    def examine(self, evidence: AnswerLauncher) -> Verdict | None:
         """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model.
 
         Of the timed ones, that with the fewest registers to spare is compiled, and may not spill.
         """
         others = shapes_between(self.drawn)
         for shape in (*self.sizes, *self.told, *others):
-            config, fault = attempt(artifact.choose, shape)
+            config, fault = attempt(evidence.choose, shape)
             if fault:
                 return wrong(fault.what)
             if not_one := why_not_one(config):
                 return wrong(f"for {by(shape)} it returns {shorten(config)}: " + not_one + ".")
-            artifact.kept[shape] = config
+            evidence.kept[shape] = config
             limit = FAR_OFF_TIMED if shape in self.timed else FAR_OFF
             if shape in (*self.timed, *others) and (what := far_off(shape, config, limit)):
                 return wrong(what)
-        tightest = min(self.timed, key=lambda shape: artifact.kept[shape].spare_registers)
-        compiled = compile_chosen(config := artifact.kept[tightest])
+        tightest = min(self.timed, key=lambda shape: evidence.kept[shape].spare_registers)
+        compiled = compile_chosen(config := evidence.kept[tightest])
         if compiled.spill_bytes:
             return wrong(f"for {by(tightest)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
         return None
 
-    def compile_for(self, artifact: AnswerLauncher, arch: str) -> Compiled:
-        return compile_chosen(artifact.chosen(*self.sizes[-1]))
-
     def unrun(self, why: str) -> Verdict:
-        return compiled_not_run((cute_target(CAPABILITY),), why)
+        return compiled_not_run(cute_target(CAPABILITY), why)
 
-    def simulator(self, artifact: AnswerLauncher) -> "SimulatedLauncher":
+    def simulator(self, evidence: AnswerLauncher) -> "SimulatedLauncher":
         from tutorlib.exercises.n14_beat_cublas.judge import SimulatedChoice
 
-        return SimulatedChoice(artifact.chosen)
+        return SimulatedChoice(evidence.chosen)
 
-    def without_gpu(self, artifact: AnswerLauncher, why: str) -> Verdict:
+    def without_gpu(self, evidence: AnswerLauncher, why: str) -> Verdict:
         """The kernel is the course's: what the simulator lacks of it is no answer's doing."""
-        return self.simulate(artifact, why)
+        return self.simulate(evidence, why)
 
-    def simulate_all(self, artifact: AnswerLauncher, why: str) -> Verdict:
+    def simulate_all(self, evidence: AnswerLauncher, why: str) -> Verdict:
         """Where no time is measured, the model judges the choices for the timed shapes."""
-        verdict = super().simulate_all(artifact, why)
-        choices = {shape: artifact.chosen(*shape) for shape in (*self.timed, *self.told)}
+        verdict = super().simulate_all(evidence, why)
+        choices = {shape: evidence.chosen(*shape) for shape in (*self.timed, *self.told)}
         slow = [far_off(*choice, self.close) or measured_slow(*choice, self.levers) for choice in choices.items()]
         if verdict.points < self.correctness_points or not (what := next(filter(None, slow), "")):
             return verdict
         return Verdict(self.correctness_points - 1, ("right, but " + what, f"Speed not run: {why}"), "partial")
 
-    def launcher(self, artifact: AnswerLauncher) -> AnswerLauncher:
-        return artifact
+    def launcher(self, evidence: AnswerLauncher) -> AnswerLauncher:
+        return evidence
 
 
 def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:

@@ -225,7 +225,6 @@ def course(module: str, *names: str) -> dict[str, InModule]:
     return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
 
 
-DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
 ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
@@ -245,7 +244,6 @@ summing = partial(equals, wanted=scaled_dot, mistakes=SUMMING)
 blackwell_exercise = partial(
     CuteExercise,
     needs=TCGEN05,
-    archs=DATA_CENTER,
     spills=False,
     faults=(other_columns(pair=False),),
     problem=gemm("bf16"),

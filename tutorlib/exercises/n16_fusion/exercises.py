@@ -16,7 +16,7 @@ from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n16_fusion.judge import host_functions
 from tutorlib.exercises.n16_fusion.judge.fake_tensors import FAKED
 from tutorlib.exercises.n16_fusion.judge.gated_modules import PIECE, GatedFlaw, gated_module, product
-from tutorlib.exercises.n16_fusion.judge.gradients import draw, gradients, is_close
+from tutorlib.exercises.n16_fusion.judge.gradients import draw, gradients, is_close, with_gemm
 from tutorlib.exercises.n16_fusion.judge.registered import REGISTERED
 from tutorlib.exercises.n16_fusion.judge.shares import SHARES
 from tutorlib.exercises.n16_fusion.judge.swapped_models import SWAPPED
@@ -255,6 +255,7 @@ EXERCISES = (
         id="16.8",
         title="linear_backward",
         points=3,
+        through=with_gemm,
         cases=(
             gradients((6, 4), (3, 4)),
             gradients((2, 5, 8), (8, 8)),
@@ -286,6 +287,7 @@ EXERCISES = (
         id="16.12",
         title="linear_gelu_backward",
         points=3,
+        through=with_gemm,
         cases=(
             gradients((6, 4), (3, 4), biased=True),
             gradients((2, 3, 4, 5), (7, 5), biased=True),

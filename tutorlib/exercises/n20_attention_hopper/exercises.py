@@ -156,7 +156,6 @@ ALL_PARTS = WorkLimits(
 slot: Any = partial(
     CuteExercise,
     needs=WGMMA,
-    archs=("90",),
     problem=attention_problem(),
     patterned=False,
     shapes=SHAPES,
