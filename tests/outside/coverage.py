@@ -28,7 +28,14 @@ FOUND = {  # what the simulator reports of the kernels as their authors wrote th
     "2cta_mma_blockscale_m128.py": "no proxy fence lies between its cp.async and the tcgen05.cp that reads what they "
     "bring; the thread that lets tcgen05.cp read both blocks' scales of B has waited for its own block's; the blocks "
     "end without a wait for the last commits",
-    "cluster_tmem_reduce.py": "`tcgen05.wait::st` waits for `tcgen05.st`; a commit tells when a `tcgen05.cp` is over",
+    "cluster_tmem_reduce.py": "`tcgen05.wait::st` waits for `tcgen05.st`; a commit tells when a `tcgen05.cp` is over. "
+    "`barrier.cluster.arrive.relaxed` orders no accesses to memory",
+    "tma_multicast.py": "one warp waits for the copy, and `barrier.cluster.arrive.relaxed` passes on nothing of that",
+    "05_minimal_tensor_mma.py": "each warp elects a thread that initializes the mbarriers; two warps return before "
+    "barriers of the whole block",
+    "gemm_M128_N128_Kany_TN_warpspec_multistage.py": "each warp elects a thread that initializes the mbarriers; the "
+    "address of the tensor memory is read before the barrier; all lanes of a warp flip one phase bit in shared memory",
+    "flash_attention_with_ragged_keys": "it masks by adding −∞, which leaves a NaN of the padding a NaN",
     "attention_backward for sm_100a": "its loop has no proxy fence between the cp.async and the tcgen05.mma that reads "
     "what they bring; of a loop that runs not once it loads the accumulators all the same, and drops them",
     "causal_attention for sm_100a": "of a loop that runs not once it loads the accumulators all the same, and drops "
@@ -43,6 +50,10 @@ FOUND = {  # what the simulator reports of the kernels as their authors wrote th
 STOPPED = {  # why these cannot be right
     "cooperative_launch.py": "it takes memory from CUDA's runtime, and expects the driver to refuse a launch",
     "cluster_tmem_reduce.py": "its finding below: it reads before its copy is over",
+    "gemm_M128_N128_Kany_TN_warpspec_multistage.py": "its findings below: the phase bits depend on the lanes' order",
+    "flash_attention_with_ragged_keys": "its finding below: cuTile leaves the padding undetermined, here a NaN",
+    "10-block-scaled-matmul mxfp4": "the program's own error: a name that it has not assigned",
+    "10-block-scaled-matmul mixed": "the program's own error: a name that it has not assigned",
 }
 
 HEAD = """# Kernels that others wrote

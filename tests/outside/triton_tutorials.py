@@ -221,7 +221,7 @@ def block_scaled(module: Any, kinds: str) -> None:
     """Without cuBLAS, and without an option that Triton 3.8 lacks."""
     kernel = module.block_scaled_matmul_kernel
     run, module.cublas = kernel.run, None
-    with mock.patch.object(kernel, "run", lambda *args, clc, **options: run(*args, **options)):
+    with mock.patch.object(kernel, "run", lambda *args, clc=None, **options: run(*args, **options)):
         module.validate_block_scaled(256, 256, 256, kinds)
 
 

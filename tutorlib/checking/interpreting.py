@@ -96,8 +96,7 @@ class Interpreted:
                 return input_changed(op.name)
         self.seen = self.output.snapshot().seen
         found = self.difference()
-        findings = (finding for report in self.reports for finding in report.findings)
-        noticed = next((noticed_as(finding) for finding in findings if finding.kind != "unwritten"), None)
+        noticed = next((noticed_as(finding) for report in self.reports for finding in report.findings), None)
         if found is None:
             return Wrong(BY_LUCK + noticed + ".") if noticed else None
         self.output.poison()

@@ -97,8 +97,8 @@ class TileLaunch:
         result undefined; "overlap": a block stores another value where a block has stored one, and either may win;
         "race": a block loads what another block stores in the same launch, unordered; "unset": the result depends on
         elements of a tile that lie outside the array, which are undetermined; "endless": a block loads an element
-        forever that no block changes; "unwritten": a part of an array that the kernel stores to is never stored;
-        "repeat": an element is stored a second time, which is no fault (`Report.repeats`).
+        forever that no block changes; "repeat": an element is stored a second time, which is no fault
+        (`Report.repeats`).
     undetermined: the number that stands where cuTile leaves a value of a dtype undetermined.
     padding: the same for a load, where it is another number. silent: whether the kernel prints nothing.
     running: the block that runs. changes: how often a block changed an element's value.

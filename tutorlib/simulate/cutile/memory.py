@@ -168,16 +168,3 @@ def distinct(numbers: Tensor) -> tuple[list[int], Tensor | None]:
         return [int(low)], None
     once, which = torch.unique(numbers, return_inverse=True)
     return once.tolist(), which
-
-
-def never_stored(name: str, writers: Any) -> str:
-    """A sentence about the elements that no block stored (-1); "" where all were, or none."""
-    missing = torch.as_tensor(writers) < 0
-    if not missing.any() or missing.all():
-        return ""
-    where = missing.nonzero()
-    spans = (f"{int(low)}:{int(high) + 1}" for low, high in zip(where.amin(0), where.amax(0), strict=True))
-    return (
-        f"{len(where):,} of the {missing.numel():,} elements of {name} are never stored: "
-        f"they lie in {name}[{', '.join(spans)}]"
-    )

@@ -14,12 +14,11 @@ import torch
 from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.dsl.failure import Flaw, Hazard, failures_in
+from tutorlib.dsl.failure import Flaw, failures_in
 from tutorlib.simulate.cutile.dtypes import CARRIER, STORAGE, Number, category, poison
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.launch import Endless, Load, Padding, TileLaunch
 from tutorlib.simulate.cutile.loads_stores import Array
-from tutorlib.simulate.cutile.memory import never_stored
 from tutorlib.simulate.cutile.signature import Accepted, Parameter, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 from tutorlib.simulate.ptx.findings import Finding, NotSimulated
@@ -137,9 +136,6 @@ def run(
         if launch.padded and undetermined is poison:
             findings += uses(launch, arrays, partial(again, kernel, args, launch))
     storers = {a.name: launch.histories.writers(a.history).numpy() for a in arrays}
-    if not any(finding.kind == Hazard.ENDLESS for finding in findings):
-        unwritten = (never_stored(name, blocks) for name, blocks in storers.items())
-        findings += [Finding(Hazard.UNWRITTEN, text, None, 0, 1) for text in unwritten if text]
     return TileReport(
         tuple(findings),
         (),

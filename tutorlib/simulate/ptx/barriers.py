@@ -103,8 +103,9 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         slots, numbers = self.state.slot[lanes], self.numbers(by, lanes)
         for slot, number in np.unique(np.column_stack([slots, numbers]), axis=0).tolist():
             some = lanes[(slots == slot) & (numbers == number)]
-            self.look_for_early(by.site, (slot, number), some)
             before, knew = self.arrived.get((slot, number), (lanes[:0], self.clocks.nothing()))
+            early = np.union1d(np.intersect1d(some, before), self.unaware((slot, number), some))
+            self.tell_early(by.site, (slot, number), early)
             self.arrived[slot, number] = np.append(before, some), knew | self.clocks.release(some)
         return lanes
 
@@ -115,19 +116,23 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
             self.clocks.meet_by_block(np.unique(self.state.slot[lanes]))
             return lanes
         number, expected = self.numbers(by, lanes), values_of(by.expected, lanes)
-        for key in {*self.arrived, *self.let_through}:
-            self.look_for_early(by.site, key, lanes[(self.state.slot[lanes] == key[0]) & (number == key[1])])
+        for key in self.let_through:
+            here = lanes[(self.state.slot[lanes] == key[0]) & (number == key[1])]
+            self.tell_early(by.site, key, self.unaware(key, here))
         return self.come(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
 
-    def look_for_early(self, site: int, key: tuple[int, int], lanes: np.ndarray) -> None:
-        """A finding where these lanes have arrived at a barrier, gone on, and may come again before it has let those
-        through that wait in it. Whether it has they can know from one of those."""
-        early = np.intersect1d(lanes, self.arrived[key][0]) if key in self.arrived else lanes[:0]
-        if key in self.let_through:
-            last = self.let_through[key]
-            again = np.intersect1d(lanes, last.arrived)
-            knows = (self.clocks.over(again[:, None], self.clocks.own[last.waited]) >= last.then).any(1)
-            early = np.union1d(early, again[~knows])
+    def unaware(self, key: tuple[int, int], lanes: np.ndarray) -> np.ndarray:
+        """Those of these lanes that only arrived when a barrier was passed last, and cannot know that it was: that they
+        can learn from any that waited in it."""
+        if key not in self.let_through:
+            return lanes[:0]
+        last = self.let_through[key]
+        again = np.setdiff1d(np.intersect1d(lanes, last.arrived), last.waited)
+        knows = (self.clocks.over(again[:, None], self.clocks.own[last.waited]) >= last.then).any(1)
+        return again[~knows]
+
+    def tell_early(self, site: int, key: tuple[int, int], early: np.ndarray) -> None:
+        """A finding for lanes that arrived at a barrier and may come again before it opens for those who wait in it."""
         if len(early):
             says = f"in block {self.geometry.show_slot(key[0])} {self.span(early)} may come to barrier {key[1]} again "
             says += "before it has let through those who wait in it, so that it counts them twice: others then wait "
@@ -171,6 +176,8 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         self.waiting = left
         lanes = np.concatenate([group.lanes for group in here])
         waited = np.sort(lanes)
+        if len(both := np.intersect1d(arrived, waited)) < len(np.union1d(arrived, waited)):
+            self.tell_early(here[0].site, (slot, number), both)  # counted in place of others
         self.clocks.meet(waited, knew)
         self.let_through.pop((slot, number), None)
         if len(arrived):

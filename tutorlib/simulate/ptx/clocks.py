@@ -3,7 +3,9 @@
 A barrier, or an arrival on one and the wait for it, orders what comes before it in one thread and behind it in another
 (PTX ISA, 8.9: the memory consistency model calls this synchronizing). The threads of a warp are no exception: only
 bar.warp.sync and the block's barriers order them; that they converge orders nothing, and shfl, vote and elect promise
-nothing about memory (PTX ISA, 9.7.9). Each warp counts its steps; an access carries the count of its moment.
+nothing about memory (PTX ISA, 9.7.9). One thing is taken as ordered all the same, since no GPU lets a warp's load be
+overtaken by what the warp issues later: where all threads of a warp elect a leader, what they have read of shared
+memory is over for the leader. Each warp counts its steps; an access carries the count of its moment.
 
 What works beside the threads is an agent of its own (`Agents`): its operations are counted, and a thread that waits for
 them learns how many are over.
@@ -257,6 +259,13 @@ class LaneClocks:
         self.now[warps] += 1
         for warp in parts.warps[~easy].tolist():
             self.meet(lanes[lanes // WARP == warp])
+
+    def has_read(self, lanes: np.ndarray) -> None:
+        """elect.sync: what all threads of a warp have read by then is over for what the leader issues next."""
+        parts = self.parts(lanes)
+        lanes = lanes[np.repeat(parts.whole, parts.counts)]
+        self.learn(lanes, self.of_warp[lanes // WARP], self.now[lanes // WARP])
+        self.now[parts.warps[parts.whole]] += 1
 
     def meet_by_block(self, slots: np.ndarray) -> None:
         """A barrier of all threads of each of these blocks."""

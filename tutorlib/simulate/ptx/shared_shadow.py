@@ -346,13 +346,15 @@ class SharedShadow(Shadow):
 
     def last_write(self, touched: Touched, where: np.ndarray) -> tuple[int, str]:
         """Where the first of these pieces was written last, and who did."""
-        piece = int(touched.pieces[int(where.argmax())])
-        site, slot = int(self.write_site[piece]), piece // self.pieces
-        (lane,) = self.clocks.lanes_of(np.array([slot]), self.writer[piece : piece + 1]).tolist()
+        at = int(where.argmax())
+        piece = int(touched.pieces[at])
+        site = int(self.write_site[piece])
+        (lane,) = self.clocks.lanes_of(np.array([piece // self.pieces]), self.writer[piece : piece + 1]).tolist()
         if lane < 0:
             return site, self.carriers.get(site, "TMA")
-        other, thread = divmod(lane, self.geometry.of_block)
-        return site, f"thread {thread}" + ("" if other == slot else f" of block {self.geometry.show_slot(other)}")
+        slot, thread = divmod(lane, self.geometry.of_block)
+        near = slot == touched.lanes[at] // self.geometry.of_block
+        return site, f"thread {thread}" + ("" if near else f" of block {self.geometry.show_slot(slot)}")
 
     def who(self, touched: Touched, where: np.ndarray) -> str:
         """Who accesses the first of these pieces: a thread, or what does it for one."""

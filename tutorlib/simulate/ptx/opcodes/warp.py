@@ -147,7 +147,9 @@ def elect(op: Operation) -> Step:
     op.need(leads is not None)
 
     def step(where: Where) -> None:
-        leader = members.check(where).argmax(1)
+        runs = members.check(where)
+        op.state.watch.clocks.has_read(np.flatnonzero(runs))
+        leader = runs.argmax(1)
         np.copyto(out, np.repeat(leader, WARP), where=where, casting="unsafe")
         np.copyto(leads, (leader[:, None] == LANES).reshape(-1), where=where)  # type: ignore[arg-type]
 
