@@ -62,7 +62,7 @@ The simulator runs kernels that have nothing to do with the course. A case is on
 small inputs, compiled for one architecture and run without a GPU. It is *right* if its result equals torch's: in the
 program's own comparison, where it has one.
 
-The cases ran on {date}. Rules added to the simulator since then may report more than this page lists.
+The last table says when each source's cases ran. Rules added to the simulator since then may report more.
 
 `python -m tests.outside run RESULTS` runs the cases of the checkouts that these environment variables name:
 {variables}. `python -m tests.outside write RESULTS` writes this page and its data,
@@ -72,7 +72,7 @@ The cases ran on {date}. Rules added to the simulator since then may report more
 
 def coverage_of(outcomes: Mapping[tuple[str, str], Outcome]) -> dict[str, Any]:
     """outcomes: by source and kernel, of which only those count that are in the table still."""
-    cases = list(all_cases())
+    cases, today = list(all_cases()), date.today().isoformat()
     sources = {case.source.name: case.source for case in cases}
     listed = [outcomes[key] for case in cases if (key := (case.source.name, case.name)) in outcomes]
     kernels = [
@@ -93,8 +93,9 @@ def coverage_of(outcomes: Mapping[tuple[str, str], Outcome]) -> dict[str, Any]:
         for one in listed
     ]
     return {
-        "date": date.today().isoformat(),
-        "versions": {name: source.version() | {"variable": source.variable} for name, source in sources.items()},
+        "versions": {
+            name: source.version() | {"variable": source.variable, "date": today} for name, source in sources.items()
+        },
         "kernels": kernels,
         "opcodes": opcodes_of(listed),
     }
@@ -127,7 +128,7 @@ def page(data: dict[str, Any], faults: dict[str, list[dict[str, Any]]]) -> str:
     """faults: the mutants by their case."""
     versions = data["versions"]
     variables = ", ".join(dict.fromkeys(f"`{each['variable']}`" for each in versions.values()))
-    head = HEAD.format(date=data["date"], variables=variables, data=DATA.relative_to(ROOT))
+    head = HEAD.format(variables=variables, data=DATA.relative_to(ROOT))
     parts = [head, *shares(data), *stopped(data), *found(data)]
     parts += planted(faults)
     for file in sorted(SWEEPS.glob(f"*_{NAME}.json")):
@@ -227,6 +228,6 @@ def versions_of(data: dict[str, Any]) -> Iterator[str]:
     yield "## Versions\n"
     rows = []
     for name, facts in data["versions"].items():
-        packages = [f"{k} {v}" for k, v in facts.items() if k not in ("repository", "commit", "variable")]
-        rows.append((name, facts["repository"], facts["commit"][:12], ", ".join(packages)))
-    yield from table("source|repository|commit|compiler", rows)
+        packages = [f"{k} {v}" for k, v in facts.items() if k not in ("repository", "commit", "variable", "date")]
+        rows.append((name, facts["repository"], facts["commit"][:12], ", ".join(packages), facts["date"]))
+    yield from table("source|repository|commit|compiler|ran on", rows)

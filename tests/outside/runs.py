@@ -79,7 +79,7 @@ def judged(case: Case, report: dict[str, Any], printed: str) -> Outcome:
         outcome.outcome, outcome.why = "stops", stopped.replace(": this kernel needs a GPU", "")
     elif report["wrong"]:
         outcome.why = last_line(printed)
-        outcome.outcome = "wrong" if re.search(r"(?m)^AssertionError", printed) else "stops"
+        outcome.outcome = "wrong" if re.search(r"(?m)^(E +)?AssertionError", printed) else "stops"
     return outcome
 
 

@@ -1,11 +1,13 @@
 """What a launch does twice, what it leaves idle, and what it does while copies are in flight: counts on which no
 finding depends. `Report` says what each is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import SharedAccess
@@ -71,7 +73,7 @@ class KernelWork(Listener):
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
         self.restored += int(np.count_nonzero(again))
 
-    def fields(self, kernel: Kernel, runs: Sequence[int]) -> dict[str, Any]:
+    def fields(self, kernel: Kernel, runs: Sequence[int], registers: Mapping[str, np.ndarray]) -> dict[str, Any]:
         meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
         tile = self.copies.bytes * self.geometry.warps / max(meetings, 1)  # from one barrier of a block to the next
         return {
@@ -81,4 +83,49 @@ class KernelWork(Listener):
             "reread": self.reread / max(self.reads, 1),
             "overlap": self.overlapped / max(self.while_copying, 1),
             "ahead": self.most_at_read / min(self.geometry.batch, self.geometry.blocks) / max(tile, 1),
+            "same": computed_twice(fp32_results(kernel, registers)),
         }
+
+
+LANES = 64  # of the blocks that ran last, whose fp32 numbers are compared
+NEAR = 1e-5  # of a number and of the spread over lanes: the same formula, rounded at other places
+ARITHMETIC = frozenset({"add", "sub", "mul", "fma", "div", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "tanh"})
+
+
+@dataclass(frozen=True)
+class Fp32Result:
+    """site: the instruction's number. register: of its result. read: the registers that it reads. numbers: (LANES,)"""
+
+    site: int
+    register: str
+    read: frozenset[str]
+    numbers: np.ndarray
+
+
+def fp32_results(kernel: Kernel, registers: Mapping[str, np.ndarray]) -> tuple[Fp32Result, ...]:
+    """registers: by name, as they are after the launch."""
+    return tuple(
+        Fp32Result(site, register, frozenset(read(one)), registers[register][:LANES].view(np.float32).copy())
+        for site, one in enumerate(kernel.instructions)
+        if one.parts[0] in ARITHMETIC and one.parts[-1] == "f32"
+        for register in written(one)
+    )
+
+
+def computed_twice(results: Sequence[Fp32Result]) -> tuple[int, ...]:
+    """The sites of two instructions whose results are the same in every lane, or ().
+
+    A result that corrects the other one, such as the second step of a range reduction, is not the same computation.
+    """
+    numbers = np.array([one.numbers for one in results], np.float64)
+    for n, (one, mine) in enumerate(zip(results, numbers, strict=True)):
+        spread = float(np.std(mine[np.isfinite(mine)]))
+        if not spread > 0:
+            continue
+        with np.errstate(invalid="ignore"):
+            allowed = NEAR * np.minimum(np.maximum(abs(numbers[n + 1 :]), abs(mine)), spread)
+            same = (numbers[n + 1 :] == mine) | (abs(numbers[n + 1 :] - mine) <= allowed)
+        for other in np.array(results[n + 1 :], object)[same.all(1)]:
+            if other.register != one.register and one.register not in other.read:
+                return one.site, other.site
+    return ()

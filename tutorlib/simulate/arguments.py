@@ -66,13 +66,9 @@ class Given:
     @property
     def for_torch(self) -> Any:
         """The value, an array as a torch tensor in the same memory."""
-        return as_torch(self.value) if isinstance(self.value, np.ndarray) else self.value
+        import torch
 
-
-def as_torch(tensor: Any) -> Any:
-    import torch
-
-    return torch.as_tensor(tensor)
+        return torch.as_tensor(self.value) if isinstance(self.value, np.ndarray) else self.value
 
 
 def parse_argument(text: str, generator: np.random.Generator) -> Given:

@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
+from tutorlib.measuring.kernel_work import KernelWork
+from tutorlib.simulate.ptx.listener import listening
 
 LOAD = """mul.wide.u32 %rd0, %tid_x, 4; add.u64 %rd0, %rd_x, %rd0; ld.global.f32 %f0, [%rd0];
 mul.f32 %f1, %f0, 0f3F000000;
@@ -23,6 +25,7 @@ mul.f32 %f1, %f0, 0f3F000000;
         ("sub.f32 %f2, %f0, %f0; sub.f32 %f3, %f1, %f1;", False),  # zeros say nothing
     ],
 )
+@listening(KernelWork)
 def test_a_number_that_two_instructions_compute(again, twice):
     x = torch.randn(64, generator=torch.Generator().manual_seed(1))
     assert bool(launch(kernel(LOAD + again, ["x"]), {"x": x}, threads=64).computed_twice) is twice

@@ -1,6 +1,6 @@
 """For callers who count what a kernel does beyond what findings need: `with listening(Counts): simulate(…)`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -39,8 +39,8 @@ class Listener:
     def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
         """Bytes for a block's shared memory, which this phase of an mbarrier counts."""
 
-    def fields(self, kernel: Kernel, runs: Sequence[int]) -> dict[str, Any]:
-        """Of the report. runs: by how many warps each instruction was issued."""
+    def fields(self, kernel: Kernel, runs: Sequence[int], registers: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Of the report. runs: by how many warps each instruction was issued. registers: by name, after the launch."""
         return {}
 
 

@@ -1,8 +1,6 @@
-"""The results of a simulated launch, the fp32 numbers that its instructions computed last among them; and the
-instructions of the first block's warps, in order, for pictures.
-"""
+"""The results of a simulated launch, and the instructions of the first block's warps, in order, for pictures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,53 +8,8 @@ import numpy as np
 from tutorlib.simulate.ptx.access_log import NO_ACCESS, AccessLog
 from tutorlib.simulate.ptx.facts import Doing, doing
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
-from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Kernel, Operand, Vector
-
-LANES = 64  # of the blocks that ran last
-NEAR = 1e-5  # of a number and of the spread over lanes: the same formula, rounded at other places
-ARITHMETIC = frozenset({"add", "sub", "mul", "fma", "div", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "tanh"})
-
-
-@dataclass(frozen=True)
-class Fp32Result:
-    """site: the instruction's number. register: of its result. read: the registers that it reads. numbers: (LANES,)"""
-
-    site: int
-    register: str
-    read: frozenset[str]
-    numbers: np.ndarray
-
-
-def fp32_results(kernel: Kernel, registers: Mapping[str, np.ndarray]) -> tuple[Fp32Result, ...]:
-    """registers: by name, as they are after the launch."""
-    return tuple(
-        Fp32Result(site, register, frozenset(read(one)), registers[register][:LANES].view(np.float32).copy())
-        for site, one in enumerate(kernel.instructions)
-        if one.parts[0] in ARITHMETIC and one.parts[-1] == "f32"
-        for register in written(one)
-    )
-
-
-def computed_twice(results: Sequence[Fp32Result]) -> tuple[int, ...]:
-    """The sites of two instructions whose results are the same in every lane, or ().
-
-    A result that corrects the other one, such as the second step of a range reduction, is not the same computation.
-    """
-    numbers = np.array([one.numbers for one in results], np.float64)
-    for n, (one, mine) in enumerate(zip(results, numbers, strict=True)):
-        spread = float(np.std(mine[np.isfinite(mine)]))
-        if not spread > 0:
-            continue
-        with np.errstate(invalid="ignore"):
-            allowed = NEAR * np.minimum(np.maximum(abs(numbers[n + 1 :]), abs(mine)), spread)
-            same = (numbers[n + 1 :] == mine) | (abs(numbers[n + 1 :] - mine) <= allowed)
-        for other in np.array(results[n + 1 :], object)[same.all(1)]:
-            if other.register != one.register and one.register not in other.read:
-                return one.site, other.site
-    return ()
-
+from tutorlib.simulate.ptx.ir import Instruction, Operand, Vector
 
 MOST_EVENTS = 2**14  # far more than a picture shows
 
@@ -156,7 +109,6 @@ class Report:
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
         where that is not known.
-    results: what each fp32 instruction computed last.
     trace: what the first block did, where that was asked for.
     kernel: its name. launched_at: the line of the script that launched it; test: the pytest test that did. stopped: why
         the launch was not simulated.
@@ -169,6 +121,7 @@ class Report:
     ahead: the most that cp.async was copying for a block during such a read, in units of what it copies from one
         barrier to the next: 1 with two stages, 2 with three, and somewhat more where K is short.
     reread: of what warps read from shared memory, the share that the same warp had read since it was written.
+    same: the numbers of two instructions that computed the same fp32 numbers, or ().
     """
 
     findings: tuple[Finding, ...]
@@ -185,7 +138,7 @@ class Report:
     overlap: float = field(default=0.0, repr=False)
     ahead: float = field(default=0.0, repr=False)
     reread: float = field(default=0.0, repr=False)
-    results: tuple[Fp32Result, ...] = field(default=(), repr=False)
+    same: tuple[int, ...] = field(default=(), repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
     kernel: str = ""
     launched_at: SourceLine | None = None
@@ -205,7 +158,7 @@ class Report:
     @property
     def computed_twice(self) -> tuple[Issued, ...]:
         """Two instructions that computed the same fp32 numbers, or ()."""
-        return tuple(self.issued[site] for site in computed_twice(self.results))
+        return tuple(self.issued[site] for site in self.same)
 
     @property
     def fetched_ahead(self) -> float:

@@ -24,7 +24,7 @@ from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.places import Find, Places, unknown_place
-from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report, fp32_results
+from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.state import State, Watch
@@ -274,9 +274,8 @@ def make_report(launch: Launch, state: State, places: Places, runs: Sequence[int
         printed=tuple("".join(state.printed).splitlines()),
         kernel=launch.shown,
         storers={tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers},
-        results=fp32_results(kernel, state.registers),
         trace=trace,
-        **watch.listener.fields(kernel, runs),
+        **watch.listener.fields(kernel, runs, state.registers),
     )
 
 

@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -75,7 +76,9 @@ def cute_on(gpu: StandInGpu) -> Iterator[None]:
 
 @contextmanager
 def cutile_on(gpu: StandInGpu) -> Iterator[None]:
-    """cuTile: a launch is interpreted, tile by tile."""
+    """cuTile: a launch is interpreted, tile by tile; its autotuner takes the first configuration."""
+    from cuda.tile import tune
+
     from tutorlib.simulate.cutile.run import TileReport, run
     from tutorlib.simulate.cutile.signature import refuse_launch
 
@@ -88,7 +91,11 @@ def cutile_on(gpu: StandInGpu) -> Iterator[None]:
         gpu.run_other_work()
         gpu.take(function_of(kernel).__name__, interpreted)
 
-    with launched_by(launch):
+    def first_of(search_space: Sequence[Any], *args: Any, **options: Any) -> tune.TuningResult:
+        best = tune.Measurement(config=search_space[0], mean_us=1.0, num_samples=1, error_margin_us=0.0)
+        return tune.TuningResult(best=best, successes=(best,), failures=())
+
+    with launched_by(launch), mock.patch.object(tune, "exhaustive_search", first_of):
         yield
 
 

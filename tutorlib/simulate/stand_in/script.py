@@ -100,7 +100,7 @@ def enter() -> None:
 
     def took(report: "Report") -> None:
         test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-        slim = replace(report, storers={}, results=(), test=test)
+        slim = replace(report, storers={}, test=test)
         with open(settings["launches"], "ab", buffering=0) as file:
             file.write(pickle.dumps(slim))
 

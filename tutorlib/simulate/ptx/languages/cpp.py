@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.compiling.cpp import ARCH, FILE, CompiledCpp, compile_cpp, compile_cuda
+from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.line_table import by_cubin
 from tutorlib.simulate.ptx.launch import run
-from tutorlib.simulate.ptx.places import by_loc, in_file
+from tutorlib.simulate.ptx.places import Find, by_loc, in_file
 from tutorlib.simulate.ptx.report import Report
 
 
@@ -19,12 +20,11 @@ def simulate_source(
     arch: str,
     grid: Sequence[int],
     block: Sequence[int] = (),
-    smem: int = 0,
-    entry: str = "",
-    traced: bool = False,
-    cluster: Sequence[int] = (),
+    dynamic_smem: int = 0,
+    kernel: str = "",
+    **more: Any,
 ) -> Report:
-    """A launch of one kernel of a source, as `tool.simulate` takes it.
+    """A launch of one kernel of a source, as `tool.simulate` takes it. more: cluster and traced, as `run` has them.
 
     CUDA Tile C++ is compiled for sm_80, whatever `arch` is.
     Raises ValueError if something of the launch is missing or does not fit, CompileFailed, and OSError.
@@ -33,10 +33,11 @@ def simulate_source(
     if not grid:
         raise ValueError("a kernel of PTX or CUDA C++ needs a grid")
     if "__tile_global__" in text:
+        traced = more.get("traced", False)
         return simulate_tile_cpp(compile_cpp(text, ARCH), grid, named, traced, file, blank_lines(text))
     if re.search(r"(?m)^\s*\.target\b", text):
-        return run(text, grid, block, named, smem, entry, cluster, traced=traced)
-    return simulate_cuda(text, grid, block, named, smem, entry, traced, f"sm_{arch}", cluster, file)
+        return run(text, grid, block, named, dynamic_smem, kernel, **more)
+    return simulate_cuda(text, grid, block, named, dynamic_smem, kernel, f"sm_{arch}", file, **more)
 
 
 def simulate_tile_cpp(
@@ -64,10 +65,9 @@ def simulate_cuda(
     arguments: Mapping[str, Any],
     dynamic_smem: int = 0,
     kernel: str = "",
-    traced: bool = False,
     arch: str = ARCH,
-    cluster: Sequence[int] = (),
     file: str = FILE,
+    **more: Any,
 ) -> Report:
     """Compile plain CUDA C++ with nvcc and run one __global__ function of it.
 
@@ -77,11 +77,12 @@ def simulate_cuda(
     code = textwrap.dedent(source).strip("\n")
     # Of a template nvcc compiles the instances that are used.
     instance = f"\nstatic void* named_by_the_command = (void*)&{kernel};" if "<" in kernel else ""
-    return run(
-        *(compile_cuda(code + instance, arch), grid, block, arguments, dynamic_smem, kernel, cluster),
-        find=lambda module: in_file(by_loc(module, code), file, blank_lines(source)),
-        traced=traced,
-    )
+    ptx = compile_cuda(code + instance, arch)
+
+    def find(module: Module) -> Find:
+        return in_file(by_loc(module, code), file, blank_lines(source))
+
+    return run(ptx, grid, block, arguments, dynamic_smem, kernel, find=find, **more)
 
 
 def blank_lines(source: str) -> int:
