@@ -7,9 +7,8 @@ from typing import Any
 from tutorlib.instruments.ceilings import mma_sync_tflops
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
-from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.gemm import Order, make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.ampere.parts import Order
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, AmpereRung, HopperRung, Rung, in_eights

@@ -1,7 +1,8 @@
 """One thread's share of the GEMM of notebooks 09 to 12: its copies, its operands, its accumulators."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import cutlass
 from cutlass import cute
@@ -9,9 +10,6 @@ from cutlass.cute.nvgpu import warp
 from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 
 from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
-from tutorlib.kernels.ampere.moves import fetch, load, multiply
-from tutorlib.kernels.ampere.operands import Operand
-from tutorlib.kernels.ampere.shapes import need_atoms, need_parts, need_places
 
 
 def make_copy_g2s(
@@ -31,6 +29,35 @@ def make_mma(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledMma:
     return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
 
 
+class Operand(NamedTuple):
+    """One operand's path into the MMA's registers, for one thread.
+
+    tCrX: the registers in the MMA's view: (8 of A or 4 of B, M or N atoms, K blocks).
+    s2r: ldmatrix.x4, laid out as this MMA reads the operand: one instruction for an atom of A or for two atoms of B.
+    tXsX: the source of s2r in shared memory: (8, instructions, K blocks, buffers).
+    tXrX: the registers of tCrX in ldmatrix's view: (8, instructions, K blocks).
+    """
+
+    tCrX: cute.Tensor
+    s2r: cute.TiledCopy
+    tXsX: cute.Tensor
+    tXrX: cute.Tensor
+
+
+def make_operands(tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cute.Tensor) -> tuple[Operand, Operand]:
+    """A thread's share of sA (M, K, buffers) and of sB (N, K, buffers); the registers hold one buffer's operands."""
+    math = tiled_mma.get_slice(thread)
+    tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
+    tCrB = tiled_mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])
+    ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), sA.element_type)
+    s2r_a = cute.make_tiled_copy_A(ldmatrix, tiled_mma)
+    s2r_b = cute.make_tiled_copy_B(ldmatrix, tiled_mma)
+    a, b = s2r_a.get_slice(thread), s2r_b.get_slice(thread)
+    rA = Operand(tCrA, s2r_a, a.partition_S(sA), a.retile(tCrA))
+    rB = Operand(tCrB, s2r_b, b.partition_S(sB), b.retile(tCrB))
+    return rA, rB
+
+
 @dataclass(frozen=True)
 class GlobalToShared:
     """One operand's path into shared memory, for one thread.
@@ -48,8 +75,28 @@ class GlobalToShared:
     places: cute.Tensor | None
     limit: tuple[int, int] | None
 
-    __post_init__ = need_parts
-    load = load
+    def __post_init__(self) -> None:
+        """Raises ValueError where source or target is not a thread's part."""
+        for name, tensor, last in (("source", self.source, "K tiles"), ("target", self.target, "buffers")):
+            if cute.rank(tensor) != 4:
+                part = f"(vector, rows, vectors of a row, {last})"
+                raise ValueError(f"{name} has the shape {tensor.shape}; a thread's part of it is {part}")
+
+    def load(self, k_tile: Any, buffer: Any) -> None:
+        """Issue the copies of a K tile, global → shared memory; elements outside the matrix become zeros.
+
+        Where `pred` is False, cp.async reads nothing and fills its 16 bytes with zeros.
+        """
+        source, target = self.source[None, None, None, k_tile], self.target[None, None, None, buffer]
+        if self.places is None:
+            cute.copy(self.tiled_copy, source, target)
+            return
+        rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
+        inside = cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)
+        for row in range(rows):
+            for vector in range(vectors):
+                inside[0, row, vector] = cute.elem_less(self.places[0, row, vector, k_tile], self.limit)
+        cute.copy(self.tiled_copy, source, target, pred=inside)
 
 
 @dataclass(frozen=True)
@@ -70,7 +117,13 @@ class Steps:
     tiled_mma: cute.TiledMma
     tCrC: cute.Tensor
 
-    __post_init__ = need_atoms
+    def __post_init__(self) -> None:
+        """Raises ValueError where the accumulators do not fit the operands."""
+        atoms = tuple(cute.size(r.tCrX, mode=[1]) for r in (self.rA, self.rB))
+        held = tuple(cute.size(self.tCrC, mode=[mode]) for mode in range(1, cute.rank(self.tCrC)))
+        kind = self.tCrC.element_type
+        if held != atoms or kind is not cutlass.Float32:
+            raise ValueError(f"tCrC has {held} atoms of {kind}; rA and rB have {atoms}, and accumulators are Float32")
 
     @property
     def k_blocks(self) -> int:
@@ -87,8 +140,15 @@ class Steps:
         self.a.load(k_tile, buffer)
         self.b.load(k_tile, buffer)
 
-    fetch = fetch
-    multiply = multiply
+    def fetch(self, k_block: int, buffer: Any) -> None:
+        """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
+        for r in (self.rA, self.rB):
+            cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
+
+    def multiply(self, k_block: int) -> None:
+        """mma.sync: add the product of the fetched K block to the accumulators."""
+        a, b = self.rA.tCrX[None, None, k_block], self.rB.tCrX[None, None, k_block]
+        cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
 
 
 @dataclass(frozen=True)
@@ -113,7 +173,17 @@ class Accumulators:
     math: cute.ThrMma
     tCgD: cute.Tensor | None = None
 
-    __post_init__ = need_places
+    def __post_init__(self) -> None:
+        """Raises ValueError where tCgC and coordinates are not of one tile in one order.
+
+        Page 16's reduction has one element for the whole tile, whose strides of 0 have no order.
+        """
+        one_element = cute.cosize(self.tCgC.layout) == 1
+        if not one_element and str(self.coordinates.shape) != str(self.tCgC.shape):
+            raise ValueError(
+                f"coordinates has the shape {self.coordinates.shape} and tCgC {self.tCgC.shape}: both must be this "
+                "thread's part of the same tile, with its columns in the same order"
+            )
 
     @property
     def whole(self) -> bool:
@@ -131,3 +201,7 @@ class Accumulators:
         registers = cute.make_rmem_tensor(cute.make_ordered_layout(self.tCrC.shape, order), self.tCgC.element_type)
         registers.store(self.tCrC.load().to(self.tCgC.element_type))
         return registers
+
+
+MainLoop = Callable[[Steps], None]
+Epilogue = Callable[[Accumulators], None]
