@@ -59,8 +59,8 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_roles, show_work
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.kernels.hopper.gemm import gemm_kernel
+from tutorlib.kernels.hopper.parts import Parts
 from tutorlib.kernels.hopper.pipeline import Loads
-from tutorlib.kernels.hopper.slots import Parts
 from tutorlib.kernels.hopper.specialized import (
     RoleSteps,
     load_steps,

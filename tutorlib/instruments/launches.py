@@ -22,8 +22,7 @@ from torch import Tensor
 
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.processes import Failed, in_a_process
-from tutorlib.kernels.copies.config import CopyConfig
-from tutorlib.kernels.copies.registers import make_copy
+from tutorlib.kernels.copies import CopyConfig, make_copy
 from tutorlib.kernels.doubling import double
 from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.machine import device

@@ -11,10 +11,10 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:
-    from tutorlib.kernels.attention.slots import AttentionParts
+    from tutorlib.kernels.attention.parts import AttentionParts
 
 
-# Answers that fill slots of the attention kernel (`kernels.attention.slots`), and one that fills all of them.
+# Answers that fill slots of the attention kernel (`kernels.attention.parts`), and one that fills all of them.
 
 Settings = Mapping[str, Any]  # for AttentionConfig
 
@@ -43,7 +43,7 @@ def static_attention(settings: Settings, causal: bool, parts: "AttentionParts") 
     from cutlass import Float32, Int32, cute
 
     from tutorlib.kernels.attention.hopper import launch_attention
-    from tutorlib.kernels.attention.roles import AttentionConfig
+    from tutorlib.kernels.attention.schedule import AttentionConfig
 
     @cute.jit
     def attention(q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, o: cute.Tensor) -> None:
@@ -79,7 +79,7 @@ class AttentionSlot(Part):
 
     def parts(self, answer: Answer) -> "AttentionParts":
         """Raises WrongKind."""
-        from tutorlib.kernels.attention.slots import COURSE
+        from tutorlib.kernels.attention.parts import COURSE
 
         filled = answer if isinstance(answer, tuple | list) else (answer,)
         if len(filled) != len(self.names):
@@ -101,7 +101,7 @@ class WholeAttention(StepSlot):
 
     def parts(self, answer: Answer) -> "AttentionParts":
         """Raises WrongKind."""
-        from tutorlib.kernels.attention.slots import COURSE, AttentionParts
+        from tutorlib.kernels.attention.parts import COURSE, AttentionParts
 
         if isinstance(answer, AttentionParts):
             raise WrongKind("check takes the function my_parts itself, not its result.")

@@ -6,9 +6,7 @@ from itertools import product
 from cutlass import Constexpr, const_expr, cute
 
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
-from tutorlib.kernels.copies.config import CopyConfig
-from tutorlib.kernels.copies.directions import Direction, make_directed_copy
-from tutorlib.kernels.copies.registers import make_copy
+from tutorlib.kernels.copies import CopyConfig, Direction, make_copy, make_directed_copy
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.catalogue import copy
