@@ -231,7 +231,7 @@ def blocks(m, n, tile_m, tile_n):
 @wrong("09.10", "library")
 def the_course_s_load(path, k_tile, buffer):
     """Calls it."""
-    thread_share.GlobalToShared.load(path, k_tile, buffer)
+    thread_share.load(path, k_tile, buffer)
 
 
 @wrong("09.10", "unwritten, wrong elements", lesson=True)
@@ -285,7 +285,7 @@ def every_k_block(steps, k_block, buffer):
 @wrong("09.12", "library", lesson=True)
 def the_course_s_multiply(steps, k_block):
     """Calls it."""
-    thread_share.Steps.multiply(steps, k_block)
+    thread_share.multiply(steps, k_block)
 
 
 @wrong("09.12", "unset, wrong elements")

@@ -31,20 +31,16 @@ MADE = (  # two widths of a row, two numbers of warps, and two buffers
 )
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
-PARTS = {  # of the course's kernel: the modules that define them, and their names there
-    **{name: ("layouts", name) for name in ("smem_layout", "n_order")},
-    **{name: ("thread_share", name) for name in ("make_copy_g2s", "make_mma", "make_operands")},
-    "load": ("thread_share", "GlobalToShared.load"),
-    "fetch": ("thread_share", "Steps.fetch"),
-    "multiply": ("thread_share", "Steps.multiply"),
-    "store": ("epilogues", "store"),
+PARTS = {  # of the course's kernel: the modules that define them
+    **dict.fromkeys(("smem_layout", "n_order"), "layouts"),
+    **dict.fromkeys(("make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply"), "thread_share"),
+    "store": "epilogues",
 }
 
 
 def course(*names: str) -> dict[str, InModule]:
     """The course's own parts of the kernel."""
-    places = {name: PARTS[name] for name in names}
-    return {f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{m}", n) for name, (m, n) in places.items()}
+    return {f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{PARTS[name]}", name) for name in names}
 
 
 def no_other_waits(loop: int) -> tuple[tuple[str, int], ...]:

@@ -58,6 +58,68 @@ def make_operands(tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cu
     return rA, rB
 
 
+# Methods of the classes below, outside of them: notebook 09 shows the classes, and asks for these functions -------
+
+
+def load(path: "GlobalToShared", k_tile: Any, buffer: Any) -> None:
+    """Issue the copies of a K tile of one operand, global → shared memory; elements outside the matrix become zeros.
+
+    Where `pred` is False, cp.async reads nothing and fills its 16 bytes with zeros.
+    """
+    source, target = path.source[None, None, None, k_tile], path.target[None, None, None, buffer]
+    if path.places is None:
+        cute.copy(path.tiled_copy, source, target)
+        return
+    rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
+    inside = cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)
+    for row in range(rows):
+        for vector in range(vectors):
+            inside[0, row, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit)
+    cute.copy(path.tiled_copy, source, target, pred=inside)
+
+
+def fetch(steps: "Steps", k_block: int, buffer: Any) -> None:
+    """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
+    for r in (steps.rA, steps.rB):
+        cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
+
+
+def multiply(steps: "Steps", k_block: int) -> None:
+    """mma.sync: add the product of the fetched K block to the accumulators."""
+    a, b = steps.rA.tCrX[None, None, k_block], steps.rB.tCrX[None, None, k_block]
+    cute.gemm(steps.tiled_mma, steps.tCrC, a, b, steps.tCrC)
+
+
+def need_parts(path: "GlobalToShared") -> None:
+    """Raises ValueError where source or target is not a thread's part."""
+    for name, tensor, last in (("source", path.source, "K tiles"), ("target", path.target, "buffers")):
+        if cute.rank(tensor) != 4:
+            part = f"(vector, rows, vectors of a row, {last})"
+            raise ValueError(f"{name} has the shape {tensor.shape}; a thread's part of it is {part}")
+
+
+def need_atoms(steps: "Steps") -> None:
+    """Raises ValueError where the accumulators do not fit the operands."""
+    atoms = tuple(cute.size(r.tCrX, mode=[1]) for r in (steps.rA, steps.rB))
+    held = tuple(cute.size(steps.tCrC, mode=[mode]) for mode in range(1, cute.rank(steps.tCrC)))
+    kind = steps.tCrC.element_type
+    if held != atoms or kind is not cutlass.Float32:
+        raise ValueError(f"tCrC has {held} atoms of {kind}; rA and rB have {atoms}, and accumulators are Float32")
+
+
+def need_places(acc: "Accumulators") -> None:
+    """Raises ValueError where tCgC and coordinates are not of one tile in one order.
+
+    Page 16's reduction has one element for the whole tile, whose strides of 0 have no order.
+    """
+    one_element = cute.cosize(acc.tCgC.layout) == 1
+    if not one_element and str(acc.coordinates.shape) != str(acc.tCgC.shape):
+        raise ValueError(
+            f"coordinates has the shape {acc.coordinates.shape} and tCgC {acc.tCgC.shape}: both must be this thread's "
+            "part of the same tile, with its columns in the same order"
+        )
+
+
 @dataclass(frozen=True)
 class GlobalToShared:
     """One operand's path into shared memory, for one thread.
@@ -75,28 +137,8 @@ class GlobalToShared:
     places: cute.Tensor | None
     limit: tuple[int, int] | None
 
-    def __post_init__(self) -> None:
-        """Raises ValueError where source or target is not a thread's part."""
-        for name, tensor, last in (("source", self.source, "K tiles"), ("target", self.target, "buffers")):
-            if cute.rank(tensor) != 4:
-                part = f"(vector, rows, vectors of a row, {last})"
-                raise ValueError(f"{name} has the shape {tensor.shape}; a thread's part of it is {part}")
-
-    def load(self, k_tile: Any, buffer: Any) -> None:
-        """Issue the copies of a K tile, global → shared memory; elements outside the matrix become zeros.
-
-        Where `pred` is False, cp.async reads nothing and fills its 16 bytes with zeros.
-        """
-        source, target = self.source[None, None, None, k_tile], self.target[None, None, None, buffer]
-        if self.places is None:
-            cute.copy(self.tiled_copy, source, target)
-            return
-        rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
-        inside = cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)
-        for row in range(rows):
-            for vector in range(vectors):
-                inside[0, row, vector] = cute.elem_less(self.places[0, row, vector, k_tile], self.limit)
-        cute.copy(self.tiled_copy, source, target, pred=inside)
+    __post_init__ = need_parts
+    load = load
 
 
 @dataclass(frozen=True)
@@ -117,13 +159,7 @@ class Steps:
     tiled_mma: cute.TiledMma
     tCrC: cute.Tensor
 
-    def __post_init__(self) -> None:
-        """Raises ValueError where the accumulators do not fit the operands."""
-        atoms = tuple(cute.size(r.tCrX, mode=[1]) for r in (self.rA, self.rB))
-        held = tuple(cute.size(self.tCrC, mode=[mode]) for mode in range(1, cute.rank(self.tCrC)))
-        kind = self.tCrC.element_type
-        if held != atoms or kind is not cutlass.Float32:
-            raise ValueError(f"tCrC has {held} atoms of {kind}; rA and rB have {atoms}, and accumulators are Float32")
+    __post_init__ = need_atoms
 
     @property
     def k_blocks(self) -> int:
@@ -140,15 +176,8 @@ class Steps:
         self.a.load(k_tile, buffer)
         self.b.load(k_tile, buffer)
 
-    def fetch(self, k_block: int, buffer: Any) -> None:
-        """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
-        for r in (self.rA, self.rB):
-            cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
-
-    def multiply(self, k_block: int) -> None:
-        """mma.sync: add the product of the fetched K block to the accumulators."""
-        a, b = self.rA.tCrX[None, None, k_block], self.rB.tCrX[None, None, k_block]
-        cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+    fetch = fetch
+    multiply = multiply
 
 
 @dataclass(frozen=True)
@@ -173,17 +202,7 @@ class Accumulators:
     math: cute.ThrMma
     tCgD: cute.Tensor | None = None
 
-    def __post_init__(self) -> None:
-        """Raises ValueError where tCgC and coordinates are not of one tile in one order.
-
-        Page 16's reduction has one element for the whole tile, whose strides of 0 have no order.
-        """
-        one_element = cute.cosize(self.tCgC.layout) == 1
-        if not one_element and str(self.coordinates.shape) != str(self.tCgC.shape):
-            raise ValueError(
-                f"coordinates has the shape {self.coordinates.shape} and tCgC {self.tCgC.shape}: both must be this "
-                "thread's part of the same tile, with its columns in the same order"
-            )
+    __post_init__ = need_places
 
     @property
     def whole(self) -> bool:
