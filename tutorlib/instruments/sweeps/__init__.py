@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from tutorlib.instruments.sweeps.sweep import Sweep, launch_for_profiler
+from tutorlib.instruments.sweeps.sweep import Sweep
 
 # Modules of this folder, each with a function for each of its sweeps. They import CuTe or cuTile, so only when asked.
 MODULES = {
@@ -31,8 +31,3 @@ def make_sweep(name: str) -> Sweep:
 def record(name: str) -> Path:
     """Measure one of RECORDS. Raises Failed and ToolMissing."""
     return import_module(f"tutorlib.instruments.{RECORDS[name]}").record()
-
-
-def profile(name: str) -> None:
-    """Launch the kernels of a sweep for a profiler to watch."""
-    launch_for_profiler(make_sweep(name))
