@@ -781,13 +781,9 @@ check("14.17", hand_over)
 show_levers()
 
 # %% [markdown]
-# The picture has the gains alone, with their spread. Multicast, deferred stores and stream-K are added in two places
-# each, since of two levers that close the same gap the second brings less.
-
-# %%
-show_figure("hopper_levers")
-
-# %% [markdown]
+# Multicast, deferred stores and stream-K are added in two places each, since of two levers that close the same gap the
+# second brings less.
+#
 # How good was your list? Gains are in percent, those beyond the spread in bold.
 #
 # | lever | what it saves | 2048 | 4096 | 8192 |

@@ -46,7 +46,6 @@ from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 from tutorlib.notebook.fusion import show_costs
-from tutorlib.notebook.measured import show_figure
 from tutorlib.notebook.source import show_source
 
 # %% [markdown]
@@ -389,12 +388,6 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
 #
 # </details>
 #
-# In the figure, the dashed line is the baseline; some circles lie under their squares.
-
-# %%
-show_figure("fusion")
-
-# %% [markdown]
 # ## A layer that torch treats as its own
 #
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. Each of them needs

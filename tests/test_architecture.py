@@ -75,7 +75,6 @@ SEVERAL = {
     "gemm": "of torch tensors, self-configuring; the problem that exercises set",
     "gemm_kernel": "of each generation's GEMM",
     "gemm_models": "a figure has the name of the sweep that it draws",
-    "hopper_levers": "a figure has the name of the sweep that it draws",
     "load_tiles": "the producer's loop, of Hopper's GEMM, of attention",
     "current_stream": "torch's, of the GPU at hand; of a matrix's GPU",
     "linear": "torch's operator; one of the broken kernels",
