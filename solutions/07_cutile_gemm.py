@@ -435,17 +435,14 @@ show_figure("tile_heatmap")
 # %% [markdown]
 # ## The ladder, measured
 #
-# The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`,
-# then `tutor plots tile_ladder`). The **spread** of a measurement is the distance between the quartiles of its pairs,
+# The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`).
+# The **spread** of a measurement is the distance between the quartiles of its pairs,
 # and the ± is half of it. A difference between two rows is noise if it is smaller than the sum of their two ±.
 # **Predict** before you look: at which size does the order of the blocks gain the most, and which tile of the
 # persistent kernel is fastest at 2048, which at 8192?
 
 # %%
 show_sweep("tile_rungs")
-
-# %%
-show_figure("tile_ladder")
 
 # %% [markdown]
 # And the times that `check` measured for the exercises, the appendix included (`tutor evidence 07`). Fractions of

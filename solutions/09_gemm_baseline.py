@@ -41,8 +41,7 @@ from tutorlib.kernels.ampere import main_loops as course
 from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
 from tutorlib.kernels.ampere.epilogues import store_elements, store_through_smem
 from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.operands import Operand
-from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
+from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Operand, Steps
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder

@@ -40,11 +40,11 @@ from tutorlib.compiling.ptx import story
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_timeline, show_tvs
 from tutorlib.explorers.timeline import explore_timeline
+from tutorlib.kernels import ConfigError
 from tutorlib.kernels.ampere import main_loops as course
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.thread_share import Steps
-from tutorlib.kernels.rules import ConfigError
 from tutorlib.measuring.results import all_sweep_results
 from tutorlib.models import l2
 from tutorlib.models.occupancy import A100, BY_ARCH, H100
@@ -691,7 +691,7 @@ else:
 # %%
 from tutorlib.compiling.errors import ToolMissing
 from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of
-from tutorlib.kernels.ampere.schedules import SPREAD, TUNED, make_loop
+from tutorlib.kernels.ampere.main_loops import SPREAD, TUNED, make_loop
 
 LOOPS = {"loads first": course.multistage, "loads spread": make_loop(SPREAD)}
 for name, main_loop in LOOPS.items():

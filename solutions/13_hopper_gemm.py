@@ -47,7 +47,7 @@ from tutorlib.draw import show_sm, show_timeline, show_wgmma
 from tutorlib.explorers.mbarriers import explore_mbarriers
 from tutorlib.kernels.hopper import first as course
 from tutorlib.kernels.hopper.first import described, make_accumulators, make_wgmma, out_layout
-from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
+from tutorlib.kernels.hopper.first_parts import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
 from tutorlib.machine.features import WGMMA
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.l2 import grouped

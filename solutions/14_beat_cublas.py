@@ -59,8 +59,8 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_roles, show_work
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.kernels.hopper.gemm import gemm_kernel
+from tutorlib.kernels.hopper.parts import Parts
 from tutorlib.kernels.hopper.pipeline import Loads
-from tutorlib.kernels.hopper.slots import Parts
 from tutorlib.kernels.hopper.specialized import (
     RoleSteps,
     load_steps,
@@ -781,13 +781,9 @@ check("14.17", hand_over)
 show_levers()
 
 # %% [markdown]
-# The picture has the gains alone, with their spread. Multicast, deferred stores and stream-K are added in two places
-# each, since of two levers that close the same gap the second brings less.
-
-# %%
-show_figure("hopper_levers")
-
-# %% [markdown]
+# Multicast, deferred stores and stream-K are added in two places each, since of two levers that close the same gap the
+# second brings less.
+#
 # How good was your list? Gains are in percent, those beyond the spread in bold.
 #
 # | lever | what it saves | 2048 | 4096 | 8192 |

@@ -45,7 +45,6 @@ from tutorlib.kernels.fused.mlp import LlamaMLP, before_gate
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.measured import show_costs, show_figure
 from tutorlib.notebook.source import show_source
 
 # %% [markdown]
@@ -388,12 +387,6 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
 #
 # </details>
 #
-# In the figure, the dashed line is the baseline; some circles lie under their squares.
-
-# %%
-show_figure("fusion")
-
-# %% [markdown]
 # ## A layer that torch treats as its own
 #
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. Each of them needs

@@ -46,7 +46,6 @@ from tutorlib import check
 from tutorlib.compiling.cute import compilations, compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.notebook.launches import show_later_calls, show_new_processes, show_stages
-from tutorlib.notebook.measured import show_figure
 from tutorlib.notebook.trials import run_on_gpu
 
 # %% [markdown]
@@ -514,14 +513,10 @@ check("17.9", graphed)
 # The table shows the cost per launch of `double` on a GPU machine. **host** is the time until the call returns. **until
 # done** is the total time of a long series of launches, until the GPU has finished the last, divided by their number.
 # "Kept" is a compiled function in a variable, "kept in a dictionary" one in `CompiledKernels`. **Predict**: which ways
-# cost the host less than PyTorch's own launch, and in which does the GPU set the pace? (The figure shows the first
-# column, on a logarithmic axis; the dashed line is `torch.add`.)
+# cost the host less than PyTorch's own launch, and in which does the GPU set the pace?
 
 # %%
 show_later_calls()
-
-# %%
-show_figure("launches")
 
 # %% [markdown]
 # Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. Down the table you save

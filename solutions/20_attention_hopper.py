@@ -36,7 +36,7 @@ from tutorlib import check
 from tutorlib.draw import show_attention, show_tiles
 from tutorlib.kernels.attention.hopper import attend_tile, attention_kernel, consume_blocks, load_tiles
 from tutorlib.kernels.attention.operator import attention, left_to_torch, scaled_dot_product_attention
-from tutorlib.kernels.attention.parts import softmax_first
+from tutorlib.kernels.attention.parts import AttentionParts, softmax_first
 from tutorlib.kernels.attention.roles import (
     TURN_BARRIER,
     BlockLoads,
@@ -46,7 +46,6 @@ from tutorlib.kernels.attention.roles import (
     make_mmas,
 )
 from tutorlib.kernels.attention.schedule import Order
-from tutorlib.kernels.attention.slots import AttentionParts
 from tutorlib.notebook.measured import show_figure, show_levers, show_sweep
 from tutorlib.notebook.source import show_source
 

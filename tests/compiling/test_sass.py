@@ -7,8 +7,7 @@ from tutorlib.compiling.ptx import opcodes, story
 from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of, read_listing
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.ampere.schedules import SPREAD, TUNED, make_loop
+from tutorlib.kernels.ampere.main_loops import SPREAD, TUNED, make_loop, multistage
 
 LISTING = """
 \t.target\tsm_90a

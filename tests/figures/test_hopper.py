@@ -4,7 +4,6 @@ import pytest
 
 from tests.stand_ins import MACHINE, multiplied
 from tutorlib.figures.any_shape import gemm_models
-from tutorlib.figures.levers import hopper_levers
 from tutorlib.figures.registry import FIGURES
 from tutorlib.measuring.results import Point, SweepResults
 
@@ -52,21 +51,6 @@ class TestAnyShape:
         (axes,) = FIGURES["gemm_any"].draw([self.FOUND]).axes
         ((x, _),) = axes.collections[0].get_offsets().tolist()
         assert x == pytest.approx(2 * 512**3 / (3 * 2 * 512**2))
-
-
-class TestLevers:
-    FOUND = swept(
-        Point(name, multiplied((n,) * 3, tflops), {"levers": levers})
-        for n, gained in ((512, 840.0), (2048, 738.0))
-        for name, levers, tflops in (("plain", [], 720.0), ("multicast", ["multicast"], gained))
-    )
-
-    def test_a_panel_for_each_size_with_the_gain_over_the_row_above(self):
-        small, large = hopper_levers([self.FOUND]).axes
-        assert [label.get_text() for label in small.get_yticklabels()] == ["plain", "+ multicast"]
-        assert texts(small) == ["17 ▶"]
-        (dot,) = (line for line in large.get_lines() if line.get_marker() == "o")
-        assert (list(dot.get_xdata()), list(dot.get_ydata())) == (pytest.approx([2.5]), [1])
 
 
 WEIGHTS = {"One": {"q": [64, 512], "o": [512, 512]}, "Two": {"up": [128, 512]}, "Three": {"up": [256, 512]}}

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from matplotlib.collections import PathCollection
 
 from tests.stand_ins import MACHINE, UNKNOWN, copied, multiplied, swept
 from tutorlib.exercises import of_notebook
@@ -127,11 +126,3 @@ def test_an_unknown_gpu_has_no_datasheet_line():
 def test_without_copies_it_names_the_command():
     with pytest.raises(NoData, match="tutor evidence 05"):
         copy_ladder([])
-
-
-def test_a_mark_for_each_rung_and_size():
-    (axes,) = FIGURES["tile_ladder"].draw([swept("slow", "fast", "faster")]).axes
-    marks = [one for one in axes.collections if isinstance(one, PathCollection)]
-    assert len(marks) == 3
-    assert [tuple(at) for at in marks[0].get_offsets()] == [(0.125, 0), (0.5, 1), (0.5, 2)]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["slow", "fast", "faster"]

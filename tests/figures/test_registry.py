@@ -14,16 +14,13 @@ from tutorlib.measuring.results import NoData
 
 SWEPT = [
     "attention_ladder",
-    "attention_levers",
-    "fusion",
     "gemm_any",
     "gemm_ladder",
     "gemm_models",
     "gemm_orders",
     "gemm_stages",
-    "hopper_levers",
 ]
-SWEPT += ["roofline", "tile_heatmap", "tile_ladder"]
+SWEPT += ["roofline", "tile_heatmap"]
 
 
 @pytest.fixture

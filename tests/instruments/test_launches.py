@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 def answers(**found):
     """In place of processes: what each function gives, or the exception that it ends with."""
 
-    def run(function, *rest, **variables):
+    def run(function, *rest):
         got = found[function.__name__]
         if isinstance(got, Exception):
             raise got
@@ -41,11 +41,6 @@ def test_a_part_that_fails_leaves_the_others(folder, monkeypatch):
     (found,) = launch_costs.recorded_launches()
     assert found[launches.READY] == {"loaded": 5.0}
     assert launches.LATER not in found
-
-
-def test_medians_are_of_each_stage():
-    found = [{"trace": 1.0, "load": 9.0}, {"trace": 5.0, "load": 7.0}, {"trace": 3.0, "load": 8.0}]
-    assert launches.medians(found) == {"trace": 3.0, "load": 8.0}
 
 
 def test_a_process_gives_a_functions_result_or_its_last_line():

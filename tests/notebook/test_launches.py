@@ -4,8 +4,7 @@ import pytest
 
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.launches import DONE, LATER, READY, TORCH
-from tutorlib.kernels.copies.config import CopyConfig
-from tutorlib.kernels.copies.registers import make_copy
+from tutorlib.kernels.copies import CopyConfig, make_copy
 from tutorlib.notebook import launches as page
 
 FOUND = {

@@ -10,9 +10,8 @@ from tensor_layouts import Layout
 
 from tests.pages.change import copy_of
 from tests.pages.table import right, wrong
-from tutorlib.kernels.ampere import moves, operands, thread_share
-from tutorlib.kernels.ampere.operands import Operand
-from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.kernels.ampere import thread_share
+from tutorlib.kernels.ampere.thread_share import Operand, Steps
 
 
 @right("09.2")
@@ -85,7 +84,7 @@ def blocks(m, n, tile_m, tile_n):
 @wrong("09.10", "library")
 def the_course_s_load(path, k_tile, buffer):
     """Calls it."""
-    moves.load(path, k_tile, buffer)
+    thread_share.load(path, k_tile, buffer)
 
 
 @wrong("09.10", "unwritten, wrong elements", lesson=True)
@@ -139,7 +138,7 @@ def every_k_block(steps, k_block, buffer):
 @wrong("09.12", "library", lesson=True)
 def the_course_s_multiply(steps, k_block):
     """Calls it."""
-    moves.multiply(steps, k_block)
+    thread_share.multiply(steps, k_block)
 
 
 @wrong("09.12", "unset, wrong elements")
@@ -150,7 +149,7 @@ def every_k_block_each_time(steps, k_block):
         cute.gemm(steps.tiled_mma, steps.tCrC, a, b, steps.tCrC)
 
 
-OWN = copy_of(operands)  # as if it were the reader's
+OWN = copy_of(thread_share)  # as if it were the reader's
 
 
 def strides(of_modes):

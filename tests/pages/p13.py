@@ -13,6 +13,7 @@ from tutorlib.exercises.n13_hopper_gemm import exercises as n13_hopper_gemm
 from tutorlib.kernels.hopper import first, first_parts
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first_parts import (
+    Accumulators,
     boxes,
     init_barriers,
     main_loop,
@@ -22,7 +23,6 @@ from tutorlib.kernels.hopper.first_parts import (
     store_by_tma,
     wgmma_fragments,
 )
-from tutorlib.kernels.hopper.first_share import Accumulators
 from tutorlib.kernels.hopper.layouts import smem_layout
 from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
 from tutorlib.kernels.ladder import LADDER

@@ -19,6 +19,7 @@ from tutorlib.kernels.hopper import parts as course
 from tutorlib.kernels.hopper.choose import candidates, choose, cost
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.parts import (
+    Parts,
     consume_tiles,
     free_stage,
     load_shared,
@@ -26,7 +27,6 @@ from tutorlib.kernels.hopper.parts import (
     store_pieces,
     take_roles,
 )
-from tutorlib.kernels.hopper.slots import Parts
 from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
 from tutorlib.models.hopper_gemm import at_launch
 

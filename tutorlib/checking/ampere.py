@@ -10,17 +10,11 @@ from tutorlib.models.l2 import Order, grouped, raster
 COURSE_LOOPS = {
     "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
     "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
-    "make_loop": InModule("tutorlib.kernels.ampere.schedules", "make_loop"),
+    "make_loop": InModule("tutorlib.kernels.ampere.main_loops", "make_loop"),
 }
 COURSE_SHARES = {
-    f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{module}", name)
-    for module, name in (
-        ("thread_share", "Steps"),
-        ("thread_share", "GlobalToShared"),
-        ("thread_share", "Accumulators"),
-        ("operands", "Operand"),
-        ("operands", "make_operands"),
-    )
+    f"{name} of the course": InModule("tutorlib.kernels.ampere.thread_share", name)
+    for name in ("Steps", "GlobalToShared", "Accumulators", "Operand", "make_operands")
 }
 COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
 

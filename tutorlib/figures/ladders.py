@@ -14,7 +14,6 @@ from tutorlib.exercises import find
 from tutorlib.figures.style import (
     baseline_speeds,
     baseline_style,
-    draw_dots,
     draw_ratios,
     kernel_lines,
     kernel_style,
@@ -22,7 +21,6 @@ from tutorlib.figures.style import (
     powers_of_two,
     say_where,
     scale_sizes,
-    square_name,
     tidy_axes,
 )
 from tutorlib.machine.hardware import HARDWARE, hardware_of
@@ -211,24 +209,6 @@ def draw_bandwidths(axes: Axes, gpu: str, rungs: Mapping[str, Measurement]) -> N
     axes.set_title(f"{gpu}, {regime}", loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("speed, TB/s read and written")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-
-
-def draw_rungs(axes: Axes, swept: SweepResults) -> None:
-    """Rungs from top to bottom in the order in which they were measured.
-
-    The axis leaves out a rung that is far slower than the others; its numbers are printed where its dots would be.
-    """
-    draw_dots(axes, swept.points, swept.names, swept.baseline, square_name)
-    ratios = [point.measurement.ratio for point in swept.points]
-    left = max(0.0, 2 * median(ratios) - max(ratios) - 0.2)
-    axes.set_xlim(left=left)
-    for row, name in enumerate(swept.names):
-        if below := [ratio for point in swept.of_kernel(name) if (ratio := point.measurement.ratio) < left]:
-            axes.annotate(
-                f"← {min(below):.2f} to {max(below):.2f}", (left, row), (6, 4), textcoords="offset points", color=INK
-            )
-    say_where(axes, swept)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 
 

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tutorlib.kernels.ampere.block_order import in_eights
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
-from tutorlib.kernels.ampere.parts import MainLoop, Order
-from tutorlib.kernels.ampere.schedules import LONG, SPREAD, TUNED, make_loop
+from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
+from tutorlib.kernels.ampere.main_loops import LONG, SPREAD, TUNED, make_loop, multistage, single_buffer
+from tutorlib.kernels.ampere.thread_share import MainLoop
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.models.l2 import raster

@@ -18,7 +18,7 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 
 if TYPE_CHECKING:
-    from tutorlib.kernels.hopper.slots import Parts
+    from tutorlib.kernels.hopper.parts import Parts
 
 
 def tensor_specs(problem: Problem, shape: Shape, dynamic: bool = False, divisible: int = 1) -> list[TensorSpec]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.slots import Parts
+    from tutorlib.kernels.hopper.parts import Parts
     from tutorlib.simulate.ptx import Report
 
 T = TypeVar("T")

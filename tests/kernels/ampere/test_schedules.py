@@ -7,8 +7,7 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.ampere.schedules import LONG, TUNED, LoopSchedule, make_loop
+from tutorlib.kernels.ampere.main_loops import LONG, TUNED, LoopSchedule, make_loop, multistage
 from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.catalogue import gemm
 

@@ -9,8 +9,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from tests.kernels.attention.cases import CHECKS, any_length
 from tutorlib.checking.cutile_launches import launches_interpreted
 from tutorlib.kernels.attention import launch
-from tutorlib.kernels.attention.launch import LOG2_E
 from tutorlib.kernels.attention.tiles import (
+    LOG2_E,
     ROWS,
     backward_keys,
     backward_queries,

@@ -34,9 +34,8 @@ FEW_TILES = ((256, 256), (128, 192))
 FEW_TURNS = ((128, 128), (64, 192))
 
 COURSE_COPIES = {
-    "make_copy": InModule("tutorlib.kernels.copies.registers", "make_copy"),
-    "make_directed_copy": InModule("tutorlib.kernels.copies.directions", "make_directed_copy"),
-    "make_transpose": InModule("tutorlib.kernels.transposes", "make_transpose"),
+    "make_copy": InModule("tutorlib.kernels.copies", "make_copy"),
+    "make_directed_copy": InModule("tutorlib.kernels.copies", "make_directed_copy"),
 }
 
 # 05.1 sectors ---------------------------------------------------------------------------------------------------

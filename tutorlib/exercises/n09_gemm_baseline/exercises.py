@@ -43,9 +43,7 @@ RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend
 
 PARTS = {  # of the course's kernel: the modules that define them
     **dict.fromkeys(("smem_layout", "n_order"), "layouts"),
-    **dict.fromkeys(("make_copy_g2s", "make_mma"), "thread_share"),
-    **dict.fromkeys(("load", "fetch", "multiply"), "moves"),
-    "make_operands": "operands",
+    **dict.fromkeys(("make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply"), "thread_share"),
     "store": "epilogues",
 }
 

@@ -169,7 +169,7 @@ EXERCISES = (
         ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library={"in_eights": InModule("tutorlib.kernels.ampere.block_order", "in_eights"), **COURSE_LOOPS},
+        library={"in_eights": InModule("tutorlib.kernels.ampere.gemm", "in_eights"), **COURSE_LOOPS},
     ),
     ValueExercise(
         id="12.5",

@@ -59,8 +59,7 @@ class Configured(Part):
     """A function without arguments that returns a GemmConfig; the kernel has notebook 11's order."""
 
     def host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.ampere.block_order import in_eights
-        from tutorlib.kernels.ampere.gemm import make_gemm
+        from tutorlib.kernels.ampere.gemm import in_eights, make_gemm
         from tutorlib.kernels.ampere.main_loops import multistage
 
         return make_gemm(need_callable(answer)(), multistage, in_eights)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.slots import Parts
+    from tutorlib.kernels.hopper.parts import Parts
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.ptx import Report
     from tutorlib.simulate.ptx.languages.cute_lines import Traced
@@ -326,7 +326,7 @@ class SimulatedChoice:
         return call
 
 
-# Answers that fill a slot of the persistent GEMM (`kernels.hopper.slots.Parts`), and one that fills them all.
+# Answers that fill a slot of the persistent GEMM (`kernels.hopper.parts.Parts`), and one that fills them all.
 
 SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes
@@ -398,7 +398,7 @@ class SlotFlaw(FailureKind):
 def persistent(filled: Filled, sms: int = SMS, **settings: Any) -> HostFunction:
     """The persistent GEMM with the answer's parts. settings: of HopperConfig."""
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.slots import COURSE
+    from tutorlib.kernels.hopper.parts import COURSE
 
     config, parts = HopperConfig(**settings), replace(COURSE, **filled)
     return static_gemm(lambda m, n, k: (config, parts), sms, "give" in filled)
@@ -501,7 +501,7 @@ class WholeKernel(Part):
 
     def chosen(self, answer: Answer, shape: Shape) -> "tuple[HopperConfig, Parts]":
         """Raises WrongKind."""
-        from tutorlib.kernels.hopper.slots import COURSE, Parts
+        from tutorlib.kernels.hopper.parts import COURSE, Parts
 
         got = need_callable(answer)(*shape)
         if not isinstance(got, tuple | list) or len(got) != 2 or not isinstance(got[1], Parts):

@@ -9,14 +9,15 @@ from torch import Tensor
 
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.attention.launch import (
+    Tile,
     backward_into,
     configured_into,
     decode_into,
     forward_by_tiles,
     forward_into,
+    tile_of,
 )
-from tutorlib.kernels.attention.roles import AttentionConfig
-from tutorlib.kernels.attention.tile_sizes import Tile, tile_of
+from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem

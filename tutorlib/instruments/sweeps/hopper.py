@@ -2,7 +2,6 @@
 
 import math
 import random
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
@@ -11,8 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tutorlib.compiling.spec import DType
-from tutorlib.instruments.sweeps.gemm import SQUARES
+from tutorlib.instruments.sweeps.ampere import SQUARES
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.choose import choose
@@ -22,7 +20,7 @@ from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
 from tutorlib.problems.catalogue import gemm, gemm_fp8
-from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.problem import Shape
 
 LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
 
@@ -76,33 +74,19 @@ def changed(config: HopperConfig) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value != default[name]}
 
 
-def on_hopper(
-    name: str,
-    config: HopperConfig,
-    problem: Problem | None = None,
-    inspect: Callable[[Shape], dict[str, Any]] | None = None,
-    **facts: Any,
-) -> Candidate:
+def on_hopper(name: str, config: HopperConfig, **facts: Any) -> Candidate:
     """The kernel with this configuration, as a candidate."""
-    return Candidate(
-        name,
-        HopperLauncher(config),
-        config.smem_bytes,
-        {"config": changed(config), **facts},
-        needs=WGMMA,
-        problem=problem,
-        inspect=inspect,
-    )
+    facts = {"config": changed(config), **facts}
+    return Candidate(name, HopperLauncher(config), config.smem_bytes, facts, needs=WGMMA)
 
 
-def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
+def self_configuring() -> Candidate:
     """The kernel that chooses its configuration by itself. Points say which one."""
 
     def choice(shape: Shape) -> dict[str, Any]:
-        m, n, k = shape
-        return {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
+        return {"config": changed(choose(*shape, sms=device.need_gpu().sms))}
 
-    return Candidate(name, HostLauncher(launch.gemm), needs=WGMMA, inspect=choice)
+    return Candidate("chosen", HostLauncher(launch.gemm), needs=WGMMA, inspect=choice)
 
 
 # Any shape ------------------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 """Sweeps, and how they are measured and counted."""
 
-import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from tutorlib.instruments.processes import command_of
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring import bench, counters
@@ -115,7 +115,7 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     if not sweep.counters:
         return {}
     names = [sweep.problem.baseline_name, *(candidate.name for candidate in sweep.candidates)]
-    command = [sys.executable, "-m", "tutorlib.instruments", "sweeps", "profile", name]
+    command = command_of(launch_for_profiler, name)
     try:
         launches = counters.count(command, sweep.counters, marked=True)
     except counters.NoCounters:
@@ -125,8 +125,11 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     return dict(zip(names, launches, strict=True)) if len(launches) == len(names) else {}
 
 
-def launch_for_profiler(sweep: Sweep) -> None:
+def launch_for_profiler(name: str) -> None:
     """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
+    from tutorlib.instruments.sweeps import make_sweep
+
+    sweep = make_sweep(name)
     work = Work(sweep.problem, sweep.shapes[0])
     work.refill(new_generator())
     calls: list[Call] = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]

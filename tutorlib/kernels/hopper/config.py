@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tutorlib.kernels.rules import ConfigError as ConfigError
-from tutorlib.kernels.rules import whole_number, whole_numbers
+from tutorlib.kernels import ConfigError as ConfigError
+from tutorlib.kernels import whole_number, whole_numbers
 
 SMEM_PER_SM = 233_472  # bytes
 SMEM_RESERVED = 1_024  # of each block's share, for the system

@@ -23,9 +23,9 @@ from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConf
 from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_exchange, make_stores
 from tutorlib.kernels.hopper.fusion import UNFUSED
 from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
+from tutorlib.kernels.hopper.parts import COURSE, Parts
 from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, divide_roles, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
-from tutorlib.kernels.hopper.slots import COURSE, Parts
 
 TURN_BARRIER = 1  # and 2: named barriers, a ping-pong warpgroup's turn to multiply
 

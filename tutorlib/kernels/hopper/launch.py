@@ -19,7 +19,7 @@ from tutorlib.kernels.hopper.config import BYTES, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.kernels.hopper.inputs import Kind, address_problem, kind_of, majors_of, name_of_dtype, problem_of
 from tutorlib.kernels.hopper.layouts import DTYPES
-from tutorlib.kernels.hopper.slots import COURSE, Parts
+from tutorlib.kernels.hopper.parts import COURSE, Parts
 
 ARCH = "sm_90a"
 HOPPER = (9, 0)  # its compute capability

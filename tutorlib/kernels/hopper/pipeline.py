@@ -10,7 +10,7 @@ from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineState
 
 from tutorlib.kernels.hopper.config import L2_HINTS, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.slots import COURSE, Parts
+from tutorlib.kernels.hopper.parts import COURSE, Parts
 
 
 @dataclass(frozen=True)
