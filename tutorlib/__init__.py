@@ -19,22 +19,26 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "compiling.ptxas": "serialized",
     "compiling.sass": "SASS_OPCODES disassemble main_loop_of",
     "compiling.spec": "TensorSpec",
-    "draw": (
-        "show_attention show_banks show_blackwell show_block show_block_order show_columns show_complement "
-        "show_compose show_divide show_handover show_k_loop show_layout show_layouts show_machine "
-        "show_mbarrier show_memory show_pair show_product show_reduction show_roles show_scaled show_sm "
-        "show_swizzle show_tensor_memory show_tiles show_timeline show_tv show_tvs show_warps show_wgmma "
-        "show_work"
-    ),
-    "draw.key_tiles": "show_key_tiles",
+    "draw.algebra": "show_complement show_compose show_divide show_product",
+    "draw.attention": "show_attention show_key_tiles show_tiles",
+    "draw.banks": "show_banks show_swizzle",
+    "draw.blackwell": "show_blackwell show_block show_handover show_pair show_scaled show_tensor_memory",
+    "draw.blocks": "show_block_order",
+    "draw.hopper": "show_mbarrier show_sm show_wgmma",
+    "draw.k_loop": "show_k_loop",
+    "draw.layouts": "show_layout show_layouts show_memory show_pictures",
+    "draw.machine": "show_machine",
+    "draw.reduction": "show_reduction",
+    "draw.roles": "show_roles show_work",
+    "draw.threads": "show_tv show_tvs",
     "draw.tile_space": "show_tile_space",
-    "draw.unnamed": "show_pictures",
+    "draw.timeline": "show_timeline",
+    "draw.warps": "show_columns show_warps",
     "explorers.block_order": "explore_block_order",
     "explorers.layouts": "explore_compose explore_divide explore_layout explore_swizzle",
-    "explorers.mbarriers": "explore_mbarriers",
+    "explorers.pipelines": "explore_mbarriers explore_timeline",
     "explorers.tile_space": "explore_tile_space",
     "explorers.tiled_copy": "explore_tv",
-    "explorers.timeline": "explore_timeline",
     "layouts.notation": "layout text",
     "layouts.oracle": "Refused ask",
     "layouts.tiled_copy": "tiled_copy_view",
@@ -52,12 +56,11 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "models.tensor_memory": "ring_stages",
     "models.work": "Sm",
     "notebook.check": "CheckFailed check hint",
-    "notebook.explain": "explain",
+    "notebook.explain": "explain show_source",
     "notebook.launches": "show_later_calls show_new_processes show_stages",
     "notebook.measured": (
         "show_costs show_counts show_figure show_ladder show_levers show_speeds show_sustained show_sweep"
     ),
-    "notebook.source": "show_source",
     "notebook.tile_cpp": "race write_program",
     "notebook.trials": "compare_attention compare_on_gpu compare_parts run_cpp run_host run_on_gpu show_beside",
     "notebook.tuner": "show_model tune_hopper",
