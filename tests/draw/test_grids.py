@@ -8,8 +8,8 @@ import pytest
 import torch
 from hypothesis import given
 
-from tests.models.test_pipeline import timelines
 import tutorlib
+from tests.models.test_pipeline import timelines
 from tutorlib.draw.algebra import compose_grids
 from tutorlib.draw.attention import key_grid
 from tutorlib.draw.blackwell import code_of

@@ -136,7 +136,7 @@ def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:
 
 
 def lines_of(classroom: Classroom, gone: list[str]) -> Iterator[str]:
-    """What an instructor must hear of."""
+    """Lines that an instructor must read."""
     yield from classroom.stray
     for grade in classroom.grades:
         yield from (f"{grade.name}: {line}" for line in grade.notes)

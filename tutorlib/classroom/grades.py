@@ -59,7 +59,7 @@ class Grade:
 
     @property
     def failed(self) -> str:
-        """Why the grading did not come to its end, or "". Such a grade is none: its points say nothing."""
+        """Why the grading did not finish, or "". The points of such a grade mean nothing."""
         return self.submission.graded.failed
 
     @property
@@ -91,7 +91,7 @@ class Grade:
 
     @property
     def notebooks(self) -> tuple[str, ...]:
-        """Those that were asked for."""
+        """The notebooks that were asked for."""
         numbers = {one.outcome.id[:2] for one in self.judged}
         return tuple(name for name in notebook_names() if name[:2] in numbers)
 
@@ -108,7 +108,7 @@ class Grade:
 
     @property
     def remarks(self) -> list[str]:
-        """What the points alone do not tell, in lines: nothing handed in, lateness, corrections."""
+        """Lines that explain the points: nothing handed in, lateness, corrections."""
         lines = [self.reason] if self.reason else [f"not graded: {self.failed}"] if self.failed else []
         corrections = (f"{one.outcome.id} {each.text}" for one in self.judged for each in one.corrections)
         return [*lines, *(one.text for one in self.late), *corrections]
@@ -133,13 +133,13 @@ class Classroom:
 
     @property
     def failed(self) -> list[Grade]:
-        """Those whose grading came to no end."""
+        """The students whose grading did not finish."""
         return [grade for grade in self.grades if grade.failed]
 
 
 @dataclass(frozen=True)
 class Adjustments:
-    """What comes on top of the grader's verdicts. corrections: student → exercise → corrections."""
+    """The instructor's changes to the grader's verdicts. corrections: student → exercise → corrections."""
 
     rules: Rules = field(default_factory=Rules)
     corrections: Mapping[str, Mapping[str, tuple[Correction, ...]]] = field(default_factory=dict)

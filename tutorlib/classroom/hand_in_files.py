@@ -59,7 +59,7 @@ class Files:
 
 
 def files_of(student: HandedIn) -> Files:
-    """What a student handed in, read in a child process."""
+    """A student's files, read in a child process."""
     try:
         return in_child(UNPACKING, everything_of, student)
     except Exceeded as error:
@@ -178,7 +178,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) ->
 
 
 def place_beside(label: str) -> str:
-    """Where a file was handed in, without what Moodle and Canvas put in front of its name or behind it."""
+    """A file's label without the prefix and the suffix that Moodle and Canvas add to its name."""
     *folders, name = label.split("/")
     if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):
         name = re.sub(r"-\d+(?=\.py$)", "", found["file"])

@@ -40,8 +40,9 @@ class Upload:
 
 @dataclass(frozen=True)
 class HandedIn:
-    """What one student handed in. student: unique in the class. written: the name in the uploads' names, the newest of
-    which is the last.
+    """One student's uploads, the newest last.
+
+    student: unique in the class. written: the name in the uploads' names.
     """
 
     student: str

@@ -56,7 +56,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def verdict_text(one: Judged) -> str:
-    """What a page says of an outcome beside its state: of a right answer, what follows the line with its points."""
+    """An outcome's text beside its state; for a right answer, without the line that has its points."""
     state, message = state_of(one), one.outcome.message
     return "" if state == "unwritten" else message.partition("\n")[2] if state == "passed" else message
 

@@ -24,7 +24,7 @@ COMMONEST = 20  # mistakes that the class page has
 
 @dataclass(frozen=True)
 class CommonMistake:
-    """A message that several answers to an exercise got, numbers aside. says: as the first of them has it."""
+    """A message that several answers to an exercise got, numbers aside. says: the first answer's message."""
 
     exercise: Exercise
     says: str
@@ -100,7 +100,7 @@ def student_page(grades: Iterable[Grade], notebooks: Iterable[str]) -> str:
 
 
 def exercise_row(classroom: Classroom, id: str) -> dict[str, Any]:
-    """How an exercise went: the share of its points that the class got, how many students got which status."""
+    """An exercise's row: the share of its points that the class got, and the number of students with each status."""
     judged = [one for grade in classroom.graded for one in grade.judged if one.outcome.id == id]
     most = sum(one.counts for one in judged)
     statuses = Counter(map(state_of, judged))
@@ -112,7 +112,7 @@ def exercise_row(classroom: Classroom, id: str) -> dict[str, Any]:
 
 
 def mistakes(classroom: Classroom) -> list[CommonMistake]:
-    """What answers were told that lost points, the commonest first."""
+    """The messages of answers that lost points, the most common first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for grade in classroom.graded:
         for one in lost(grade):
@@ -131,7 +131,7 @@ def lost(grade: Grade) -> list[Judged]:
 
 
 def following(grade: Grade) -> list[dict[str, str]]:
-    """What to look at next: the first exercises with points to gain, what went wrong there, and a remedy or hint."""
+    """The next steps: the first exercises with points to gain, each with its message and a remedy or hint."""
     chosen = sorted(lost(grade), key=lambda one: state_of(one) == "unwritten")[:NEXT]
     steps = []
     for one in chosen:

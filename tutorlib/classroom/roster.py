@@ -56,7 +56,7 @@ class Listed:
 
     @property
     def names(self) -> list[str]:
-        """What a folder or a file of the student's may be called."""
+        """The names that the student's folder or file may have."""
         return [self.name, self.id, self.number, self.login, self.email, self.email.partition("@")[0]]
 
 
@@ -191,5 +191,5 @@ def enrolled(students: Iterable[HandedIn], roster: Iterable[Listed]) -> tuple[li
 
 
 def told_by(student: HandedIn) -> Listed:
-    """What a hand-in tells of a student who is on no roster."""
+    """A student who is on no roster, by the names of the uploads."""
     return Listed(student.student, student.id, system=student.system)

@@ -145,19 +145,19 @@ def given_statements(number: str) -> dict[str, frozenset[str]]:
 
 
 def beyond_most(shared: np.ndarray) -> np.ndarray:
-    """What each pair shares beyond what all but a few pairs do."""
+    """The bits that each pair shares beyond the tail of all pairs."""
     return (shared - middle_and_tail(shared)[1]).clip(min=0)
 
 
 def middle_and_tail(shared: np.ndarray) -> tuple[float, float]:
-    """What the median pair shares, and what all but a few do not exceed."""
+    """The bits that the median pair shares, and the quantile TAIL of all pairs."""
     pairs = shared[np.triu_indices_from(shared, 1)]
     middle, tail = np.quantile(pairs, (0.5, TAIL)) if pairs.size else (0.0, 0.0)
     return float(middle), float(tail)
 
 
 def standing_out(shared: np.ndarray) -> np.ndarray:
-    """How much each pair stands out: 1 is just enough."""
+    """Each pair's distance from the others; from 1 on it is listed."""
     middle, tail = middle_and_tail(shared)
     deviation = max((tail - middle) / TAIL_DEVIATIONS, 1e-9)
     return np.minimum(shared / LEAST_BITS, (shared - middle) / (DEVIATIONS * deviation))

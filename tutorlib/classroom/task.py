@@ -27,7 +27,7 @@ MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions
 
 @dataclass(frozen=True)
 class Settings:
-    """How a class is graded. seconds: for a cell. seed: of all drawn inputs; None for one of its own each time."""
+    """The settings of a class. seconds: a cell's time limit. seed: of all random inputs; None: a new one each time."""
 
     seconds: float = 60.0
     sandboxed: bool = True
@@ -59,10 +59,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Graded:
-    """What came of a task.
+    """The result of a task.
 
-    notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
-    ended, or "". seconds: it took. answers: exercise → the text of its answer as it was handed in.
+    notebooks: (name, file) of each graded notebook. notes: lines about other files. failed: why the grader itself
+    ended, or "". seconds: the time that it took. answers: (exercise, text of its answer as it was handed in).
     """
 
     judged: tuple[Judged, ...] = ()
