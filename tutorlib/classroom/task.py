@@ -73,13 +73,15 @@ class Graded:
     answers: tuple[tuple[str, str], ...] = ()
 
     def dumps(self) -> bytes:
-        judged = [{**asdict(one.outcome), "counts": one.counts} for one in self.judged]
+        judged = [{**asdict(verdict.outcome), "counts": verdict.counts} for verdict in self.judged]
         return json.dumps({**asdict(self), "judged": judged}).encode()
 
     @classmethod
     def loads(cls, text: bytes) -> "Graded":
         data: dict[str, Any] = json.loads(text)
-        judged = tuple(Judged(Outcome(**one), counts) for one in data["judged"] for counts in [one.pop("counts")])
+        judged = tuple(
+            Judged(Outcome(**verdict), counts) for verdict in data["judged"] for counts in [verdict.pop("counts")]
+        )
         pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "answers")}
         return cls(**data | pairs | {"judged": judged, "notes": tuple(data["notes"])})
 
@@ -91,7 +93,7 @@ def grade_task(task: Task) -> Graded:
     contents = read_files(task, notes.append)
     outcomes, failed = grade_all([*contents], task)
     judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in outcomes)
-    notebooks = tuple((one.name, str(one.path)) for one in contents)
+    notebooks = tuple((submitted.name, str(submitted.path)) for submitted in contents)
     seconds = time.monotonic() - start
     answers = tuple(answer_texts(contents))
     check_room()  # on a full disk answers fail that are right
@@ -113,10 +115,10 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
     for submitted, (_, content) in zip(read_each(reading, say), task.files, strict=True):
         if submitted:
             contents[submitted] = content
-    wanted = [one for one in newest(contents, say) if task.wanted is None or one.name in task.wanted]
+    wanted = [submitted for submitted in newest(contents, say) if task.wanted is None or submitted.name in task.wanted]
     return {
-        replace(one, modules=below(one.path, task.modules)): contents[one]
-        for one in sorted(wanted, key=lambda one: one.name)
+        replace(submitted, modules=below(submitted.path, task.modules)): contents[submitted]
+        for submitted in sorted(wanted, key=lambda submitted: submitted.name)
     }
 
 
@@ -135,7 +137,7 @@ def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, .
 def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
     """Each exercise and the text of its answer. Of several cells each text once, without those still to be written."""
     room = MOST_ANSWERS
-    for exercise, texts in (pair for one in submission for pair in one.answers.items()):
+    for exercise, texts in (pair for submitted in submission for pair in submitted.answers.items()):
         written = [text for text in texts if f'"Exercise {exercise}"' not in text] or texts[:1]
         text = "\n".join(dict.fromkeys(written))[: min(LONGEST_ANSWER, room)]
         room -= len(text)
