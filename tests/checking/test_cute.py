@@ -12,9 +12,9 @@ from tests.gpu_kernels import (
     WRONG,
     accumulates_in_fp16,
     launches_on_another_stream,
+    unwritten,
 )
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
-from tests.unwritten import unwritten
 from tutorlib.checking.artifact import CuteArtifact
 from tutorlib.checking.served import Served
 from tutorlib.exercises import find
