@@ -28,33 +28,19 @@
 # > simulated; with one it is also timed.
 
 # %%
-
-from dataclasses import replace
-
 import cutlass
 import cutlass.cute as cute
 from cutlass import BFloat16, Float32, Int64
 from cutlass.cute.nvgpu import cpasync, warpgroup
-from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
-from cutlass.memory import SmemAllocator
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib import check, explain
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import HOPPER_OPCODES, story
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_sm, show_timeline, show_wgmma
-from tutorlib.explorers.mbarriers import explore_mbarriers
-from tutorlib.kernels.hopper import first as course
-from tutorlib.kernels.hopper.first import described, make_accumulators, make_wgmma, out_layout
-from tutorlib.kernels.hopper.first_parts import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
-from tutorlib.machine.features import WGMMA
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.models.l2 import grouped
-from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder
-from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_on_gpu
+from tutorlib import (
+    HOPPER_OPCODES, WGMMA, TensorSpec, Timeline, check, compare_on_gpu, compile_cute, explain, explore_mbarriers,
+    grouped, hardware_of, show_figure, show_ladder, show_sm, show_source, show_timeline, show_wgmma, story,
+)  # fmt: skip
+from tutorlib.kernels.hopper import (
+    ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps, described, first as course, make_accumulators,
+    make_wgmma, out_layout,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Who does what
@@ -104,6 +90,10 @@ show_sm()
 # with such rows; `SmemLayoutAtomKind` has `K_SW128`, `K_SW64` and `K_SW32`. Repeat the atom down the rows and then over
 # the stages with notebook 09's `cute.tile_to_shape(atom, shape, order)`. The check compares the place of every 16 bytes
 # with the rule that the CUDA driver's manual gives for TMA.
+
+
+# %%
+from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 
 
 # %%
@@ -441,6 +431,10 @@ explore_mbarriers(stages=2)
 
 
 # %%
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+
+# %%
 @cute.jit
 def main_loop(steps: Steps):
     ### BEGIN SOLUTION (about 20 lines)
@@ -496,6 +490,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for 
 # Hopper GPU the next cell measures it, with your two loops in the course's kernel:
 
 # %%
+from dataclasses import replace
+
 mine = course.Parts(multiply=multiply, barriers=init_barriers, main_loop=main_loop)
 four = course.make_first_gemm(mine, stages=4)
 for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
@@ -595,6 +591,10 @@ show_source(described, out_layout)
 # the launch asks `SmemAllocator` for it.
 #
 # The check runs it at sizes that no tile divides, and on a Hopper GPU times it at 4096³ beside cuBLAS.
+
+
+# %%
+from cutlass.memory import SmemAllocator
 
 
 # %%

@@ -39,45 +39,20 @@
 # > simulated; with one they are timed.
 
 # %%
-from collections import Counter
-from contextlib import suppress
-from functools import cache, partial
-from itertools import product
-from math import ceil
-
 import cutlass
 import cutlass.cute as cute
-import pandas
 import torch
-from cutlass import Int32
-from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib import check
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_roles, show_work
-from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
-from tutorlib.kernels.hopper.gemm import gemm_kernel
-from tutorlib.kernels.hopper.parts import Parts
-from tutorlib.kernels.hopper.pipeline import Loads
-from tutorlib.kernels.hopper.specialized import (
-    RoleSteps,
-    load_steps,
-    make_specialized,
-    multiply_steps,
-    multiply_tiles,
-    specialized_kernel,
-)
-from tutorlib.machine import device
-from tutorlib.machine.features import WGMMA
-from tutorlib.models import hopper_gemm as course
-from tutorlib.models import l2, work
-from tutorlib.models.work import Sm
-from tutorlib.notebook.measured import show_figure, show_ladder, show_levers, show_sweep
-from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_on_gpu, compare_parts
-from tutorlib.notebook.tuner import show_model, tune_hopper
+from tutorlib import (
+    WGMMA, Sm, TensorSpec, check, compare_on_gpu, compare_parts, compile_cute, device, hopper_gemm as course, l2,
+    show_figure, show_ladder, show_levers, show_model, show_roles, show_source, show_sweep, show_work,
+    tune_hopper, work,
+)  # fmt: skip
+from tutorlib.kernels.hopper import (
+    ConfigError, HopperConfig, Loads, Parts, RoleSteps, gemm_kernel, load_steps, make_specialized, multiply_steps,
+    multiply_tiles, specialized_kernel,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Where the time goes
@@ -172,6 +147,10 @@ check("14.1", produce)
 #
 # The check runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the mbarriers
 # allow.
+
+
+# %%
+from cutlass.cute.nvgpu import cpasync, warpgroup
 
 
 # %%
@@ -635,6 +614,8 @@ check("14.16", free_stage)
 # time. How do other sizes fit, and how do clusters? The appendix *Waves, counted* has the arithmetic as an exercise.
 
 # %%
+import pandas
+
 rows = {}
 for size in (1024, 2048, 3072, 4096, 8192):
     for tile in [(128, 256, 64), (128, 192, 64), (256, 192, 64)]:
@@ -728,6 +709,10 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # - At the end the adder sets the flag to 0 again, for the next launch; one lane is enough, and so is `sem="relaxed"`.
 #
 # The simulator knows both rules, and reports a sum that is right only by luck.
+
+
+# %%
+from cutlass import Int32
 
 
 # %%
@@ -832,6 +817,9 @@ show_levers()
 # and 16, about as many as a GPC has SMs, 288. How much of it is different?
 
 # %%
+from functools import cache, partial
+
+# %%
 for band in (1, 2, 4, 8):
     line = f"bands of {band}:"
     for count in (8, 16):
@@ -901,6 +889,10 @@ print(Sm())
 
 
 # %%
+from math import ceil
+
+
+# %%
 def cost(config, m, n, k, sm):
     ### BEGIN SOLUTION (about 18 lines)
     if config.transposed:
@@ -960,6 +952,9 @@ for size in (2048, 4096):
 # which exchanges A and B, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some combinations break.
 
 # %%
+from collections import Counter
+from itertools import product
+
 TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
 WAYS = [
     {"stream_k": stream, "defer_stores": defer, "split_k": 1, "persistent": True}
@@ -1055,6 +1050,8 @@ check("14.18", my_gemm)
 # cell measures it:
 
 # %%
+from contextlib import suppress
+
 with suppress(NotImplementedError):  # until you have written it
     compare_parts(my_gemm, [(2048,) * 3, (4096,) * 3, (8192,) * 3, (320, 8192, 4096), (768, 1280, 16384)])
 

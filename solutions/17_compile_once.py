@@ -27,26 +27,16 @@
 
 # %%
 import os
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
 
 import cutlass
 import cutlass.cute as cute
 import torch
 from cuda.bindings.driver import CUstream
-from cutlass._mlir.dialects import llvm, nvvm
-from cutlass.cute.runtime import from_dlpack, make_fake_stream
-from cutlass.cutlass_dsl import T, dsl_user_op
-from cutlass.memory import SmemAllocator
 
-from tutorlib import check
-from tutorlib.compiling.cute import compilations, compile_cute
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.notebook.launches import show_later_calls, show_new_processes, show_stages
-from tutorlib.notebook.trials import run_on_gpu
+from tutorlib import (
+    TensorSpec, check, compilations, compile_cute, run_on_gpu, show_later_calls, show_new_processes,
+    show_stages,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Where a first call's time goes
@@ -88,6 +78,9 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # it times the DSL's own functions and has MLIR report the time of each pass (`enable_timing` of its PassManager).
 # **Predict**: which of the three takes longest for such a small kernel, and which shrinks most when you compile the
 # same function again? The last two lines of the output answer.
+
+# %%
+from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
 # %%
 vector = TensorSpec((1024,), dynamic=True)
@@ -376,6 +369,9 @@ for dtype in (torch.float32, torch.float16):
 
 
 # %%
+import time
+
+
 @cute.jit
 def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
     for i in range(cute.size(x)):
@@ -568,6 +564,11 @@ check("17.6", load_or_compile)
 # imported torch and CuTe?
 
 # %%
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 with tempfile.TemporaryDirectory() as folder:
     load_or_compile(Path(folder), "axpy", lambda: for_torch(axpy, alpha, x, y))
     code = f"""
@@ -778,6 +779,9 @@ class Storage:
 
 
 # %%
+from cutlass.memory import SmemAllocator
+
+
 @cute.kernel
 def storage_kernel(y: cute.Tensor):
     thread, _, _ = cute.arch.thread_idx()
@@ -807,6 +811,11 @@ print(*[line for line in in_use.body.splitlines() if "mbarrier" in line or "shar
 # NVIDIA's GPUs have instructions that the DSL does not wrap. There are two ways to reach them, and both give you a
 # function like any other. The first is inline PTX: the instruction as text. To keep the examples simple, they use
 # instructions for which `cute.arch` already has functions (`exp2`, `lop3`, `warp_redux_sync`):
+
+
+# %%
+from cutlass._mlir.dialects import llvm, nvvm
+from cutlass.cutlass_dsl import T, dsl_user_op
 
 
 # %%

@@ -25,25 +25,15 @@
 # %%
 import math
 import re
-from contextlib import suppress
 
 import cuda.tile as ct
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 
-from tutorlib import check
-from tutorlib.compiling.cutile import compile_cutile
-from tutorlib.compiling.sass import disassemble
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw.key_tiles import show_key_tiles
-from tutorlib.kernels.attention import tiles
-from tutorlib.kernels.attention.launch import forward_by_tiles
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.measuring.results import all_sweep_results
-from tutorlib.notebook.measured import show_sweep
-from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_attention
-from tutorlib.simulate.cutile import run
+from tutorlib import (
+    TensorSpec, all_sweep_results, check, compare_attention, compile_cutile, disassemble, hardware_of, run,
+    show_key_tiles, show_source, show_sweep,
+)  # fmt: skip
+from tutorlib.kernels.attention import forward_by_tiles, tiles
 
 ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
 LOG2_E = math.log2(math.e)
@@ -468,6 +458,8 @@ show_sweep("attention_tuning")
 
 
 # %%
+from contextlib import suppress
+
 fast = attention.replace_hints(num_worker_warps=4, occupancy=2)
 
 
@@ -679,6 +671,8 @@ for decode in all_sweep_results("decode"):
 # fp64:
 
 # %%
+from torch.nn.functional import scaled_dot_product_attention
+
 torch.manual_seed(0)
 q, k, v = (torch.randn(1, 1, 40, 16, dtype=torch.float64, requires_grad=True) for _ in range(3))
 o = scaled_dot_product_attention(q, k, v)

@@ -12,9 +12,9 @@ from tests.gpu_kernels import (
     WRONG,
     accumulates_in_fp16,
     launches_on_another_stream,
+    unwritten,
 )
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
-from tests.unwritten import unwritten
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.exercises import find
 from tutorlib.machine.features import FP8_MMA

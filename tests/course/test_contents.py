@@ -155,11 +155,8 @@ class TestWhatItShows:
     def test_points_and_states(self, shown, no_gpu):
         for id, status, got in (("01.1", "passed", 2), ("01.2", "partial", 1), ("04.4", "not_run", 0)):
             record(Outcome(id, "", status, got, 3, ""))
-        html, plain = shown()
+        html, _ = shown()
         assert "3 / 22" in html
-        assert "3 / 22" in plain
-        assert "✓◐·······" in plain
-        assert "···–··" in plain
         assert '<i class="passed" style="flex-grow: 2" title="01.1 offset: passed, 2 of 2 points"></i>' in html
         for words in ("passed", "partly right", "not run here"):
             assert f'"></i>{words}' in html  # the key to the colors

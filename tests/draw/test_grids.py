@@ -8,15 +8,15 @@ import pytest
 import torch
 from hypothesis import given
 
+import tutorlib
 from tests.models.test_pipeline import timelines
-from tutorlib import draw
 from tutorlib.draw.algebra import compose_grids
+from tutorlib.draw.attention import key_grid
 from tutorlib.draw.blackwell import code_of
 from tutorlib.draw.blocks import READ, order_grid
 from tutorlib.draw.grid import outline
-from tutorlib.draw.key_tiles import key_grid
+from tutorlib.draw.hopper import state
 from tutorlib.draw.layouts import breaks, cell_of, layout_grid
-from tutorlib.draw.mbarrier import state
 from tutorlib.draw.palette import CATEGORIES, EMPTY, INK, RAMP, category, channels
 from tutorlib.draw.roles import EPILOGUE, hand_overs, in_time, roles_grid, work_grid
 from tutorlib.draw.tile_space import array_grid, space_grid
@@ -40,15 +40,15 @@ def words(picture):
 
 
 def test_tensor_memory_has_each_accumulator_in_all_lanes():
-    said = words(draw.show_tensor_memory(columns=128, accumulators=3))
+    said = words(tutorlib.show_tensor_memory(columns=128, accumulators=3))
     assert [said.count(str(at)) for at in ("1", "2")] == [16, 16]  # 4 cells of 32 columns, for each of 4 warps
     with pytest.raises(ValueError, match="tensor memory has 512"):
-        draw.show_tensor_memory(columns=256, accumulators=3)
+        tutorlib.show_tensor_memory(columns=256, accumulators=3)
 
 
 def test_what_a_pair_loads_and_what_numbers_become():
-    assert "B: rows 128 to 255\n16 KiB" in words(draw.show_pair())
-    assert "448\n0x7e" in words(draw.show_scaled([511.0] * 32, 1.0))
+    assert "B: rows 128 to 255\n16 KiB" in words(tutorlib.show_pair())
+    assert "448\n0x7e" in words(tutorlib.show_scaled([511.0] * 32, 1.0))
     codes = torch.tensor([-0.5, 448.0]).to(torch.float8_e4m3fn).view(torch.uint8).tolist()
     assert [code_of(element, E4M3, 0x80) for element in (-0.5, 448.0)] == codes
 

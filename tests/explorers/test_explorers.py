@@ -5,10 +5,9 @@ import pytest
 from tests.explorers.clicks import click, counted
 from tutorlib.explorers.block_order import explore_block_order
 from tutorlib.explorers.layouts import explore_compose, explore_divide, explore_layout, explore_swizzle
-from tutorlib.explorers.mbarriers import explore_mbarriers
+from tutorlib.explorers.pipelines import TICKS, explore_mbarriers, explore_timeline
 from tutorlib.explorers.tile_space import Cut, scene
 from tutorlib.explorers.tiled_copy import explore_tv
-from tutorlib.explorers.timeline import TICKS, explore_timeline
 from tutorlib.models.l2 import grouped, traffic
 from tutorlib.models.mbarrier import FAULTS
 

@@ -129,7 +129,7 @@ SHOWS = {
     "pages of HTML": below(
         "from IPython.display import HTML, Markdown, display\n\ndisplay(HTML('<b>n</b>'), Markdown('**n**'))"
     ),
-    "a figure of the course": below("from tutorlib.draw import show_layout\n\nshow_layout('(4,3):(1,4)')"),
+    "a figure of the course": below("from tutorlib import show_layout\n\nshow_layout('(4,3):(1,4)')"),
     "help": below("help(answer)\nanswer?"),
     "a table": "def answer(n):\n    return n + 1, 2 * n\n\n\nimport pandas as pd\n\npd.DataFrame({'n': range(5), 'answer': [answer(n) for n in range(5)]})",
     "rich's print": "def answer(n):\n    return n + 1, 2 * n\n\n\nfrom rich import print\n\nprint('[bold]n[/bold]', answer(3))",

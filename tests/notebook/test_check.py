@@ -15,7 +15,7 @@ from tutorlib import CheckFailed, check, explain, hint
 from tutorlib.kernels.attention.tiles import delta_rows
 from tutorlib.models.banks import bank, bank_group
 from tutorlib.notebook.check import JUDGED_OUTSIDE, RESULTS
-from tutorlib.notebook.source import show_source
+from tutorlib.notebook.explain import show_source
 
 pytestmark = pytest.mark.usefixtures("trial", "first_time")
 PASSED = "✓ 90.1 answer: 2 points\n"

@@ -41,9 +41,9 @@ class Correction:
 
 def corrected(points: float, corrections: Iterable[Correction]) -> float:
     """The points with these corrections on top, in their order; never below 0."""
-    for one in corrections:
-        if one.points is not None:
-            points = points + one.points if one.added else one.points
+    for correction in corrections:
+        if correction.points is not None:
+            points = points + correction.points if correction.added else correction.points
     return max(points, 0.0)
 
 

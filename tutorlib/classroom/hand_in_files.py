@@ -59,7 +59,7 @@ class Files:
 
 
 def files_of(student: HandedIn) -> Files:
-    """What a student handed in, read in a child process."""
+    """A student's files, read in a child process."""
     try:
         return in_child(UNPACKING, everything_of, student)
     except Exceeded as error:
@@ -70,25 +70,27 @@ def everything_of(student: HandedIn) -> Files:
     """The newest notebooks, and the modules nearest to them."""
     unread: dict[tuple[str, str], list[str]] = {}  # upload and reason → labels
     others, notebooks, modules = list[str](), list[tuple[str, bytes]](), list[tuple[str, bytes]]()
-    all_files = sorted((one for upload in student.uploads for one in found_in(upload)), key=lambda one: one.age)
-    notes = [f"{one.label}: handed in late." for one in student.uploads if one.late]
-    parts = (one.label.split("/")[1] for one in all_files if "/" in one.label)
+    all_files = sorted((file for upload in student.uploads for file in found_in(upload)), key=lambda file: file.age)
+    notes = [f"{upload.label}: handed in late." for upload in student.uploads if upload.late]
+    parts = (file.label.split("/")[1] for file in all_files if "/" in file.label)
     if len({found["id"] for part in parts if (found := MOODLE.fullmatch(part) or CANVAS.fullmatch(part))}) > 1:
         notes.append("By their names, these are files of several students. Is it the zip of a class? Unpack it.")
-    for one in reversed(all_files):
-        if is_notebook(one.name) or is_zip(one.name) or one.name.lower().endswith(ARCHIVES):
+    for file in reversed(all_files):
+        if is_notebook(file.name) or is_zip(file.name) or file.name.lower().endswith(ARCHIVES):
             if len(notebooks) == MOST_NOTEBOOKS:
-                notes.append(f"{one.label}: it and all older files are left out: more than {MOST_NOTEBOOKS} notebooks.")
+                notes.append(
+                    f"{file.label}: it and all older files are left out: more than {MOST_NOTEBOOKS} notebooks."
+                )
                 break
-            if content := read_or_note(one, LARGEST_NOTEBOOK, unread, least=1):
-                notebooks.append((one.label, content))
-        elif is_other(one.name):
-            others.append(one.label)
-    for one in sorted(all_files, key=lambda one: one.label.count("/")):  # those right beside a notebook count first
-        if is_module(one.name) and one.label in others and notebooks and len(modules) < MOST_MODULES:
-            others.remove(one.label)
-            if (content := read_or_note(one, LARGEST_MODULE, unread)) is not None:
-                modules.append((place_beside(one.label), content))
+            if content := read_or_note(file, LARGEST_NOTEBOOK, unread, least=1):
+                notebooks.append((file.label, content))
+        elif is_other(file.name):
+            others.append(file.label)
+    for file in sorted(all_files, key=lambda file: file.label.count("/")):  # those right beside a notebook count first
+        if is_module(file.name) and file.label in others and notebooks and len(modules) < MOST_MODULES:
+            others.remove(file.label)
+            if (content := read_or_note(file, LARGEST_MODULE, unread)) is not None:
+                modules.append((place_beside(file.label), content))
     for (_, why), labels in unread.items():
         first, *more = sorted(labels)
         notes.append(f"{first}{f' and {len(more)} more' * bool(more)}: {why}.")
@@ -100,17 +102,17 @@ def everything_of(student: HandedIn) -> Files:
     return Files(tuple(notebooks[::-1]), tuple(modules), tuple(notes))
 
 
-def read_or_note(one: Found, most: int, unread: dict[tuple[str, str], list[str]], least: int = 0) -> bytes | None:
+def read_or_note(file: Found, most: int, unread: dict[tuple[str, str], list[str]], least: int = 0) -> bytes | None:
     """The file's bytes; None, with its label added to `unread`, if it cannot be read or its size is out of bounds."""
     try:
-        content = one.read(most + 1)
+        content = file.read(most + 1)
         if least <= len(content) <= most:
             return content
         size = f"{most // 2**20} MB" if most >= 2**20 else f"{most // 2**10} kB"
         why = f"larger than {size}" if content else "an empty file"
     except Unreadable as error:
         why = str(error)
-    unread.setdefault((one.upload.label, why), []).append(one.label)
+    unread.setdefault((file.upload.label, why), []).append(file.label)
     return None
 
 
@@ -178,7 +180,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) ->
 
 
 def place_beside(label: str) -> str:
-    """Where a file was handed in, without what Moodle and Canvas put in front of its name or behind it."""
+    """A file's label without the prefix and the suffix that Moodle and Canvas add to its name."""
     *folders, name = label.split("/")
     if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):
         name = re.sub(r"-\d+(?=\.py$)", "", found["file"])

@@ -40,8 +40,9 @@ class Upload:
 
 @dataclass(frozen=True)
 class HandedIn:
-    """What one student handed in. student: unique in the class. written: the name in the uploads' names, the newest of
-    which is the last.
+    """One student's uploads, the newest last.
+
+    student: unique in the class. written: the name in the uploads' names.
     """
 
     student: str
@@ -76,7 +77,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     students = []
     for (name, system, id), uploads in sorted(belongs.items()):
         student = name if names.count(name) == 1 else f"{name} ({id or 'no id'})"
-        uploads.sort(key=lambda one: (one.attempt, one.path.stat().st_mtime))
+        uploads.sort(key=lambda upload: (upload.attempt, upload.path.stat().st_mtime))
         students.append(HandedIn(student, system, id, name, tuple(uploads)))
     return students, stray
 

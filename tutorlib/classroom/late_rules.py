@@ -23,8 +23,8 @@ MOODLE_TIMES = (  # of its worksheet, in English as Australia, Britain and the U
 
 @dataclass(frozen=True)
 class Rules:
-    """What lateness costs. due: of all notebooks; None: never. percent: what each started day costs, of the points
-    that a notebook can give.
+    """The late penalty. due: the deadline of all notebooks, or None. percent: of a notebook's points, for each started
+    day.
     """
 
     due: datetime | None = None

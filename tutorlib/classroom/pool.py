@@ -75,7 +75,7 @@ def graded_here(tasks: Iterator[Task], workers: Sequence[dict[str, str]]) -> Ite
 
 
 def result(connection: Connection) -> Graded | None:
-    """What a worker sends; None where it died before. Raises CannotGrade."""
+    """The result that a worker sends; None if it died first. Raises CannotGrade."""
     try:
         with connection:
             kind, content = connection.recv()
@@ -87,7 +87,7 @@ def result(connection: Connection) -> Graded | None:
 
 
 def serve_task(task: Task, connection: Connection, environment: dict[str, str]) -> None:
-    """In the worker: do the task, send what came of it."""
+    """In the worker: do the task and send its result."""
     die_with(os.getppid())  # the fork server, which dies with the command; unless both were gone before that:
     command = multiprocessing.parent_process()
     if command and not command.is_alive():

@@ -78,7 +78,7 @@ class Compared:
 
     def alike(self, a: int, b: int) -> Alike:
         both = self.own[a].keys() & self.own[b].keys()
-        marked = [frozenset(line for one in both for line in self.own[n][one]) for n in (a, b)]
+        marked = [frozenset(line for statement in both for line in self.own[n][statement]) for n in (a, b)]
         bits, most = self.shared[a, b], min(self.shared[a, a], self.shared[b, b])
         return Alike(
             self.exercise,
@@ -116,7 +116,7 @@ def similar(classroom: Classroom) -> list[SimilarPair]:
 
 def answers_of(grade: Grade) -> dict[str, str]:
     """Exercise → the text of an answer in which anything is written."""
-    unwritten = {one.outcome.id for one in grade.judged if state_of(one) == "unwritten"}
+    unwritten = {verdict.outcome.id for verdict in grade.judged if state_of(verdict) == "unwritten"}
     return {id: text for id, text in grade.submission.graded.answers if id not in unwritten}
 
 
@@ -128,10 +128,10 @@ def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> Simil
 def shared_statements(exercise: str, texts: list[str]) -> Compared:
     """The answers to an exercise, "" of a student who has none."""
     given = given_statements(exercise[:2]).get(exercise, frozenset())
-    found = [{one: at for one, at in statements(text).items() if one not in given} for text in texts]
+    found = [{statement: at for statement, at in statements(text).items() if statement not in given} for text in texts]
     own = tuple({} if gives_up(of_student) else of_student for of_student in found)
     everything = sorted(set().union(*own))
-    has = np.array([[one in mine for one in everything] for mine in own], dtype=float)
+    has = np.array([[statement in mine for statement in everything] for mine in own], dtype=float)
     bits = np.log2(max(1, sum(map(bool, texts))) / np.maximum(1, has.sum(axis=0)))
     return Compared(exercise, tuple(texts), own, (has * bits) @ has.T)
 
@@ -145,19 +145,19 @@ def given_statements(number: str) -> dict[str, frozenset[str]]:
 
 
 def beyond_most(shared: np.ndarray) -> np.ndarray:
-    """What each pair shares beyond what all but a few pairs do."""
+    """The bits that each pair shares beyond the tail of all pairs."""
     return (shared - middle_and_tail(shared)[1]).clip(min=0)
 
 
 def middle_and_tail(shared: np.ndarray) -> tuple[float, float]:
-    """What the median pair shares, and what all but a few do not exceed."""
+    """The bits that the median pair shares, and the quantile TAIL of all pairs."""
     pairs = shared[np.triu_indices_from(shared, 1)]
     middle, tail = np.quantile(pairs, (0.5, TAIL)) if pairs.size else (0.0, 0.0)
     return float(middle), float(tail)
 
 
 def standing_out(shared: np.ndarray) -> np.ndarray:
-    """How much each pair stands out: 1 is just enough."""
+    """Each pair's distance from the others; from 1 on it is listed."""
     middle, tail = middle_and_tail(shared)
     deviation = max((tail - middle) / TAIL_DEVIATIONS, 1e-9)
     return np.minimum(shared / LEAST_BITS, (shared - middle) / (DEVIATIONS * deviation))

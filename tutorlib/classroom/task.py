@@ -27,7 +27,7 @@ MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions
 
 @dataclass(frozen=True)
 class Settings:
-    """How a class is graded. seconds: for a cell. seed: of all drawn inputs; None for one of its own each time."""
+    """The settings of a class. seconds: a cell's time limit. seed: of all random inputs; None: a new one each time."""
 
     seconds: float = 60.0
     sandboxed: bool = True
@@ -59,10 +59,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Graded:
-    """What came of a task.
+    """The result of a task.
 
-    notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
-    ended, or "". seconds: it took. answers: exercise → the text of its answer as it was handed in.
+    notebooks: (name, file) of each graded notebook. notes: lines about other files. failed: why the grader itself
+    ended, or "". seconds: the time that it took. answers: (exercise, text of its answer as it was handed in).
     """
 
     judged: tuple[Judged, ...] = ()
@@ -73,13 +73,15 @@ class Graded:
     answers: tuple[tuple[str, str], ...] = ()
 
     def dumps(self) -> bytes:
-        judged = [{**asdict(one.outcome), "counts": one.counts} for one in self.judged]
+        judged = [{**asdict(verdict.outcome), "counts": verdict.counts} for verdict in self.judged]
         return json.dumps({**asdict(self), "judged": judged}).encode()
 
     @classmethod
     def loads(cls, text: bytes) -> "Graded":
         data: dict[str, Any] = json.loads(text)
-        judged = tuple(Judged(Outcome(**one), counts) for one in data["judged"] for counts in [one.pop("counts")])
+        judged = tuple(
+            Judged(Outcome(**verdict), counts) for verdict in data["judged"] for counts in [verdict.pop("counts")]
+        )
         pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "answers")}
         return cls(**data | pairs | {"judged": judged, "notes": tuple(data["notes"])})
 
@@ -91,7 +93,7 @@ def grade_task(task: Task) -> Graded:
     contents = read_files(task, notes.append)
     outcomes, failed = grade_all([*contents], task)
     judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in outcomes)
-    notebooks = tuple((one.name, str(one.path)) for one in contents)
+    notebooks = tuple((submitted.name, str(submitted.path)) for submitted in contents)
     seconds = time.monotonic() - start
     answers = tuple(answer_texts(contents))
     check_room()  # on a full disk answers fail that are right
@@ -113,10 +115,10 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
     for submitted, (_, content) in zip(read_each(reading, say), task.files, strict=True):
         if submitted:
             contents[submitted] = content
-    wanted = [one for one in newest(contents, say) if task.wanted is None or one.name in task.wanted]
+    wanted = [submitted for submitted in newest(contents, say) if task.wanted is None or submitted.name in task.wanted]
     return {
-        replace(one, modules=below(one.path, task.modules)): contents[one]
-        for one in sorted(wanted, key=lambda one: one.name)
+        replace(submitted, modules=below(submitted.path, task.modules)): contents[submitted]
+        for submitted in sorted(wanted, key=lambda submitted: submitted.name)
     }
 
 
@@ -135,7 +137,7 @@ def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, .
 def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
     """Each exercise and the text of its answer. Of several cells each text once, without those still to be written."""
     room = MOST_ANSWERS
-    for exercise, texts in (pair for one in submission for pair in one.answers.items()):
+    for exercise, texts in (pair for submitted in submission for pair in submitted.answers.items()):
         written = [text for text in texts if f'"Exercise {exercise}"' not in text] or texts[:1]
         text = "\n".join(dict.fromkeys(written))[: min(LONGEST_ANSWER, room)]
         room -= len(text)

@@ -1,12 +1,15 @@
-"""`explain`: a kernel simulated on any machine, as a report and a drawing."""
+"""`explain`: a kernel simulated on any machine, as a report and a drawing; `show_source`: the course's own code."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from inspect import getsource
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.checking.served import Served
 from tutorlib.dsl.cute.functions import says_it_is_jit
+from tutorlib.dsl.cutile.kernels import inside_of_kernel
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from tutorlib.draw.grid import Picture
     from tutorlib.problems.problem import Shape
     from tutorlib.simulate.ptx import Report
+
+MONOSPACED = '<div style="font-family: var(--jp-code-font-family, monospace)">'  # nbconvert's <pre> inherits the font
 
 
 def explain(
@@ -132,3 +137,11 @@ def describe(report: "Report") -> str:
     ]
     lines += [f"! {repeat}" for repeat in report.repeats]
     return "\n".join(lines + cost_lines(report))
+
+
+def show_source(*things: Any) -> None:
+    """The code of functions, methods, classes and cuTile kernels, formatted in JupyterLab and in exported pages."""
+    from IPython.display import Markdown, display
+
+    code = "\n\n".join(dedent(getsource(inside_of_kernel(thing))).rstrip() for thing in things)
+    display(Markdown(f"{MONOSPACED}\n\n```python\n{code}\n```\n\n</div>"))

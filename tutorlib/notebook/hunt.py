@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from tutorlib.problems.problem import Shape
 
 
-__all__ = ["CAUSES", "Diagnosis"]  # for the page
+__all__ = [  # what page 18 imports
+    "BUGS",
+    "CAUSES",
+    "Diagnosis",
+    "as_it_is",
+    "output_of",
+    "patch",
+    "show_bug",
+    "show_verdicts",
+]
 PAGE = "18_bug_hunt"
 MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages use another font for outputs
 

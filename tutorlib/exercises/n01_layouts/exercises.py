@@ -21,8 +21,8 @@ from tutorlib.checking.drawn import Drawn, beside, stretched
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
+from tutorlib.layouts.matrix import PICTURES
 from tutorlib.layouts.notation import calls
-from tutorlib.layouts.unnamed import PICTURES
 
 # 01.1 to 01.3: a layout as a function.
 

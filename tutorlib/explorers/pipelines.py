@@ -1,15 +1,18 @@
-"""The explorer of a ring of mbarriers: the reader acts as the producer, TMA and the consumer, click by click."""
+"""Explorers of pipelines: stages over time, and a ring of mbarriers that the reader runs instruction by instruction."""
 
 import ipywidgets
 
 from tutorlib.draw.grid import CellGrid
 from tutorlib.draw.palette import EMPTY, category
+from tutorlib.draw.timeline import timeline_grid
 from tutorlib.explorers.explorer import Click, Explorer, Scene, wide_slider
 from tutorlib.models.mbarrier import FAULTS, KIB, LOOPS, OPERANDS, RingModel, Side
+from tutorlib.models.pipeline import Timeline
 from tutorlib.problems.wrong import count
 
 ACTORS: tuple[Side | None, ...] = ("producer", None, "consumer")  # None: TMA
 BUSY = "#F1F3F5"
+TICKS = 96  # columns that a browser shows without scrolling
 COLUMNS = ("A", "B", "phase", "arrive", "KiB", "phase", "arrive")  # contents, state of full, state of empty
 
 
@@ -96,3 +99,29 @@ def stages_grid(ring: RingModel) -> CellGrid:
         breaks,
         read,
     )
+
+
+def explore_timeline(
+    stages: int = 2, latency: int = 4, transfer: int = 2, compute: int = 3, tiles: int = 8
+) -> Explorer:
+    """A software pipeline: the number of buffers that keeps the arithmetic busy at a given memory latency."""
+    sliders = [
+        wide_slider("stages", stages, 1, 6),
+        wide_slider("latency", latency, 0, 12),
+        wide_slider("transfer", transfer, 1, 6),
+        wide_slider("compute", compute, 1, 6),
+    ]
+
+    def view(stages: int, latency: int, transfer: int, compute: int, _: Click | None) -> Timeline:
+        return Timeline(stages, latency, transfer, compute, tiles)
+
+    return Explorer(sliders, view, timeline_scene)
+
+
+def timeline_scene(view: Timeline, _: Click | None) -> Scene:
+    round_trip = view.latency + view.transfer + view.compute
+    caption = (
+        f"one tile every max(compute {view.compute}, transfer {view.transfer}, "
+        f"round trip of a buffer {round_trip} / {view.stages} stages) = {view.period:.3g} ticks"
+    )
+    return [timeline_grid(view, min(view.total, TICKS))], caption
