@@ -96,9 +96,11 @@ def by_tensor_cores(func: Any, args: Any, kwargs: Any) -> Any:
     fp32 in tf32, where torch.set_float32_matmul_precision allows it.
     """
     halves = {tensor.dtype for tensor in tensors_in((args, kwargs))} & set(DEFAULT_RTOL)
-    args, kwargs = as_factors(args), as_factors(kwargs)
-    result = func(*args, **kwargs)
-    return result.to(halves.pop()) if len(halves) == 1 and kwargs.get("out") is None else result
+    out = kwargs.pop("out", None)
+    result = func(*as_factors(args), **as_factors(kwargs))
+    if out is not None:
+        return out.copy_(result)
+    return result.to(halves.pop()) if len(halves) == 1 else result
 
 
 def as_factors(value: Any) -> Any:
