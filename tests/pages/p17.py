@@ -168,7 +168,7 @@ def copies_in_the_capture(launches, x, y):
     return replay
 
 
-@wrong("17.4", "shared", lesson=True)
+@wrong("17.4", "unlike the course's", lesson=True)
 class KeptByAll:
     """One dictionary in the class, for all of them."""
 
@@ -184,7 +184,7 @@ class KeptByAll:
         return self.kept[key](*tensors)
 
 
-@wrong("17.4", "compiled too often")
+@wrong("17.4", "unlike the course's")
 class KeepsTheLast:
     """Keeps one function alone."""
 

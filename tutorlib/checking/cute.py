@@ -75,7 +75,7 @@ class CuteExercise(KernelExercise):
     @property
     def size_compiled(self) -> Shape:
         """The largest; a small one where the answer has a loop that it may have unrolled, which takes minutes."""
-        return self.sizes[0 if self.limits.looped else -1]
+        return self.sizes[0 if any(rule.fact.grows for rule in self.rules) else -1]
 
     def tracer(self, answer: Answer) -> "SimulatedCute":
         """The kernel, compiled for the simulator where the answer lives."""
@@ -112,7 +112,7 @@ class CuteExercise(KernelExercise):
     def simulator(self, artifact: "CuteArtifact") -> "SimulatedLauncher":
         from tutorlib.checking.artifact import SimulatedCuteArtifact
 
-        return SimulatedCuteArtifact(artifact, self.limits.budget)
+        return SimulatedCuteArtifact(artifact, self.budget)
 
     def launcher(self, artifact: "CuteArtifact") -> Launcher:
         from tutorlib.checking.artifact_launch import LaunchedCuteArtifact

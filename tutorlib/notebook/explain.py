@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import is_placeholder
@@ -76,7 +77,6 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     import torch
 
     from tutorlib.checking.kernel import KernelExercise
-    from tutorlib.checking.work_limits import WorkLimits
     from tutorlib.exercises import find
     from tutorlib.problems.differences import find_difference
     from tutorlib.problems.work import Work
@@ -86,7 +86,7 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     if not isinstance(exercise, KernelExercise):
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
     if shape:
-        exercise = replace(exercise, limits=WorkLimits())  # a budget of instructions is for the check's sizes
+        exercise = replace(exercise, budget=inf)  # a budget of instructions is for the check's sizes
     launcher = exercise.simulator(exercise.artifact(Served(answer)))
     launcher.traced = True
     work = Work(exercise.problem, shape or exercise.sizes_simulated[0], "cpu")

@@ -14,10 +14,10 @@ import numpy as np
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Unwritten, is_placeholder
+from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals
-from tutorlib.checking.work_limits import NOTHING_SHARED, WorkLimits
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.n04_first_kernels.judge import Work, call_on_vectors, work_each
 from tutorlib.exercises.words import mistakes
@@ -429,11 +429,13 @@ EXERCISES = (
         counted=(4096,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(
-            blocks=8,
-            most_blocks=32,
-            busy=1.0,
-            at_most=(("st.global", 128), ("ld.global", 256), (ARITHMETIC, 128), NOTHING_SHARED, ("", 3072)),
+        rules=(
+            blocks >= 8,
+            busy >= 1.0,
+            blocks <= 32,
+            *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
+            NOTHING_SHARED,
+            issued("") <= 3072,
         ),
     ),
     CuteExercise(
@@ -446,11 +448,14 @@ EXERCISES = (
         counted=(904,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(  # of 32 warps, the last 3 have no element
-            blocks=4,
-            most_blocks=8,
-            busy=0.9,
-            at_most=(("st.global", 29), ("ld.global", 58), (ARITHMETIC, 29), NOTHING_SHARED, ("", 1200)),
+        rules=(
+            # of 32 warps, the last 3 have no element
+            blocks >= 4,
+            busy >= 0.9,
+            blocks <= 8,
+            *at_most({"st.global": 29, "ld.global": 58, ARITHMETIC: 29}),
+            NOTHING_SHARED,
+            issued("") <= 1200,
         ),
         dynamic=True,
     ),
@@ -463,11 +468,14 @@ EXERCISES = (
         counted=(2048,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(
-            blocks=2,
-            most_blocks=4,
-            busy=1.0,
-            at_most=(("ld.global", 16), ("st.global", 16), NOTHING_SHARED, ("", 900)),
+        rules=(
+            blocks >= 2,
+            busy >= 1.0,
+            blocks <= 4,
+            issued("ld.global") <= 16,
+            issued("st.global") <= 16,
+            NOTHING_SHARED,
+            issued("") <= 900,
         ),
         dynamic=True,
         divisible=4,
@@ -482,13 +490,16 @@ EXERCISES = (
         whole=((64, 64),),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(
-            blocks=8,
-            warps=128,
-            busy=0.6,  # there may be blocks beyond the matrix
-            at_most=(("st.global", 128), ("ld.global", 256), (ARITHMETIC, 128), NOTHING_SHARED, ("", 6500)),
+        rules=(
+            # there may be blocks beyond the matrix
+            blocks >= 8,
+            warps >= 128,
+            busy >= 0.6,
+            *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
+            NOTHING_SHARED,
+            issued("") <= 6500,
         ),
-        limits_at={(5, 100): WorkLimits(at_most=(("st.global", 20),))},  # of 32 warps, 12 are below the last row
+        rules_at={(5, 100): (issued("st.global") <= 20,)},  # of 32 warps, 12 are below the last row
         dynamic=True,
         order=in_blocks_of_8_by_32,
     ),
@@ -501,11 +512,12 @@ EXERCISES = (
         counted=(5, 1000),
         lean=("ld.global", "ld.shared", "st.shared"),
         once=True,
-        limits=WorkLimits(  # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
-            blocks=5,
-            most_blocks=5,
-            busy=1.0,
-            at_most=(("st.global", 5), ("ld.global", 240), ("ld.shared", 255), ("bar.sync", 160), ("", 4500)),
+        rules=(
+            # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
+            blocks >= 5,
+            busy >= 1.0,
+            blocks <= 5,
+            *at_most({"st.global": 5, "ld.global": 240, "ld.shared": 255, "bar.sync": 160, "": 4500}),
         ),
         dynamic=True,
         requires=("st.shared", "ld.shared", "bar.sync"),

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Settings, Small, inside
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n14_beat_cublas.judge import (
     ACCUMULATORS,
     FEW_SMS,
@@ -129,7 +129,7 @@ PART_EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         part=inside(persistent, "load", small=LOAD, cluster=(2, 1)),
-        limits=WorkLimits(at_most=(("bar.sync|barrier", 64), ("fence", 136))),
+        rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
         library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
     ),
     part(
@@ -138,7 +138,7 @@ PART_EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         part=inside(persistent, "produce", small=PRODUCE),
-        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS), ("bar.sync|barrier", 32), ("fence", 100))),
+        rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
     ),
     part(
@@ -148,9 +148,11 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=inside(persistent, "roles", small=ROLES),
         faults=(registers_late,),
-        limits=WorkLimits(
-            at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16)),
-            at_most=(("setmaxnreg", 24), ("bar.sync|barrier", 24)),
+        rules=(
+            issued("setmaxnreg") <= 24,
+            issued("bar.sync|barrier") <= 24,
+            issued("setmaxnreg.dec") >= 8,
+            issued("setmaxnreg.inc") >= 16,
         ),
         library={"take_roles": InModule(PARTS, "take_roles")},
     ),
@@ -163,12 +165,8 @@ PART_EXERCISES = (
             kernel=persistent, slots=("consume",), jit=("consume",), settings={"defer_stores": True}, small=CONSUME
         ),
         faults=(not_deferred,),
-        limits=WorkLimits(
-            at_most=(
-                ("bar.sync|barrier", 16),
-                ("cp.async.bulk.wait_group", CONSUMED + 8),
-                ("mbarrier.arrive", ARRIVALS),
-            )
+        rules=(
+            *at_most({"bar.sync|barrier": 16, "cp.async.bulk.wait_group": CONSUMED + 8, "mbarrier.arrive": ARRIVALS}),
         ),
         bench_shape=BENCH,
         tiers=(0.95,),
@@ -181,13 +179,16 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=inside(persistent, "store", small=STORE, defer_stores=True),
         faults=(stores_in_turn,),
-        limits=WorkLimits(
-            at_most=(
-                ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
-                ("bar.sync|barrier", 16),
-                ("fence.proxy", STORED),
-                ("stmatrix", 4 * STORED),
-                ("cp.async.bulk.tensor.2d.global", STORED),
+        rules=(
+            # the first piece may wait for a buffer too
+            *at_most(
+                {
+                    "bar.warp.sync": 2 * STORED,
+                    "bar.sync|barrier": 16,
+                    "fence.proxy": STORED,
+                    "stmatrix": 4 * STORED,
+                    "cp.async.bulk.tensor.2d.global": STORED,
+                }
             ),
         ),
         library={"store_pieces": InModule(PARTS, "store_pieces")},
@@ -528,15 +529,13 @@ STEPS: Small = {  # two tiles of nine K tiles, where work is counted; two stages
 }
 # 2 tiles of 9 K tiles at the first one, 8 warps that multiply and one that loads: each waits once for a K tile, 162
 # times, or polls somewhat more often.
-LOOP_LIMITS = WorkLimits(at_most=(("bar.sync|barrier", 26), ("fence", 132), ("mbarrier.try_wait", 176)))
-A_GROUP_IN_EACH_STEP = WorkLimits(
-    at_most=(
-        *LOOP_LIMITS.at_most,
-        *((f"wgmma.{does}", 144) for does in ("fence", "commit_group")),
-        ("mbarrier.arrive.shared", 144),
-    ),
-    looped=(("wgmma.mma_async", 2),),
-    groups=1,
+LOOP_RULES = at_most({"bar.sync|barrier": 26, "fence": 132, "mbarrier.try_wait": 176})
+A_GROUP_IN_EACH_STEP = (
+    *LOOP_RULES,
+    *(issued(f"wgmma.{does}") <= 144 for does in ("fence", "commit_group")),
+    issued("mbarrier.arrive.shared") <= 144,
+    looped("wgmma.mma_async") >= 2,
+    groups >= 1,
 )
 
 splitting = partial(equals, wanted=register_split, mistakes=REGISTERS)
@@ -554,7 +553,7 @@ OTHERS = (
         part=inside(specialized, "produce", small=STEPS),
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
-        limits=LOOP_LIMITS,
+        rules=LOOP_RULES,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
     ),
     CuteExercise(
@@ -567,7 +566,7 @@ OTHERS = (
         part=inside(specialized, "consume", small=STEPS),
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
-        limits=A_GROUP_IN_EACH_STEP,
+        rules=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
         library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},
