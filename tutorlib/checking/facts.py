@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 
 if TYPE_CHECKING:
-    from tutorlib.simulate.ptx.report import Access, Issued, Report
+    from tutorlib.simulate.ptx.report import Issued, Report
 
 Reports = Sequence["Report"]
 FAR = 8  # times what is enough
@@ -64,8 +64,10 @@ class Rule:
             return None
         assert self.says, f"{self.fact.name} has no such bound"
         kind, text = self.says
-        bound = format(want, self.fact.unit) + (f", as many as {self.bound.name}," if self.bound != want else "")
-        what = text.format(have=format(have, self.fact.unit), want=bound, at=self.fact.at(reports))
+        alike = f", as many as {self.bound.name}," if isinstance(self.bound, Fact) else ""
+        what = text.format(
+            have=format(have, self.fact.unit), want=format(want, self.fact.unit) + alike, at=self.fact.at(reports)
+        )
         if self.fact.name == ALL and have > FAR * want:
             return Flaw(
                 f"every thread does far more than its share: {what}", Fail.TOO_MANY(instruction="", share="all")
@@ -138,7 +140,7 @@ def looped(opcode: str) -> Fact:
 def lines(opcode: str) -> Fact:
     """How many cache lines, of 128 bytes, a warp's access touches on average."""
 
-    def farthest(reports: Reports) -> "Access | None":
+    def farthest(reports: Reports) -> Any:
         found = [one for report in reports for one in report.accesses if one.opcode.startswith(opcode) and one.warps]
         return max(found, key=lambda one: one.lines / one.warps, default=None)
 

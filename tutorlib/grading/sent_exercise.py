@@ -14,7 +14,7 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import as_told, from_words
 from tutorlib.grading.wire import judges_own
 
-KEPT_BACK = ("hints", "remedies", "unlike")  # `unlike` looks at launches, as the judge does itself
+KEPT_BACK = ("hints", "remedies", "unlike", "rules", "rules_at")  # the judge alone looks at launches
 SentExercise = tuple[str, str, dict[str, Any]]  # the module and the name of the exercise's class, and its fields
 
 

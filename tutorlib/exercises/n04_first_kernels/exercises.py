@@ -17,7 +17,7 @@ from tutorlib.checking.exercise import Unwritten, is_placeholder
 from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case, Mistake, ValueExercise, equals
+from tutorlib.checking.values import Case, ValueExercise, equals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.n04_first_kernels.judge import Work, call_on_vectors, work_each
 from tutorlib.exercises.words import mistakes
@@ -54,14 +54,12 @@ def on_cpu(
     known: tuple[Any, tuple[int, ...]],
     draw: Callable[[Random], Any],
     formula: FormulaOf,
-    mistakes_of: Callable[[Any], tuple[Mistake, ...]],
     dynamic: bool = True,
 ) -> Case:
     """A case that is right when answer(lead, x, y) leaves formula(lead)(x, y) in y, for vectors of each size.
 
     known: lead, and the sizes. draw: makes the grader's lead, for vectors of other numbers.
     dynamic: the layouts are dynamic, so that one compilation serves all sizes.
-    mistakes_of: takes lead; their answers are formulas.
     """
 
     def another(rng: Random) -> "tuple[Any, tuple[Tensor, Tensor]]":
@@ -118,10 +116,7 @@ def on_cpu(
             f"{answer.__name__}({lead}, x, y) with {len(x)} elements: y[{at}] should be {want[at]:g} and is {y[at]:g}; "
             f"x[{at}] is {x[at]:g}, and y[{at}] was {old[at]:g}."
         )
-        return Wrong(
-            Flaw(what, VectorFlaw.ELEMENT(case=name)),
-            next((known.says for known in mistakes_of(lead) if y.equal(known.answer(x, old))), ""),
-        )
+        return Wrong(Flaw(what, VectorFlaw.ELEMENT(case=name)))
 
     return Case(name, judge)
 
@@ -163,27 +158,8 @@ def axpy(alpha: float) -> Formula:
     return lambda x, y: alpha * x + y
 
 
-def axpy_mistakes(alpha: float) -> tuple[Mistake, ...]:
-    return mistakes(
-        "04.1",
-        nothing_written=lambda x, y: y,
-        y_not_added=lambda x, y: alpha * x,
-        no_alpha=lambda x, y: x + y,
-        alpha_times_the_sum=lambda x, y: alpha * (x + y),
-        last_element_left_out=lambda x, y: alpha * x * up_to(len(x) - 1, x) + y,
-        first_element_left_out=lambda x, y: alpha * x * (1 - up_to(1, x)) + y,
-    )
-
-
 def some_alpha(rng: Random) -> float:
     return rng.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
-
-
-def up_to(n: int, x: "Tensor") -> "Tensor":
-    """Ones for the first n elements of x, then zeros."""
-    import torch
-
-    return (torch.arange(len(x)) < n).float()
 
 
 def stored_once(name: str, values: Case) -> Case:
@@ -205,23 +181,11 @@ def polynomial(coefficients: tuple[float, ...]) -> Formula:
     return lambda x, y: sum((c * x**power for power, c in enumerate(coefficients)), x.new_zeros(()))
 
 
-def polynomial_mistakes(coefficients: tuple[float, ...]) -> tuple[Mistake, ...]:
-    return mistakes(
-        "04.2",
-        nothing_written=lambda x, y: y,
-        highest_first=polynomial(coefficients[::-1]),
-        last_coefficient_left_out=polynomial(coefficients[:-1] or (0.0,)),
-        constant_left_out=polynomial((0.0, *coefficients[1:])),
-        one_step_short=polynomial(coefficients[1:] or (0.0,)),
-        added_to_y=lambda x, y: y + polynomial(coefficients)(x, y),
-    )
-
-
 def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
     def draw(rng: Random) -> tuple[float, ...]:
         return tuple(float(rng.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
 
-    return on_cpu(name, (coefficients, (5, 3)), draw, polynomial, polynomial_mistakes)
+    return on_cpu(name, (coefficients, (5, 3)), draw, polynomial)
 
 
 def by_horner(coefficients: tuple[float, ...]) -> Case:
@@ -380,10 +344,10 @@ EXERCISES = (
         title="axpy",
         points=2,
         cases=(
-            on_cpu("a static layout", (ALPHA, (6,)), some_alpha, axpy, axpy_mistakes, dynamic=False),
+            on_cpu("a static layout", (ALPHA, (6,)), some_alpha, axpy, dynamic=False),
             stored_once(
                 "dynamic layouts of three sizes",
-                on_cpu("values", (FINE, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
+                on_cpu("values", (FINE, (1, 5, 8)), some_alpha, axpy),
             ),
         ),
     ),
