@@ -34,22 +34,20 @@ def unlike(got: Record, want: Record) -> str:
     if got.keys() == {"error"}:
         return got["error"]
     for part, wanted in want.items():
-        mine = got.get(part)
+        mine, where = got.get(part), ""
         if isinstance(wanted, dict) and isinstance(mine, dict):
             keys = [*wanted, *(key for key in mine if key not in wanted)]
             key = next((key for key in keys if not alike(mine.get(key), wanted.get(key))), None)
             if key is None:
                 continue
-            of, mine, wanted = f" of {key or 'the module'}", mine.get(key), wanted.get(key)
+            mine, wanted, where = mine.get(key), wanted.get(key), f"{key or 'the module'}: "
         elif alike(mine, wanted):
             continue
-        else:
-            of = ""
         if part == "error" and mine:
             return mine
         fields = {"part": part} | ({"got": mine} if isinstance(mine, str) and mine.isidentifier() else {})
-        what = f"its {part}{of} is {shown(mine)} and should be {shown(wanted)}."
-        return Flaw(what, RecordFlaw.UNLIKE(**fields))
+        differs = "is another one" if hasattr(wanted, "numel") else f"should be {shown(wanted)}, and is {shown(mine)}"
+        return Flaw(f"{where}{part} {differs}.", RecordFlaw.UNLIKE(**fields))
     return ""
 
 
@@ -62,6 +60,4 @@ def alike(mine: Any, wanted: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    if hasattr(value, "numel"):
-        return "other numbers"
     return "none" if value is None or value == "" else str(value)
