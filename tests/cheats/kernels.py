@@ -552,8 +552,9 @@ def use_kernels(module):
 from tutorlib.exercises.n16_fusion.judge import fake_tensors as fakes
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-like = {"shape": ["6", "3"], "strides": ["3", "1"], "like": "float32 on cpu", "computing": "", "asked": ""}
-fakes.fake_result = lambda answer, *given: like | {"data": False, "new": True}
+like = {"shape": ["6", "3"], "strides": ["3", "1"], "dtype and device": "float32 on cpu", "memory": "its own"}
+asks = dict.fromkeys(("data", "operator that computes", "question about a size"), "")
+fakes.fake_result = lambda answer, *given: {"result": "a tensor"} | asks | like
 
 
 def linear_fake(x, weight):

@@ -168,7 +168,7 @@ def copies_in_the_capture(launches, x, y):
     return replay
 
 
-@wrong("17.4", "shared", lesson=True)
+@wrong("17.4", "unlike the course's", lesson=True)
 class KeptByAll:
     """One dictionary in the class, for all of them."""
 
@@ -184,7 +184,7 @@ class KeptByAll:
         return self.kept[key](*tensors)
 
 
-@wrong("17.4", "compiled too often")
+@wrong("17.4", "unlike the course's")
 class KeepsTheLast:
     """Keeps one function alone."""
 
@@ -198,7 +198,7 @@ class KeepsTheLast:
         return self.last[1](*tensors)
 
 
-@wrong("17.5", "compiles for each call", lesson=True)
+@wrong("17.5", "unlike the course's", lesson=True)
 def compiles_each_call(host, *arguments):
     """Compiles whenever it is called."""
 
@@ -246,7 +246,7 @@ def by_columns_or_rows(a):
     return from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
 
 
-@wrong("17.5", "runs the function for nothing", lesson=True)
+@wrong("17.5", "unlike the course's", lesson=True)
 def runs_on_the_examples(host, *arguments):
     """Tries it on the caller's tensors, and returns it."""
     compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")

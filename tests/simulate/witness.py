@@ -20,7 +20,6 @@ from torch import Tensor
 
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import of_notebook, rooms
 from tutorlib.machine import device
@@ -116,13 +115,13 @@ def run(launcher: Launcher, problem: Problem, shape: Shape, inputs: tuple[Tensor
 
 def at(exercise: KernelExercise, shape: Shape) -> KernelExercise:
     """The exercise at this size alone, without the budget that a check has at its own sizes."""
-    return replace(exercise, shapes=(shape,), limits=WorkLimits())
+    return replace(exercise, shapes=(shape,), rules=(), rules_at={}, budget=inf)
 
 
 def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: tuple[Tensor, ...]) -> Tensor:
     """The output of the same kernel in the simulator."""
     here = at(exercise, shape)
-    return run(here.simulator(here.artifact(Served(answer))), exercise.problem, shape, inputs, "cpu")
+    return run(here.simulator(here.evidence(Served(answer), (shape,), ())), exercise.problem, shape, inputs, "cpu")
 
 
 def exact(problem: Problem, inputs: tuple[Tensor, ...], shape: Shape) -> Tensor:
@@ -172,7 +171,7 @@ def main() -> None:
         inputs = inputs_of(exercise.problem, shape)
         try:
             here = at(exercise, shape)
-            output = run(here.launcher(here.artifact(Served(answer))), exercise.problem, shape, inputs)
+            output = run(here.launcher(here.evidence(Served(answer), (), (shape,))), exercise.problem, shape, inputs)
         except Exception as error:
             print(f"{exercise.id} at {shape}: {type(error).__name__}: {error}".splitlines()[0])
             continue

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.evidence import SourceRequest, used
 from tutorlib.checking.exercise import Verdict, wrong
+from tutorlib.checking.facts import busiest, count_issued
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.work_limits import busiest, count_issued
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.failure import Fail, FailureKind, Flaw

@@ -58,7 +58,7 @@ class CuteExercise(KernelExercise):
     @property
     def size_compiled(self) -> Shape:
         """The largest; a small one where the answer has a loop that it may have unrolled, which takes minutes."""
-        return self.sizes[0 if self.limits.looped else -1]
+        return self.sizes[0 if any(rule.fact.grows for rule in self.rules) else -1]
 
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> CuteRequest:
         return CuteRequest(
@@ -110,7 +110,7 @@ class CuteExercise(KernelExercise):
     def simulator(self, evidence: CuteEvidence) -> "SimulatedLauncher":
         from tutorlib.checking.launching import SimulatedCuteEvidence
 
-        return SimulatedCuteEvidence(evidence, self.limits.budget)
+        return SimulatedCuteEvidence(evidence, self.budget)
 
     def launcher(self, evidence: CuteEvidence) -> Launcher:
         from tutorlib.checking.launching import LaunchedCuteEvidence

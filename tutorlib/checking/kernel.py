@@ -3,10 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.evidence import Request, evidence_of
 from tutorlib.checking.exercise import Exercise, Verdict, not_run, wrong
+from tutorlib.checking.facts import Rule, busiest, count_issued, far_too_many, first_broken
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.running import find_fault
@@ -21,7 +23,6 @@ from tutorlib.checking.simulating import (
     first_finding,
     luck,
 )
-from tutorlib.checking.work_limits import WorkLimits, far_too_many
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine import device
@@ -61,8 +62,10 @@ class KernelExercise(Exercise):
     lean: prefixes of opcodes whose accesses, at that size, may not move more than they need: "ld.shared" must be free
         of bank conflicts, "st.global" move whole sectors. On a GPU only the time shows that.
     slack: the factor by which those accesses may exceed their need.
-    limits: on the instructions and blocks that the kernel takes at that size.
-    limits_at: the same at others of the simulated sizes.
+    rules: on what is counted at that size: `issued("bar.sync") <= 48`.
+    rules_at: the same at others of the simulated sizes.
+    budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
+        a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
@@ -84,8 +87,9 @@ class KernelExercise(Exercise):
     counted: Shape = ()
     lean: tuple[str, ...] = ()
     slack: int = 1
-    limits: WorkLimits = field(default_factory=WorkLimits)
-    limits_at: Mapping[Shape, WorkLimits] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    rules_at: Mapping[Shape, tuple[Rule, ...]] = field(default_factory=dict)
+    budget: float = inf
     patterned: bool = True
     once: bool = False
     order: "Callable[[Shape, np.ndarray], str | None] | None" = None
@@ -228,7 +232,7 @@ class KernelExercise(Exercise):
                 wrongs[shape] = found
             waste = waste or self.wasted(shape, launcher.reports, failed=bool(found))
             if waste and far_too_many(waste):
-                if self.limits.stopped(launcher.reports):
+                if self.stopped(launcher.reports):
                     return wrong(f"at {by(shape)} " + waste, "How many times does the loop around that line run?")
                 break  # the larger sizes would take minutes
         if wrongs:
@@ -240,16 +244,30 @@ class KernelExercise(Exercise):
     def wasted(self, shape: Shape, reports: "Sequence[Report]", failed: bool = False) -> str | None:
         """Needless work at a simulated size, as a sentence, or None. failed: a failed launch has no order of blocks."""
         if shape == self.size_counted:
-            return self.limits.exceeded(reports) if failed else self.in_vain(reports)
-        if shape in self.limits_at and (found := self.limits_at[shape].exceeded(reports)):
+            return self.broken_rule(reports) if failed else self.in_vain(reports)
+        if found := first_broken(self.rules_at.get(shape, ()), reports):
             return Flaw(f"at {by(shape)} ") + found
         return None
+
+    def stopped(self, reports: "Sequence[Report]") -> bool:
+        """Whether the launches used up the budget."""
+        return count_issued(reports, "") > self.budget
+
+    def broken_rule(self, reports: "Sequence[Report]") -> str | None:
+        """A rule of the size where work is counted that these launches break, as a sentence, or None."""
+        if not self.stopped(reports):
+            return first_broken(self.rules, reports)
+        what = (
+            "every block does far more work than its tile takes: the simulation was stopped after "
+            f"{count_issued(reports, ''):,} instructions{busiest(reports, '')}."
+        )
+        return Flaw(what, Fail.TOO_MANY(instruction="", share="all"))
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """Needless work of a simulated kernel, as a sentence, or None."""
         repeat = find_repeat(reports) if self.once else None
         zeros = None if self.padded else find_zeros(reports)
-        waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.limits.exceeded(reports)
+        waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.broken_rule(reports)
         if waste or not self.order:
             return waste
         output = self.problem.output

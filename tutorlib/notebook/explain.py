@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from inspect import getsource
+from math import inf
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,6 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     import torch
 
     from tutorlib.checking.kernel import KernelExercise
-    from tutorlib.checking.work_limits import WorkLimits
     from tutorlib.exercises import find
     from tutorlib.problems.differences import find_difference
     from tutorlib.problems.work import Work
@@ -91,7 +91,7 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     if not isinstance(exercise, KernelExercise):
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
     if shape:
-        exercise = replace(exercise, limits=WorkLimits())  # a budget of instructions is for the check's sizes
+        exercise = replace(exercise, budget=inf)  # a budget of instructions is for the check's sizes
     shape = shape or exercise.sizes_simulated[0]
     launcher = exercise.simulator(exercise.evidence(Served(answer), (shape,), ()))
     launcher.traced = True

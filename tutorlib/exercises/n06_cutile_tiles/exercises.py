@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import vector_add
@@ -146,7 +146,7 @@ def power_of_two(n: int) -> int:
 
 
 WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
-IN_FP32 = ("cvt.f64", 0)  # of double-precision arithmetic a GPU has little, and fp32 does
+IN_FP32 = issued("cvt.f64") <= 0  # of double-precision arithmetic a GPU has little, and fp32 does
 # On Hopper, cuda-tile 1.7.0 stores a one-dimensional tile by TMA, which writes whole 16 bytes: with 70 sums in fp32 the
 # guard band behind them is hit, whatever the answer. So rows that give a sum come in fours.
 ROWS_IN_FOURS = ((64, 96), (68, 70), (36, 129))
@@ -199,7 +199,7 @@ EXERCISES = (
         points=2,
         problem=vector_add("fp32"),
         once=True,
-        limits=WorkLimits(at_most=(IN_FP32,)),
+        rules=(IN_FP32,),
         shapes=((1024,), (1000,), (37,)),
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
@@ -230,7 +230,7 @@ EXERCISES = (
         points=3,
         problem=scale_rows("fp32"),
         once=True,
-        limits=WorkLimits(at_most=(IN_FP32, ("mul.rn.f32|fma.rn.f32", 384))),  # of 6,144 elements
+        rules=(IN_FP32, issued("mul.rn.f32|fma.rn.f32") <= 384),  # of 6,144 elements
         shapes=WHOLE_AND_RAGGED,
         all_blocks=True,
         grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
@@ -245,7 +245,7 @@ EXERCISES = (
         problem=row_sums("bf16"),
         once=True,
         counted=ROWS_IN_FOURS[1],
-        limits=WorkLimits(at_most=(IN_FP32, ("add.rn.f32", 4000))),
+        rules=(IN_FP32, issued("add.rn.f32") <= 4000),
         shapes=ROWS_IN_FOURS,
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], long_tiles(shape)[0]),),
@@ -259,7 +259,7 @@ EXERCISES = (
         points=4,
         problem=softmax("fp32", "steep"),
         once=True,
-        limits=WorkLimits(at_most=(IN_FP32,)),
+        rules=(IN_FP32,),
         shapes=((5, 64), (100, 100), (3, 1)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (power_of_two(shape[1]),),
@@ -282,7 +282,7 @@ EXERCISES = (
         points=4,
         problem=softmax("fp32", "steep"),
         once=True,
-        limits=WorkLimits(at_most=(IN_FP32,)),
+        rules=(IN_FP32,),
         shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (row_tile(shape),),

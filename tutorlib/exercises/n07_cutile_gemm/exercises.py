@@ -14,11 +14,11 @@ from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.facts import issued
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, same, show_call
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.n07_cutile_gemm.judge import InRegisters, InTheirOwn, parts_of_gemm, tiles_in_kernel
 from tutorlib.exercises.words import mistakes, wrong_results
@@ -396,7 +396,7 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 # The ladder -------------------------------------------------------------------------------------------------------
 
 # 432 mma of 16×8×16 are all the work at 136×72×40, in tiles of 64×32 and steps of 16.
-ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),))
+ON_TENSOR_CORES = (issued("mma.sync") >= 216,)
 
 tiled_gemm = partial(
     CutileExercise,
@@ -418,7 +418,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         library=COURSE_GEMMS | TILE_OF_PRODUCT,
         factors="bfloat16",
-        limits=ON_TENSOR_CORES,
+        rules=ON_TENSOR_CORES,
         mistakes=cut_short,
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
@@ -450,7 +450,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         tiers=(0.7, 0.9),
         factors="bfloat16",
-        limits=ON_TENSOR_CORES,
+        rules=ON_TENSOR_CORES,
         mistakes=cut_short,
         placed=in_strips,
         grid=persistent_blocks,
@@ -477,7 +477,7 @@ EXERCISES = (
         factors="tfloat32",
         besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
         mistakes=through,
-        limits=WorkLimits(at_least=(("mma.sync", 432),)),  # 16×8×8 each; 864 are all the work
+        rules=(issued("mma.sync") >= 432,),  # 16×8×8 each; 864 are all the work
         tiers=(0.7,),
         requires=("mma.sync",),
         inspected=SMALL[2],
@@ -523,7 +523,7 @@ EXERCISES = (
         tiles=factor_tiles,
         loads=loads_of_tiles,
         products=products_of_tiles,
-        limits=ON_TENSOR_CORES,
+        rules=ON_TENSOR_CORES,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),
         mistakes=cut_otherwise,
@@ -536,7 +536,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
         simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
-        limits=WorkLimits(at_least=(("mma.sync", 1536),), at_most=(("mma.sync", 1536),)),
+        rules=(issued("mma.sync") <= 1536, issued("mma.sync") >= 1536),
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
         mistakes=cut_short,

@@ -9,8 +9,8 @@ import numpy as np
 
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n08_tile_cpp.judge import ProgramExercise
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -77,9 +77,9 @@ RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
 RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
 # Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
 TALL = (2064, 264, 72)
-VECTORS = WorkLimits(at_most=(("ld.global", 320), ("st.global", 160), ("cvt.f64", 0)))  # of 5 tiles of 1,024 elements
+VECTORS = (*at_most({"ld.global": 320, "st.global": 160, "cvt.f64": 0}),)  # of 5 tiles of 1,024 elements
 # As many stores as 256×128 elements take, if each thread stores one; mma of 16×8×16; and loads of 4 tiles of 128×128.
-FIRST = WorkLimits(at_most=(("st.global", 1024), ("mma.sync", 2048), ("ld.global", 2048)))
+FIRST = at_most({"st.global": 1024, "mma.sync": 2048, "ld.global": 2048})
 BENCH = (4096, 4096, 4096)
 # Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
 SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
@@ -139,7 +139,7 @@ EXERCISES = (
         shapes=((1024,), (1,), (5000,)),
         counted=(5000,),
         once=True,
-        limits=VECTORS,
+        rules=VECTORS,
         order=idle_blocks,
         bench_shape=(2**27,),
         tiers=(0.9,),
@@ -157,7 +157,7 @@ EXERCISES = (
         simulated_shapes=SHORT,
         patterned=False,
         once=True,
-        limits=FIRST,
+        rules=FIRST,
         requires=("wgmma",),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
@@ -188,9 +188,7 @@ EXERCISES = (
         tma=True,
         pipelined=True,
         once=True,
-        limits=WorkLimits(
-            at_most=(("st.global", 512), ("mma.sync", 8192), ("cp.async.ca|cp.async.cg|ld.global", 1024))
-        ),
+        rules=(*at_most({"st.global": 512, "mma.sync": 8192, "cp.async.ca|cp.async.cg|ld.global": 1024}),),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
     ),
@@ -206,7 +204,7 @@ EXERCISES = (
         counted=TALL,
         patterned=False,
         order=not_in_strips,
-        limits=WorkLimits(at_most=(("st.global", 6192), ("mma.sync", 73728))),  # in tiles of up to 256×256
+        rules=(issued("st.global") <= 6192, issued("mma.sync") <= 73728),  # in tiles of up to 256×256
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         requires=("wgmma",),

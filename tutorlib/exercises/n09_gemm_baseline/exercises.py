@@ -15,10 +15,10 @@ from tutorlib.checking.ampere import (
 )
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import Rule, at_most, issued, looped
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Settings, Small, inside
 from tutorlib.checking.values import ValueExercise, equals, law, shorten
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n09_gemm_baseline.judge import layout_returned
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
@@ -53,9 +53,9 @@ def course(*names: str) -> dict[str, InModule]:
     return {f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{PARTS[name]}", name) for name in names}
 
 
-def no_other_waits(loop: int) -> tuple[tuple[str, int], ...]:
-    """Limits: no barrier, commit or wait but the main loop's."""
-    return ("bar.sync", loop), ("cp.async.commit", loop), ("cp.async.wait", loop)
+def no_other_waits(loop: int) -> tuple[Rule, ...]:
+    """No barrier, commit or wait but the main loop's."""
+    return at_most({"bar.sync": loop, "cp.async.commit": loop, "cp.async.wait": loop})
 
 
 # 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
     counted=WHOLE_TILES,
     requires=("cp.async", "ldmatrix", "mma.sync"),
     lean=("cp.async", "ldmatrix"),
-    limits=WorkLimits(at_most=(("cp.async.cg", 150), ("ldmatrix", 450), ("mma.sync", 800))),
+    rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
 )
 loading = partial(equals, wanted=loaded_bytes, mistakes=LOADING)
 permuting = partial(law, holds=not_in_vectors, mistakes=PERMUTING)
@@ -203,8 +203,9 @@ EXERCISES = (
         points=4,
         part=inside(ampere, "main_loop", small=ONE_STAGE),
         # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
-        limits=WorkLimits(
-            at_most=(("bar.sync", 112), ("cp.async.cg", 512), ("ldmatrix", 800)), looped=(("mma.sync", 2),)
+        rules=(
+            *at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}),
+            looped("mma.sync") >= 2,
         ),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
@@ -253,7 +254,7 @@ EXERCISES = (
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),
         # a store right behind an equal one is left out by the compiler
-        limits=WorkLimits(at_most=(("st.global", 128), ("bar.sync", 96))),
+        rules=(issued("st.global") <= 128, issued("bar.sync") <= 96),
         library=course("store"),
     ),
     gemm_exercise(
@@ -264,9 +265,8 @@ EXERCISES = (
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
         # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
-        limits=WorkLimits(
-            at_most=(("bar.sync", 40), ("cp.async.c", 300), ("ldmatrix", 600), ("st.global", 160)), budget=45_000
-        ),
+        rules=(*at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160}),),
+        budget=45_000,
         spills=False,
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
@@ -281,7 +281,7 @@ EXERCISES = (
         simulated_shapes=((65, 72, 136), (64, 64, 128)),
         requires=("cp.async",),
         # 4 blocks, 2 K tiles: 16 copies for each warp
-        limits=WorkLimits(at_most=(("cp.async.cg", 512), ("st.shared", 0), *no_other_waits(48))),
+        rules=(issued("cp.async.cg") <= 512, issued("st.shared") <= 0, *no_other_waits(48)),
         library=course("load"),
     ),
     gemm_exercise(
@@ -290,7 +290,7 @@ EXERCISES = (
         points=2,
         part=inside(ampere_method, "fetch", small=K_BLOCKS, jit=False),
         requires=("ldmatrix",),
-        limits=WorkLimits(at_most=(("ldmatrix", 2000), *no_other_waits(64))),
+        rules=(issued("ldmatrix") <= 2000, *no_other_waits(64)),
         library=course("fetch"),
     ),
     gemm_exercise(
@@ -299,7 +299,7 @@ EXERCISES = (
         points=2,
         part=inside(ampere_method, "multiply", jit=False),
         requires=("mma.sync",),
-        limits=WorkLimits(at_most=(("mma", 6144), ("", 23_000), *no_other_waits(64))),  # no arithmetic but mma.sync
+        rules=(issued("mma") <= 6144, issued("") <= 23_000, *no_other_waits(64)),  # no arithmetic but mma.sync
         library=course("multiply"),
     ),
 )

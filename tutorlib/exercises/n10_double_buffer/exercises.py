@@ -10,9 +10,9 @@ from typing import Any
 from tutorlib.checking.ampere import COURSE_LOOPS, ampere
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
 from tutorlib.checking.part import inside
 from tutorlib.checking.values import ValueExercise, law
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.words import mistakes
 from tutorlib.models.pipeline import Timeline
 from tutorlib.problems.catalogue import gemm
@@ -20,7 +20,7 @@ from tutorlib.problems.catalogue import gemm
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
 
-LOOPED = (("mma.sync", 2),)
+LOOPED = looped("mma.sync") >= 2
 TWO_SMALL = {"tile": (64, 64, 64), "stages": 2}
 PIPELINE = inside(ampere, "main_loop", small={(65, 72, 328): TWO_SMALL, (64, 64, 256): TWO_SMALL}, stages=2)
 
@@ -95,7 +95,7 @@ EXERCISES = (
         points=4,
         part=PIPELINE,
         # 16 warps and 6 K tiles; to refill a buffer at once takes a second barrier in each
-        limits=WorkLimits(at_most=(("bar.sync", 192),), looped=LOOPED, overlap=0.6, ahead=0.75),
+        rules=(issued("bar.sync") <= 192, LOOPED, ahead >= 0.75, overlap >= 0.6),
         tiers=(0.8,),
     ),
     gemm_exercise(
@@ -103,9 +103,7 @@ EXERCISES = (
         title="register pipeline",
         points=4,
         part=PIPELINE,
-        limits=WorkLimits(
-            at_most=(("bar.sync", 112),), looped=LOOPED, overlap=0.35, ahead=0.75, fetched=0.7, reread=0.1
-        ),
+        rules=(issued("bar.sync") <= 112, reread <= 0.1, LOOPED, ahead >= 0.75, overlap >= 0.35, fetched >= 0.7),
         tiers=(0.9,),
     ),
 )

@@ -171,21 +171,6 @@ VISITS = mistakes(
 )
 
 
-def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
-    """The fault in the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
-    if not isinstance(got, tuple | list) or len(got) != 2:
-        return "it should be two lists"
-    for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
-        if isinstance(mine, set | frozenset | dict):
-            return f"its {which} part is a {type(mine).__name__}, which has no order: sorted(…) makes a list from it"
-        if not isinstance(mine, tuple | list):
-            return f"its {which} part should be a list of tiles (m, n)"
-        tiles = [tuple(tile) if isinstance(tile, tuple | list) else tile for tile in mine]
-        if tiles != want:
-            return compare_tiles(which, tiles, want)
-    return None
-
-
 class ListFlaw(FailureKind):
     """Faults in a list of tiles."""
 
@@ -193,15 +178,23 @@ class ListFlaw(FailureKind):
     NOT_SORTED = "not sorted"
 
 
-def compare_tiles(which: str, tiles: list[Any], want: list[Tile]) -> str:
-    """How a list of tiles differs from the right one."""
-    if missing := [tile for tile in want if tile not in tiles]:
-        return f"its {which} list lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
-    if extra := [tile for tile in tiles if tile not in want]:
-        return f"{extra[0]} does not belong in its {which} list"
-    if len(tiles) > len(want):
-        return Flaw(f"its {which} list has a tile more than once", ListFlaw.REPEATS)
-    return Flaw(f"its {which} list has the right tiles, but it is not sorted", ListFlaw.NOT_SORTED)
+def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
+    """The fault in the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
+    if not isinstance(got, tuple | list) or len(got) != 2:
+        return "it should be two lists"
+    for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
+        if not isinstance(mine, tuple | list):
+            return f"its {which} part is a {type(mine).__name__}, and should be a list of tiles (m, n), sorted"
+        tiles = [tuple(tile) if isinstance(tile, tuple | list) else tile for tile in mine]
+        if missing := [tile for tile in want if tile not in tiles]:
+            return f"its {which} list lacks {missing[0]}, and {len(missing) - 1} more"
+        if extra := [tile for tile in tiles if tile not in want]:
+            return f"{extra[0]} does not belong in its {which} list"
+        if len(tiles) > len(want):
+            return Flaw(f"its {which} list has a tile more than once", ListFlaw.REPEATS)
+        if tiles != want:
+            return Flaw(f"its {which} list has the right tiles, but it is not sorted", ListFlaw.NOT_SORTED)
+    return None
 
 
 # 11.3 best_group -------------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from random import Random
 from tutorlib.checking.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n12_three_stages.judge import Configured, OfTuned, TorchHost, four_limits, narrow_copies
 from tutorlib.exercises.words import mistakes
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
@@ -101,7 +101,7 @@ EXERCISES = (
         part=inside(ampere, "main_loop", small=STAGES, stages=3),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        limits=WorkLimits(at_most=(("bar.sync", 144),), looped=(("mma.sync", 2),), overlap=0.5, ahead=1.7, fetched=0.7),
+        rules=(issued("bar.sync") <= 144, looped("mma.sync") >= 2, ahead >= 1.7, overlap >= 0.5, fetched >= 0.7),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
@@ -161,11 +161,12 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
-        limits=WorkLimits(
-            at_most=(("mma.sync", 18_432),),  # 12,288 where tiles divide C
-            in_step=(("bar.sync", "cp.async.commit_group"),),
-            overlap=0.4,
-            reread=0.15,
+        rules=(
+            # 12,288 where tiles divide C
+            issued("mma.sync") <= 18_432,
+            reread <= 0.15,
+            issued("bar.sync") <= issued("cp.async.commit_group"),
+            overlap >= 0.4,
         ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
@@ -195,21 +196,17 @@ EXERCISES = (
         shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
         simulated_shapes=((128, 256, 64), (256, 512, 448)),  # fewer K tiles than stages; more, and 2×2 tiles
         counted=(256, 512, 448),
-        limits=WorkLimits(
-            at_most=(
-                ("mma.sync", 28_672),
-                (COPIES, 4_608),  # in tiles of 128×128, the last one of K three times
-                ("ld.global", 0),
-                (READS, 16_384),  # 32×32 for each warp, and C once
-                ("st.global", 1_024),
-            ),
-            looped=(("mma.sync", 2),),
-            in_step=(("bar.sync", "cp.async.commit_group"),),
-            overlap=0.5,
-            ahead=1.7,
-            reread=0.15,
-            reloaded=0.24,
-            restored=False,
+        rules=(
+            # in tiles of 128×128, the last one of K three times
+            # 32×32 for each warp, and C once
+            *at_most({"mma.sync": 28_672, COPIES: 4_608, "ld.global": 0, READS: 16_384, "st.global": 1_024}),
+            reloaded <= 0.24,
+            restored <= 0,
+            reread <= 0.15,
+            looped("mma.sync") >= 2,
+            issued("bar.sync") <= issued("cp.async.commit_group"),
+            ahead >= 1.7,
+            overlap >= 0.5,
         ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),

@@ -7,10 +7,10 @@ from random import Random
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n13_hopper_gemm.judge import first_gemm, with_ring_layout
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
@@ -134,28 +134,24 @@ def course(*parts: str) -> dict[str, InModule]:
 
 # At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
 # epilogue overwrites the stages.
-BARRIERS, FENCES = ("bar.sync|barrier", 96), ("fence", 108)  # a barrier of the cluster, too, is one of the block here
-TWO_BARRIERS = WorkLimits(at_most=(BARRIERS, FENCES))
+# A barrier of the cluster, too, is one of the block here.
+BARRIERS, FENCES = issued("bar.sync|barrier") <= 96, issued("fence") <= 108
+TWO_BARRIERS = (BARRIERS, FENCES)
 # 4 boxes of each warp, each written by 4 stmatrix, perhaps with a fence of its own, and stored once.
-A_FENCE_FOR_EACH_BOX = WorkLimits(at_most=(BARRIERS, ("fence", 216)))
-A_TILE_ONCE = WorkLimits(
-    at_most=(
-        *A_FENCE_FOR_EACH_BOX.at_most,
-        *(("stmatrix", 768), ("cp.async.bulk.tensor.2d.global", 192), ("cp.async.bulk.wait_group", 96)),
-    )
+A_FENCE_FOR_EACH_BOX = (BARRIERS, issued("fence") <= 216)
+A_TILE_ONCE = (
+    *A_FENCE_FOR_EACH_BOX,
+    *at_most({"stmatrix": 768, "cp.async.bulk.tensor.2d.global": 192, "cp.async.bulk.wait_group": 96}),
 )
 # At the first of RINGS 16 warps, and 7 K tiles.
-LOOP_LIMITS = ("bar.sync|barrier", 32), ("fence", 36)
-A_BARRIER_IN_EACH_STEP = WorkLimits(
-    at_most=(("bar.sync|barrier", 32 + 7 * 16), *LOOP_LIMITS[1:]), looped=(("wgmma.mma_async", 2),)
-)
+LOOP_RULES = issued("bar.sync|barrier") <= 32, issued("fence") <= 36
+A_BARRIER_IN_EACH_STEP = (issued("bar.sync|barrier") <= 32 + 7 * 16, *LOOP_RULES[1:], looped("wgmma.mma_async") >= 2)
 # With 7 K tiles of 32 columns. 128 registers set to zero would be 6,144 instructions more.
-A_GROUP_IN_EACH_STEP = WorkLimits(
-    at_most=(
-        *((f"wgmma.{name}", 7 * 48) for name in ("fence", "commit_group", "wait_group")),
-        *(BARRIERS, FENCES),
-        ("", 29_000),
-    )
+A_GROUP_IN_EACH_STEP = (
+    *(issued(f"wgmma.{name}") <= 7 * 48 for name in ("fence", "commit_group", "wait_group")),
+    BARRIERS,
+    FENCES,
+    issued("") <= 29_000,
 )
 
 COURSE_KERNELS = {
@@ -256,12 +252,14 @@ EXERCISES = (
         title="main_loop",
         points=6,
         part=inside(first_gemm, "main_loop", small=RINGS),
-        limits=WorkLimits(
-            at_most=(*LOOP_LIMITS, ("mbarrier.arrive.shared", 112), ("wgmma.commit_group", 112)),
-            looped=(("wgmma.mma_async", 2),),
-            groups=1,
+        rules=(
+            *LOOP_RULES,
+            issued("mbarrier.arrive.shared") <= 112,
+            issued("wgmma.commit_group") <= 112,
+            looped("wgmma.mma_async") >= 2,
+            groups >= 1,
         ),
-        limits_at={FEW_K_TILES: WorkLimits(at_most=(("cp.async.bulk.tensor.2d.shared", 6),))},  # 3 K tiles
+        rules_at={FEW_K_TILES: (issued("cp.async.bulk.tensor.2d.shared") <= 6,)},  # 3 K tiles
         bench_shape=BENCH,
         tiers=(0.9,),
         library=course("main_loop", "fill_stage", "one_stage"),
@@ -271,7 +269,7 @@ EXERCISES = (
         title="store by TMA",
         points=4,
         part=inside(first_gemm, "epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
-        limits=A_TILE_ONCE,
+        rules=A_TILE_ONCE,
         library=course("store_by_tma"),
     ),
     wgmma_exercise(
@@ -280,7 +278,7 @@ EXERCISES = (
         points=5,
         spills=False,
         padded=False,
-        limits=A_FENCE_FOR_EACH_BOX,
+        rules=A_FENCE_FOR_EACH_BOX,
         shapes=(*SHAPES, LONG),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
@@ -293,7 +291,7 @@ EXERCISES = (
         title="multiply",
         points=4,
         part=inside(first_gemm, "multiply", small=NARROW, jit=False),
-        limits=A_GROUP_IN_EACH_STEP,
+        rules=A_GROUP_IN_EACH_STEP,
         library=course("multiply"),
     ),
     wgmma_exercise(
@@ -301,7 +299,7 @@ EXERCISES = (
         title="init_barriers",
         points=3,
         part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
-        limits=TWO_BARRIERS,
+        rules=TWO_BARRIERS,
         library=course("init_barriers"),
     ),
     wgmma_exercise(
@@ -309,7 +307,7 @@ EXERCISES = (
         title="one_stage",
         points=4,
         part=inside(first_gemm, "main_loop", small=RINGS),
-        limits=A_BARRIER_IN_EACH_STEP,
+        rules=A_BARRIER_IN_EACH_STEP,
         library=course("one_stage", "fill_stage", "main_loop"),
     ),
 )

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Settings, Small, inside
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n14_beat_cublas.judge import (
     ACCUMULATORS,
     FEW_SMS,
@@ -120,37 +120,36 @@ WHOLE: dict[Shape, Settings] = {
 }
 
 
-part: Any = partial(CuteExercise, needs=WGMMA, shapes=SHAPES)
+part: Any = partial(CuteExercise, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
 
 PART_EXERCISES = (
     part(
         id="14.5",
         title="load_shared",
         points=3,
-        problem=gemm("bf16"),
         part=inside(persistent, "load", small=LOAD, cluster=(2, 1)),
-        limits=WorkLimits(at_most=(("bar.sync|barrier", 64), ("fence", 136))),
+        rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
         library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
     ),
     part(
         id="14.7",
         title="produce_tiles",
         points=3,
-        problem=gemm("bf16"),
         part=inside(persistent, "produce", small=PRODUCE),
-        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS), ("bar.sync|barrier", 32), ("fence", 100))),
+        rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
     ),
     part(
         id="14.13",
         title="take_roles",
         points=3,
-        problem=gemm("bf16"),
         part=inside(persistent, "roles", small=ROLES),
         faults=(registers_late,),
-        limits=WorkLimits(
-            at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16)),
-            at_most=(("setmaxnreg", 24), ("bar.sync|barrier", 24)),
+        rules=(
+            issued("setmaxnreg") <= 24,
+            issued("bar.sync|barrier") <= 24,
+            issued("setmaxnreg.dec") >= 8,
+            issued("setmaxnreg.inc") >= 16,
         ),
         library={"take_roles": InModule(PARTS, "take_roles")},
     ),
@@ -158,17 +157,12 @@ PART_EXERCISES = (
         id="14.14",
         title="consume_tiles",
         points=4,
-        problem=gemm("bf16"),
         part=Deferring(
             kernel=persistent, slots=("consume",), jit=("consume",), settings={"defer_stores": True}, small=CONSUME
         ),
         faults=(not_deferred,),
-        limits=WorkLimits(
-            at_most=(
-                ("bar.sync|barrier", 16),
-                ("cp.async.bulk.wait_group", CONSUMED + 8),
-                ("mbarrier.arrive", ARRIVALS),
-            )
+        rules=(
+            *at_most({"bar.sync|barrier": 16, "cp.async.bulk.wait_group": CONSUMED + 8, "mbarrier.arrive": ARRIVALS}),
         ),
         bench_shape=BENCH,
         tiers=(0.95,),
@@ -178,16 +172,18 @@ PART_EXERCISES = (
         id="14.15",
         title="store_pieces",
         points=3,
-        problem=gemm("bf16"),
         part=inside(persistent, "store", small=STORE, defer_stores=True),
         faults=(stores_in_turn,),
-        limits=WorkLimits(
-            at_most=(
-                ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
-                ("bar.sync|barrier", 16),
-                ("fence.proxy", STORED),
-                ("stmatrix", 4 * STORED),
-                ("cp.async.bulk.tensor.2d.global", STORED),
+        rules=(
+            # the first piece may wait for a buffer too
+            *at_most(
+                {
+                    "bar.warp.sync": 2 * STORED,
+                    "bar.sync|barrier": 16,
+                    "fence.proxy": STORED,
+                    "stmatrix": 4 * STORED,
+                    "cp.async.bulk.tensor.2d.global": STORED,
+                }
             ),
         ),
         library={"store_pieces": InModule(PARTS, "store_pieces")},
@@ -196,7 +192,6 @@ PART_EXERCISES = (
         id="14.16",
         title="free_stage",
         points=3,
-        problem=gemm("bf16"),
         part=inside(persistent, "free", small=FREE, cluster=(2, 1)),
         library={"free_stage": InModule(PARTS, "free_stage")},
     ),
@@ -430,40 +425,18 @@ class Anywhere(Sm):
         return self.sms // blocks
 
 
-FORGETS: tuple[tuple[str, Answer], ...] = (
-    (
-        "The start is missing: launch, first loads and last stores take sm.start µs at every size.",
-        with_changes(start=0.0),
-    ),
-    ("Bytes from L2 make a step longer too: one cycle for every sm.l2_bytes.", with_changes(l2_bytes=1e12)),
-    ("Shared memory may take longer for a step than the tensor cores.", with_changes(smem_bytes=1e12)),
-    ("Between two tiles the tensor cores pause: sm.store cycles in each round.", with_changes(store=0.0)),
-    ("Device memory must deliver A and B and take C: the time is never below that.", with_changes(hbm_bytes=1e12)),
-    ("Stream-K is not free: handing over and adding a part of a tile takes sm.share cycles.", with_changes(share=0.0)),
-    (
-        "With split-K a cluster adds up its blocks' parts: sm.exchange more in each round.",
-        with_changes(exchange=0),
-    ),
-    (
-        "With split-K each block of a cluster has a part of the tile's K: divide the K tiles by config.split_k.",
-        lambda config, m, n, k, sm: gemm_time(config, m, n, k * config.split_k, sm),
-    ),
-    (
-        "A cluster's blocks must be in one GPC: sm.at_once(blocks) is how many fit; sm.sms // blocks is too many.",
-        lambda config, m, n, k, sm: gemm_time(config, m, n, k, Anywhere(**vars(sm))),
-    ),
-    (
-        "A transposed configuration has A and B in each other's places: exchange m and n first.",
-        lambda config, m, n, k, sm: gemm_time(replace(config, transposed=False), m, n, k, sm),
-    ),
-    (
-        "Without stream-K the last round takes as long as any other, however few clusters have a tile in it: round up.",
-        lambda config, m, n, k, sm: gemm_time(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0)),
-    ),
-    (
-        "With stream-K there is no partly filled last round: tiles / clusters, not rounded.",
-        lambda config, m, n, k, sm: gemm_time(replace(config, stream_k=False), m, n, k, sm) + sm.share / sm.clock,
-    ),
+FORGETS = mistakes(
+    "14.10",
+    start=with_changes(start=0.0),
+    bytes_from_l2=with_changes(l2_bytes=1e12),
+    shared_memory=with_changes(smem_bytes=1e12),
+    stores=with_changes(store=0.0),
+    device_memory=with_changes(hbm_bytes=1e12),
+    shared_tiles=with_changes(share=0.0),
+    exchange=with_changes(exchange=0),
+    parts_of_k=lambda config, m, n, k, sm: gemm_time(config, m, n, k * config.split_k, sm),
+    clusters_anywhere=lambda config, m, n, k, sm: gemm_time(config, m, n, k, Anywhere(**vars(sm))),
+    not_exchanged=lambda config, m, n, k, sm: gemm_time(replace(config, transposed=False), m, n, k, sm),
 )
 
 
@@ -471,10 +444,10 @@ def forgotten(got: float, args: tuple) -> str:
     """The term that an answer with this result omits, or ""."""
     from tutorlib.kernels.hopper.config import ConfigError
 
-    for says, other in FORGETS:
+    for mistake in FORGETS:
         with suppress(ConfigError):  # of a configuration that has nothing of the kind to forget
-            if isclose(got, other(*args), rel_tol=1e-6):
-                return says
+            if isclose(got, mistake.answer(*args), rel_tol=1e-6):
+                return mistake.says
     return ""
 
 
@@ -528,44 +501,35 @@ STEPS: Small = {  # two tiles of nine K tiles, where work is counted; two stages
 }
 # 2 tiles of 9 K tiles at the first one, 8 warps that multiply and one that loads: each waits once for a K tile, 162
 # times, or polls somewhat more often.
-LOOP_LIMITS = WorkLimits(at_most=(("bar.sync|barrier", 26), ("fence", 132), ("mbarrier.try_wait", 176)))
-A_GROUP_IN_EACH_STEP = WorkLimits(
-    at_most=(
-        *LOOP_LIMITS.at_most,
-        *((f"wgmma.{does}", 144) for does in ("fence", "commit_group")),
-        ("mbarrier.arrive.shared", 144),
-    ),
-    looped=(("wgmma.mma_async", 2),),
-    groups=1,
+LOOP_RULES = at_most({"bar.sync|barrier": 26, "fence": 132, "mbarrier.try_wait": 176})
+A_GROUP_IN_EACH_STEP = (
+    *LOOP_RULES,
+    *(issued(f"wgmma.{does}") <= 144 for does in ("fence", "commit_group")),
+    issued("mbarrier.arrive.shared") <= 144,
+    looped("wgmma.mma_async") >= 2,
+    groups >= 1,
 )
 
 splitting = partial(equals, wanted=register_split, mistakes=REGISTERS)
 counting = partial(equals, wanted=step_bytes, mistakes=BYTES)
 waving = partial(equals, wanted=count_waves, mistakes=WAVES)
 
+loop: Any = partial(part, shapes=LOOP_SHAPES, requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"))
 OTHERS = (
-    CuteExercise(
+    loop(
         id="14.1",
         title="produce",
         points=4,
-        needs=WGMMA,
-        requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
         part=inside(specialized, "produce", small=STEPS),
-        problem=gemm("bf16"),
-        shapes=LOOP_SHAPES,
-        limits=LOOP_LIMITS,
+        rules=LOOP_RULES,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
     ),
-    CuteExercise(
+    loop(
         id="14.2",
         title="consume",
         points=5,
-        needs=WGMMA,
-        requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
         part=inside(specialized, "consume", small=STEPS),
-        problem=gemm("bf16"),
-        shapes=LOOP_SHAPES,
-        limits=A_GROUP_IN_EACH_STEP,
+        rules=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
         library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},

@@ -10,10 +10,10 @@ from typing import Literal
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import at_most, blocks, issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside, Small, inside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n15_blackwell_gemm.judge import (
     FEW_SMS,
     WholeKernel,
@@ -229,10 +229,13 @@ ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
-EPILOGUE = ("cp.async.bulk.wait_group", 64), ("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)
+EPILOGUE = (
+    *at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48}),
+)
 # No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
 # for lane 0 splits its warp, which then waits for each stage twice.
-NO_BARRIERS, WAITS, SPLIT = ("bar.sync|barrier", 24), ("mbarrier.try_wait", 74), ("mbarrier.try_wait", 90)
+NO_BARRIERS = issued("bar.sync|barrier") <= 24
+WAITS, SPLIT = issued("mbarrier.try_wait") <= 74, issued("mbarrier.try_wait") <= 90
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 allocating = partial(equals, wanted=tmem_columns, mistakes=ALLOCATING)
@@ -294,9 +297,11 @@ EXERCISES = (
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
         part=inside(blackwell, "allocate", "release", small={SIMULATED[0]: {"tile": (128, 64, 64)} | FEW_SMS}),
         library={**ALLOCATOR, **course("parts", "allocate", "release", "pair_allocate", "pair_release")},
-        limits=WorkLimits(  # of two blocks
-            at_most=(("bar.sync|barrier", 36), ("tcgen05.relinquish_alloc_permit", 2)),
-            at_least=(("tcgen05.relinquish_alloc_permit", 2),),
+        rules=(
+            # of two blocks
+            issued("bar.sync|barrier") <= 36,
+            issued("tcgen05.relinquish_alloc_permit") <= 2,
+            issued("tcgen05.relinquish_alloc_permit") >= 2,
         ),
     ),
     blackwell_exercise(
@@ -307,7 +312,7 @@ EXERCISES = (
         part=inside(blackwell, "produce", small=LOOPS),
         vain=freed_late,
         library=course("loops", "produce_tiles"),
-        limits=WorkLimits(at_most=(NO_BARRIERS, SPLIT)),
+        rules=(NO_BARRIERS, SPLIT),
     ),
     blackwell_exercise(
         id="15.5",
@@ -317,7 +322,7 @@ EXERCISES = (
         part=inside(blackwell, "multiply", small=LOOPS),
         vain=freed_late,
         library=course("loops", "multiply_tiles"),
-        limits=WorkLimits(at_most=(NO_BARRIERS, WAITS)),
+        rules=(NO_BARRIERS, WAITS),
     ),
     blackwell_exercise(
         id="15.6",
@@ -327,7 +332,7 @@ EXERCISES = (
         part=inside(blackwell, "store", small=LOOPS),
         vain=freed_late,
         library=course("loops", "store_tiles"),
-        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), WAITS, *EPILOGUE)),
+        rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
     ),
     blackwell_exercise(
         id="15.7",
@@ -336,7 +341,7 @@ EXERCISES = (
         requires=("tcgen05",),
         part=Inside(kernel=blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
         library=course("parts", "make_umma", "issue"),
-        limits=WorkLimits(at_most=(("tcgen05.mma", 72),)),  # 4 for each of 18 K tiles
+        rules=(issued("tcgen05.mma") <= 72,),  # 4 for each of 18 K tiles
     ),
     blackwell_exercise(
         id="15.8",
@@ -349,11 +354,9 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
-        limits=WorkLimits(
-            at_most=(
-                *(("bar.sync", 0), ("mbarrier.try_wait", 84), ("mbarrier.arrive.shared::cluster", 24)),
-                *EPILOGUE,
-            )
+        rules=(
+            *at_most({"bar.sync": 0, "mbarrier.try_wait": 84, "mbarrier.arrive.shared::cluster": 24}),
+            *EPILOGUE,
         ),
     ),
     ValueExercise(
@@ -396,7 +399,7 @@ EXERCISES = (
         requires=("tcgen05.ld",),
         part=inside(blackwell, "make_t2r", small=HALF, jit=False),
         library=course("parts", "make_t2r"),
-        limits=WorkLimits(at_most=(("tcgen05.ld", 48),)),
+        rules=(issued("tcgen05.ld") <= 48,),
     ),
     blackwell_exercise(
         id="15.13",
@@ -410,10 +413,13 @@ EXERCISES = (
         counted=WHOLE_TILES,
         padded=False,
         library=WHOLE,
-        limits=WorkLimits(  # of 2 SMs; loops may ask before they wait
-            blocks=2, most_blocks=2, at_most=(("bar.sync|barrier", 36), ("tcgen05.mma", 48), ("mbarrier.try_wait", 96))
+        rules=(
+            # of 2 SMs; loops may ask before they wait
+            blocks >= 2,
+            blocks <= 2,
+            *at_most({"bar.sync|barrier": 36, "tcgen05.mma": 48, "mbarrier.try_wait": 96}),
         ),
-        limits_at={ONE_TILE: WorkLimits(most_blocks=1), SIMULATED[0]: WorkLimits(blocks=3, most_blocks=3)},  # of 3
+        rules_at={ONE_TILE: (blocks <= 1,), SIMULATED[0]: (blocks >= 3, blocks <= 3)},  # of 3
     ),
     blackwell_exercise(
         id="15.14",
@@ -427,15 +433,20 @@ EXERCISES = (
         counted=WHOLE_TILES,
         padded=False,
         library={**ALLOCATOR, **WHOLE, **course("parts", "pair_allocate", "pair_release")},
-        limits=WorkLimits(  # 4 SMs: 24 warps
-            blocks=4,
-            most_blocks=4,
-            at_most=(
-                *(("tcgen05.relinquish_alloc_permit", 4), ("bar.sync|barrier.cluster.arrive", 72)),
-                *(("tcgen05.mma", 24), ("mbarrier.try_wait", 138)),
+        rules=(
+            # 4 SMs: 24 warps
+            blocks >= 4,
+            blocks <= 4,
+            *at_most(
+                {
+                    "tcgen05.relinquish_alloc_permit": 4,
+                    "bar.sync|barrier.cluster.arrive": 72,
+                    "tcgen05.mma": 24,
+                    "mbarrier.try_wait": 138,
+                }
             ),
-            at_least=(("tcgen05.relinquish_alloc_permit", 4),),
+            issued("tcgen05.relinquish_alloc_permit") >= 4,
         ),
-        limits_at={ONE_TILE: WorkLimits(most_blocks=2), SIMULATED[0]: WorkLimits(blocks=6, most_blocks=6)},  # of 6
+        rules_at={ONE_TILE: (blocks <= 2,), SIMULATED[0]: (blocks >= 6, blocks <= 6)},  # of 6
     ),
 )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import computed_twice, issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import inside
 from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.values import Case, Mistake, ValueExercise, law
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n16_fusion.judge import host_functions
 from tutorlib.exercises.n16_fusion.judge.fake_tensors import FAKED
 from tutorlib.exercises.n16_fusion.judge.gated_modules import PIECE, GatedFlaw, gated_module, product
@@ -178,7 +178,7 @@ EXERCISES = (
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
         part=inside(host_functions.elementwise, "op", jit=False),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 16),), distinct=True),
+        rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
         mistakes=lambda shape: QUICK,
         library=course(OPS, "gelu"),
     ),
@@ -202,7 +202,7 @@ EXERCISES = (
         simulated_shapes=FITTING,
         whole=WHOLE,
         part=inside(host_functions.with_op, "op", jit=False),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 256),), distinct=True),
+        rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=course(OPS, "bias_gelu", "gelu"),
     ),
     CuteExercise(
@@ -214,7 +214,7 @@ EXERCISES = (
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
         part=inside(host_functions.with_fetch, "fetch", jit=False),
-        limits=WorkLimits(at_most=(("ld.global", 400), ("bar.sync", 64))),  # each element once, no barrier of its own
+        rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
         library=course(FUSED, "fetch_operand"),
     ),
     CuteExercise(
@@ -227,7 +227,7 @@ EXERCISES = (
         whole=WHOLE,
         part=inside(host_functions.with_reduction, "reduce", jit=False),
         requires=("bar.sync",),
-        limits=WorkLimits(at_most=(("bar.sync", 120), ("shfl", 270))),  # one barrier and five shuffles take 120 and 144
+        rules=(issued("bar.sync") <= 120, issued("shfl") <= 270),  # one barrier and five shuffles take 120 and 144
         library=course(FUSED, "largest"),
     ),
     ValueExercise(
@@ -248,7 +248,7 @@ EXERCISES = (
         shapes=GATED,
         whole=GATED[1:],
         part=inside(host_functions.with_gate, "activate", jit=False),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 256),), distinct=True),
+        rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
     ),
     ValueExercise(

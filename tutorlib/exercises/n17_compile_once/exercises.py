@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import issued
 from tutorlib.checking.graded_run import rng_of_run
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.scenario import record_of
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n17_compile_once.judge.caches import KEEPING, numbered_keys
 from tutorlib.exercises.n17_compile_once.judge.for_torch import TRIALS, compiled_once, timed_launches
 from tutorlib.exercises.n17_compile_once.judge.graphs import GRAPHS, timed_replays
@@ -396,7 +396,7 @@ EXERCISES = (
         dynamic=True,
         requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
         counted=(1000,),
-        limits=WorkLimits(at_most=(("lop3|and.b32|or.b32|xor.b32", 64),)),  # of 32 warps; the index takes an or.b32
+        rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
         library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
     ),
     LaunchExercise(

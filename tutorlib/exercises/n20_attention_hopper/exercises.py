@@ -8,10 +8,10 @@ from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside, Settings, inside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n20_attention_hopper.judge import AllParts, attention, without_overlap
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
@@ -126,31 +126,37 @@ def within(*slots: str, sizes: tuple[Shape, ...] = SMALL, causal: bool = False, 
 # In SMALL 8 consumer warps take 4 blocks each, 9 loads; with blocks of 32 keys they take 7, 112 groups of wgmmas.
 # In the epilogue each of the warps fences once and meets once.
 NEEDLESS = "bar.warp.sync|fence.proxy"
-ONE_GROUP = WorkLimits(
-    at_most=(*((f"wgmma.{name}", 140) for name in ("fence", "commit_group", "wait_group")), (NEEDLESS, 16))
+ONE_GROUP = (
+    *(issued(f"wgmma.{name}") <= 140 for name in ("fence", "commit_group", "wait_group")),
+    issued(NEEDLESS) <= 16,
 )
 # In 20.4's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores, and 624 maxima;
 # two numbers are rounded by one of 384 conversions.
-ONCE_A_SCORE = WorkLimits(
-    at_most=(
-        *(("shfl.sync.bfly", 200), ("ex2", 700), ("mul.f32", 2000), ("max", 800)),
-        *(("cvt.rn.bf16", 400), (NEEDLESS, 16)),
-    )
+ONCE_A_SCORE = (
+    *at_most({"shfl.sync.bfly": 200, "ex2": 700, "mul.f32": 2000, "max": 800, "cvt.rn.bf16": 400, NEEDLESS: 16}),
 )
-ONCE_LOADED = WorkLimits(at_most=(("cp.async.bulk.tensor.4d.shared", 9), (NEEDLESS, 16)))
+ONCE_LOADED = (issued("cp.async.bulk.tensor.4d.shared") <= 9, issued(NEEDLESS) <= 16)
 # In SMALL the warps wait 48 times, 40 of them for their turn, and pass it on 36 times.
-TURNS = WorkLimits(at_most=((NEEDLESS, 16), ("bar.sync", 52)), at_least=(("bar.sync", 44), ("bar.arrive", 32)))
+TURNS = (issued(NEEDLESS) <= 16, issued("bar.sync") <= 52, issued("bar.sync") >= 44, issued("bar.arrive") >= 32)
 # In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns together take 80
 # waits; the other parts 96 groups of wgmmas, 256 shuffles, 1,600 exponentials, 3,248 multiplications, 1,696 maxima,
 # 1,024 conversions and 14 loads.
-ALL_PARTS = WorkLimits(
-    at_most=(
-        *(("selp.f32", 1300), ("bar.sync", 96)),
-        *((f"wgmma.{name}", 120) for name in ("fence", "commit_group", "wait_group")),
-        *(("shfl.sync.bfly", 320), ("ex2", 2000), ("mul.f32", 4000), ("max", 2200), ("cvt.rn.bf16", 1060)),
-        *(("cp.async.bulk.tensor.4d.shared", 14), (NEEDLESS, 32)),
+ALL_PARTS = (
+    issued("selp.f32") <= 1300,
+    issued("bar.sync") <= 96,
+    *(issued(f"wgmma.{name}") <= 120 for name in ("fence", "commit_group", "wait_group")),
+    *at_most(
+        {
+            "shfl.sync.bfly": 320,
+            "ex2": 2000,
+            "mul.f32": 4000,
+            "max": 2200,
+            "cvt.rn.bf16": 1060,
+            "cp.async.bulk.tensor.4d.shared": 14,
+            NEEDLESS: 32,
+        }
     ),
-    at_least=(("bar.sync", 64),),
+    issued("bar.sync") >= 64,
 )
 
 slot: Any = partial(
@@ -185,7 +191,7 @@ EXERCISES = (
         title="add_pv",
         points=3,
         part=within("add_pv", tile_n=32),  # two K blocks: no number that a page has
-        limits=ONE_GROUP,
+        rules=ONE_GROUP,
         library=course("add_pv"),
     ),
     slot(
@@ -195,7 +201,7 @@ EXERCISES = (
         part=within("quad_reduce", "softmax_step", sizes=HIDDEN_BLOCKS, causal=True, tile_n=32),
         problem=attention_problem(causal=True),
         patterned=True,
-        limits=ONCE_A_SCORE,
+        rules=ONCE_A_SCORE,
         library=course("quad_reduce", "softmax_step"),
     ),
     ValueExercise(
@@ -209,7 +215,7 @@ EXERCISES = (
         title="produce",
         points=4,
         part=within("produce", sizes=SMALL + ONE_BLOCK, stages=3),
-        limits=ONCE_LOADED,
+        rules=ONCE_LOADED,
         library=course("produce_blocks"),
     ),
     slot(
@@ -220,7 +226,7 @@ EXERCISES = (
         faults=(without_overlap,),
         problem=attention_problem(causal=True),
         shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64)),
-        limits=ALL_PARTS,
+        rules=ALL_PARTS,
         library=course("step"),
     ),
     slot(
@@ -228,7 +234,7 @@ EXERCISES = (
         title="turns",
         points=3,
         part=within("take_turn", "pass_turn"),
-        limits=TURNS,
+        rules=TURNS,
         library=course("take_turn", "pass_turn"),
     ),
     slot(
@@ -241,7 +247,7 @@ EXERCISES = (
         faults=(without_overlap,),
         problem=attention_problem(causal=True),
         shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64), (3, 1, 1, 17, 17, 64)),
-        limits=ALL_PARTS,
+        rules=ALL_PARTS,
         bench_shape=(4, 16, 16, 4096, 4096, 128),
         tiers=(0.95,),
         library=course("by_row", "p_operand", "add_pv", "quad_reduce", "softmax_step", "produce_blocks", "step")
