@@ -10,11 +10,11 @@ LOOK = f"""
 import os, sys
 import tutorlib.classroom.preloaded
 from tutorlib.grading import sandbox
-from tutorlib.grading import merge_submission
+from tutorlib.grading import merged_page
 from tutorlib.layouts.oracle import ask
 from tensor_layouts import Layout
 
-assert merge_submission.pristine_page.cache_info().currsize == {len(list(SOLUTIONS.glob("[0-9][0-9]_*.py")))}
+assert merged_page.pristine_page.cache_info().currsize == {len(list(SOLUTIONS.glob("[0-9][0-9]_*.py")))}
 assert ("cutlass" in sys.modules) != any(sandbox.devices())
 if not (child := os.fork()):
     os.environ["TMPDIR"] = "judge"  # a judge has a folder of its own

@@ -63,7 +63,7 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
         for name, student in todo.items():
             files = files_of(student)
             contents[name] = content_hash(files, version), files.notes
-            yield Task(name, files.notebooks, run.wanted, settings[name], share, files.modules)
+            yield Task(name, files.notebooks, run.wanted, settings[name], share)
 
     waiting: dict[str, dict[str, Graded]] = {}
     shares: tuple[Needing, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
@@ -105,7 +105,7 @@ def visible_gpus(count: int) -> list[str]:
 def content_hash(files: Files, version: str) -> str:
     """A hash of a student's files and of what grades them."""
     hashed = hashlib.sha256(f"{version} {files.notes}".encode())
-    for label, content in (*files.notebooks, *files.modules):
+    for label, content in files.notebooks:
         hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
     return hashed.hexdigest()
 

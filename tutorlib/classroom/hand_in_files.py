@@ -4,7 +4,6 @@ A zip counts as a folder that has its name. Hidden files, environments and what 
 """
 
 import os
-import re
 import stat
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ from typing import NamedTuple
 
 from tutorlib.classroom.handed_in import CANVAS, LINK, MOODLE, HandedIn, Upload, as_label, hidden, is_notebook, is_zip
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
-from tutorlib.grading.local_modules import LARGEST_MODULE, MOST_MODULES, Modules, is_module, is_other, line_of
 from tutorlib.grading.submission import LARGEST_NOTEBOOK
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import count
@@ -57,10 +55,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Files:
-    """A student's files: (label, bytes) of the notebooks, the oldest first; modules; lines about others."""
+    """A student's files: (label, bytes) of the notebooks, the oldest first; lines about others."""
 
     notebooks: tuple[tuple[str, bytes], ...] = ()
-    modules: Modules = ()
     notes: tuple[str, ...] = ()
 
 
@@ -73,10 +70,10 @@ def files_of(student: HandedIn) -> Files:
 
 
 def everything_of(student: HandedIn) -> Files:
-    """The newest notebooks, and the modules nearest to them."""
+    """The newest notebooks."""
     unread: dict[tuple[str, str], list[str]] = {}
     room, others = LARGEST_HAND_IN, list[str]()
-    notebooks, modules = list[tuple[str, bytes]](), list[tuple[str, bytes]]()
+    notebooks = list[tuple[str, bytes]]()
     all_files = sorted((one for upload in student.uploads for one in found_in(upload)), key=lambda one: one.age)
     notes = [f"{one.label}: handed in late." for one in student.uploads if one.late]
     parts = (one.label.split("/")[1] for one in all_files if "/" in one.label)
@@ -91,24 +88,20 @@ def everything_of(student: HandedIn) -> Files:
             if content := read_or_note(one, LARGEST_NOTEBOOK, unread, least=1):
                 room -= len(content)
                 notebooks.append((one.label, content))
-        elif is_other(one.name):
+        elif Path(one.name).stem not in notebook_names():  # the text that jupytext keeps beside a page
             others.append(one.label)
-    for one in sorted(all_files, key=lambda one: one.label.count("/")):  # those right beside a notebook count first
-        if is_module(one.name) and one.label in others and notebooks and len(modules) < MOST_MODULES:
-            others.remove(one.label)
-            if (content := read_or_note(one, LARGEST_MODULE, unread)) is not None:
-                modules.append((place_beside(one.label), content))
     for (_, why), labels in unread.items():
         first, *more = sorted(labels)
         notes.append(f"{first}{f' and {len(more)} more' * bool(more)}: {why}.")
     if others and notebooks:
-        notes.append(line_of(sorted(others)))
+        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        notes.append(f"not taken along: {', '.join(sorted(others)[:NAMED])}{rest}. The grader takes notebooks.")
     elif all_files and not (notebooks or unread):
         names = ", ".join(label.rpartition("/")[2] for label in sorted(others)[:NAMED])
         notes.append(f"There is no notebook in this hand-in, only {names}{', …' * (len(others) > NAMED)}.")
     if (left := len(notes) - MOST_NOTES) > 0:
         notes[MOST_NOTES:] = [f"{count(left, 'more line')} about files."]
-    return Files(tuple(notebooks[::-1]), tuple(modules), tuple(notes))
+    return Files(tuple(notebooks[::-1]), tuple(notes))
 
 
 def read_or_note(one: Found, most: int, unread: dict[tuple[str, str], list[str]], least: int = 0) -> bytes | None:
@@ -195,11 +188,3 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) ->
         raise
     except Exception:  # a damaged member fails in many ways
         raise Unreadable("damaged; it cannot be unpacked") from None
-
-
-def place_beside(label: str) -> str:
-    """Where a file was handed in, without what Moodle and Canvas put in front of its name or behind it."""
-    *folders, name = label.split("/")
-    if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):
-        name = re.sub(r"-\d+(?=\.py$)", "", found["file"])
-    return "/".join((*folders, name))

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,6 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import of_notebook
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.grading_run import Limits
-from tutorlib.grading.local_modules import Modules, below
 from tutorlib.grading.scores import points_possible
 from tutorlib.grading.submission import Submitted, newest, read_content, read_each
 
@@ -40,7 +39,6 @@ class Task:
     """A student's files, or those of them that need a GPU, or that need none.
 
     files: where each is found and what it holds, the oldest first. wanted: the only notebooks to grade; None: all.
-    modules: as `files`, the Python files that were handed in with them.
     """
 
     student: str
@@ -48,7 +46,6 @@ class Task:
     wanted: tuple[str, ...] | None
     settings: Settings
     share: Needing = "all"
-    modules: Modules = ()
 
 
 @dataclass(frozen=True)
@@ -128,10 +125,7 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
         if submitted:
             contents[submitted] = content
     wanted = [one for one in newest(contents, say) if task.wanted is None or one.name in task.wanted]
-    return {
-        replace(one, modules=below(one.path, task.modules)): contents[one]
-        for one in sorted(wanted, key=lambda one: one.name)
-    }
+    return {one: contents[one] for one in sorted(wanted, key=lambda one: one.name)}
 
 
 def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:
@@ -141,7 +135,7 @@ def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, .
     """
     settings, workers = task.settings, None if task.share == "gpu" else 1
     limits = Limits(seconds=settings.seconds)
-    scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers, demos=False)
+    scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers)
     return scores.outcomes, next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
 
 

@@ -29,14 +29,12 @@ class Scores:
     """Outcomes in the course's order. The sums are of what counts on this machine, as for a class (`points_possible`).
 
     seed: of the inputs that were drawn. broken: notebook → why the grader failed at it; its exercises have no points
-    and the status "error". failed_cells: notebook → cells of the course's own that failed as they ran for show → what
-    they raised.
+    and the status "error".
     """
 
     outcomes: tuple[Outcome, ...]
     seed: int | None = None
     broken: Mapping[str, str] = field(default_factory=dict)
-    failed_cells: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @cached_property
     def ran(self) -> tuple[Outcome, ...]:
@@ -52,7 +50,7 @@ class Scores:
 
     @property
     def full(self) -> bool:
-        return all(outcome.status == "passed" for outcome in self.ran) and not self.failed_cells
+        return all(outcome.status == "passed" for outcome in self.ran)
 
     def as_json(self) -> dict[str, Any]:
         return {
