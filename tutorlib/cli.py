@@ -122,8 +122,8 @@ def grade(
     from tutorlib.course.source import BuildError
     from tutorlib.grading import all_notebooks, sandbox
     from tutorlib.grading.grading_run import GradingFailed, Limits
-    from tutorlib.grading.junit import junit
     from tutorlib.grading.progress_display import progress
+    from tutorlib.grading.scores import junit
     from tutorlib.grading.submission import BadSubmission, read_submission
 
     try:

@@ -28,7 +28,7 @@ from tutorlib.classroom.similar_answers import similar
 from tutorlib.classroom.tables import as_csv, plain, unescaped
 from tutorlib.classroom.task import LONGEST_ANSWER, Graded, Judged
 from tutorlib.exercises import of_notebook
-from tutorlib.grading.junit import printable
+from tutorlib.grading.scores import printable
 from tutorlib.measuring.results import all_results
 
 ATTACK = "<img src=x onerror=alert(1)>&'\"</script><script>alert(2)</script>"

@@ -8,22 +8,21 @@ import sys
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 from nbformat import NotebookNode
 
-from tutorlib.checking.exercise import Outcome, Status
+from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.exercises import find
 from tutorlib.grading.cpu_limit import no_end
 from tutorlib.grading.forked_judge import start_judge
-from tutorlib.grading.judge_process import JudgeSettings, PageCell
+from tutorlib.grading.judge_process import JudgeSettings, PageCell, as_reported, tidy
 from tutorlib.grading.merged_page import MergedPage
 from tutorlib.grading.sandbox import MEMORY, on_path, sandboxed_command
 from tutorlib.grading.scratch import scratch_folder
-from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
 from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE
@@ -122,6 +121,17 @@ async def run(
             log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{page.name} could not be run: {what}. {' '.join(log[-3:])}")
     return find(running).outcome(status, 0, what)
+
+
+def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -> Outcome:
+    """The outcome of an exercise whose two cells ran to their end.
+
+    answer, check: what the plugin saw: `passed`, `raised`, and for the check cell `outcome`, what the judge found.
+    """
+    if not answer["passed"]:
+        return exercise.outcome("failed", 0, f"your cell fails: {tidy(answer['raised'])}")
+    outcome = Outcome(**check["outcome"])
+    return replace(outcome, message=as_reported(exercise, outcome.message))
 
 
 class Reports(asyncio.StreamReader):
