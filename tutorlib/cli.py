@@ -117,13 +117,13 @@ def grade(
 ) -> None:
     """Grade notebooks as one submission. Exit status 0: every exercise that ran has full points; else 1.
 
-    Without arguments it grades the solutions, whose pages run as a whole: a demonstration cell that fails counts, too.
+    Without arguments it grades the solutions.
     """
     from tutorlib.course.source import BuildError
     from tutorlib.grading import all_notebooks, sandbox
     from tutorlib.grading.grading_run import GradingFailed, Limits
-    from tutorlib.grading.junit import junit
     from tutorlib.grading.progress_display import progress
+    from tutorlib.grading.scores import junit
     from tutorlib.grading.submission import BadSubmission, read_submission
 
     try:
@@ -141,15 +141,12 @@ def grade(
         with progress(err, "notebooks") as shown:
             shown.started(len(submission))
             scores = all_notebooks.grade(
-                submission, Limits(seconds=timeout), shown.done, seed=seed, sandboxed=sandboxed, demos=not paths
+                submission, Limits(seconds=timeout), shown.done, seed=seed, sandboxed=sandboxed
             )
     except (BadSubmission, GradingFailed, BuildError) as error:
         raise fail(str(error)) from None
     for name, why in scores.broken.items():
         err.print(f"{name} could not be graded: {why}", style="yellow", markup=False)
-    for name, cells in scores.failed_cells.items():
-        for cell, why in cells.items():
-            err.print(f"{name}: the course's own cell {cell} failed: {why}", style="yellow", markup=False)
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
     if folder:
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")

@@ -184,17 +184,6 @@ def test_a_damaged_zip_has_one_line_whatever_it_holds(tmp_path):
     assert line.endswith(".ipynb and 15 more: damaged, or locked with a password; it cannot be unpacked.")
 
 
-def test_modules_beside_a_notebook(tmp_path, monkeypatch):
-    """Empty ones are some, too; what is too large has a line, and is none."""
-    monkeypatch.setattr(hand_in_files, "LARGEST_MODULE", 100)
-    members = {"w/00_start.ipynb": b"{}", "w/p/__init__.py": b"", "w/one.py": b"one = 1", "w/large.py": bytes(101)}
-    (tmp_path / "ann.zip").write_bytes(zip_of(members))
-    ((ann,), _) = handed_in(tmp_path)
-    files = files_of(ann)
-    assert dict(files.modules) == {"ann.zip/w/one.py": b"one = 1", "ann.zip/w/p/__init__.py": b""}
-    assert files.notes == ("ann.zip/w/large.py: larger than 0 kB.",)
-
-
 # What is no file ------------------------------------------------------------------------------------------------
 
 

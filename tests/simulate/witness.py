@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
+from math import inf
 from typing import Any
 
 import numpy as np

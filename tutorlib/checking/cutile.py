@@ -204,10 +204,6 @@ class CutileExercise(KernelExercise):
 
         return compiled_cutile(evidence, self.problem, self.size_inspected, f"sm_{arch}")
 
-    def without_gpu(self, evidence: CutileEvidence, why: str) -> Verdict:
-        """Of a kernel that cannot be simulated `look` has judged the results, for inputs drawn here."""
-        return super().without_gpu(evidence, why) if self.simulated else self.unrun(why)
-
     def unrun(self, why: str) -> Verdict:
         if not self.tiers:
             return Verdict(self.points)

@@ -27,8 +27,8 @@ GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer tha
 class HostExercise(KernelExercise):
     """An exercise whose answer takes the problem's tensors, the output last, and calls ct.launch itself.
 
-    Every machine interprets what it launches, with a GPU of a few SMs in torch's place; one with a GPU then
-    calls it there, too.
+    Every machine interprets what it launches, with a GPU of a few SMs in torch's place; one with a GPU then carries the
+    launches out there, others simulate them.
 
     unlike: takes a shape, the launches, and the number of the GPU's SMs; gives a sentence about a launch that is not as
         the exercise asks, or None.
@@ -39,14 +39,9 @@ class HostExercise(KernelExercise):
     unlike: "Callable[[Shape, Sequence[Planned], int], str | None]" = field(default=lambda shape, launched, sms: None)
     planned: tuple[Shape, ...] = ()
 
-    @property
-    def simulated(self) -> bool:
-        """Interpreting is all that a machine without a GPU does."""
-        return False
-
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> HostRequest:
         gpu = {(shape, device.tile_target(), device.need_gpu().sms) for shape in run}
-        shapes = {*self.shapes, *self.planned, *self.sizes_simulated, *simulated}
+        shapes = {*self.shapes, *self.planned, *simulated}
         plans = gpu | {(shape, ARCH, sms) for shape in shapes for sms in GPUS}
         return HostRequest(
             **self.for_request(run),

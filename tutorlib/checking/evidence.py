@@ -65,7 +65,7 @@ def evidence_of(served: Served, request: Request) -> Any:
     return request.made_of(served.answer)
 
 
-def entry(make: Callable[[], T]) -> T | Exception:
+def made_or_why(make: Callable[[], T]) -> T | Exception:
     """What this makes, or the exception that says why nothing can be made. A placeholder's error passes through."""
     from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
 
@@ -174,8 +174,10 @@ class CuteRequest(Request):
         simulated = CompiledOnce(self.part.simulated_host(answer) if self.simulated else host, self.dynamic)
         return CuteEvidence(
             looked=told,
-            compiled={(shape, arch): entry(partial(self.compiled, on_gpu, shape, arch)) for shape, arch in wanted},
-            simulated={shape: entry(partial(self.traced, simulated, shape)) for shape in self.simulated},
+            compiled={
+                (shape, arch): made_or_why(partial(self.compiled, on_gpu, shape, arch)) for shape, arch in wanted
+            },
+            simulated={shape: made_or_why(partial(self.traced, simulated, shape)) for shape in self.simulated},
         )
 
     def compiled(self, host: "CompiledOnce", shape: Shape, arch: str) -> CuteCode:
@@ -342,10 +344,10 @@ class CutileRequest(Request):
         if not isinstance(kernel, ct.kernel):
             raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @ct.kernel function.")
         accepted: list[Any] = []
-        interpreted = {at: entry(partial(self.interpreted, kernel, at, accepted)) for at in self.calls}
+        interpreted = {at: made_or_why(partial(self.interpreted, kernel, at, accepted)) for at in self.calls}
         file = function_of(kernel).__code__.co_filename
         return CutileEvidence(
-            compiled={key: entry(partial(self.exported, kernel, *key)) for key in self.compiled},
+            compiled={key: made_or_why(partial(self.exported, kernel, *key)) for key in self.compiled},
             interpreted=interpreted,
             file=file,
             lines=tuple(linecache.getlines(file)),
@@ -401,8 +403,8 @@ class HostRequest(Request):
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
         accepted: list[Any] = []
-        interpreted = {at: entry(partial(self.interpreted, answer, at, accepted)) for at in self.calls}
-        plans = {key: entry(partial(self.planned, answer, *key)) for key in self.plans}
+        interpreted = {at: made_or_why(partial(self.interpreted, answer, at, accepted)) for at in self.calls}
+        plans = {key: made_or_why(partial(self.planned, answer, *key)) for key in self.plans}
         return HostEvidence(plans=plans, interpreted=interpreted)
 
     def interpreted(self, host: Answer, at: At, accepted: list[Any]) -> tuple[Interpreted, ...]:

@@ -66,8 +66,8 @@ def judged(
     interpreted = used(found, tuple)
     for (*inputs, _), one in zip(calls, interpreted, strict=True):
         expected = problem.expected(tuple(inputs), shape)
-        if wrong := fault(problem, shape, used(one, Interpreted), expected):
-            seen = result_of(problem, shape, one.output)
+        if wrong := fault_of_call(problem, shape, used(one, Interpreted), expected):
+            seen = result_in(problem, shape, one.output)
             likely = [each for each in likely if seen and each.explains(problem, tuple(inputs), seen.seen, expected[1])]
             first = first or wrong
     if first and likely:
@@ -75,7 +75,7 @@ def judged(
     return Interpretation(first, interpreted[-1])
 
 
-def fault(problem: Problem, shape: Shape, one: Interpreted, expected: "tuple[Tensor, Tensor]") -> Wrong | None:
+def fault_of_call(problem: Problem, shape: Shape, one: Interpreted, expected: "tuple[Tensor, Tensor]") -> Wrong | None:
     """What is wrong with a call: its result, its inputs, or what the interpreter noticed."""
     if one.raised:
         return Wrong(one.raised)
@@ -93,13 +93,13 @@ def fault(problem: Problem, shape: Shape, one: Interpreted, expected: "tuple[Ten
 def difference(
     problem: Problem, shape: Shape, output: "Tensor | None", expected: "tuple[Tensor, Tensor]"
 ) -> Wrong | None:
-    seen = result_of(problem, shape, output)
+    seen = result_in(problem, shape, output)
     if seen is None:
         raise CompileFailed(f"{problem.output.name} cannot be read")
     return find_difference(problem.output.name, *seen.seen, *expected)
 
 
-def result_of(problem: Problem, shape: Shape, output: "Tensor | None") -> Snapshot | None:
+def result_in(problem: Problem, shape: Shape, output: "Tensor | None") -> Snapshot | None:
     """An output that came from another process; None where it is none."""
     kept = poisoned(problem, shape)
     if type(output) is not type(kept.tensor) or (output.shape, output.dtype) != (kept.tensor.shape, kept.tensor.dtype):

@@ -184,34 +184,20 @@ class KernelExercise(Exercise):
         return found if found and found.points <= verdict.points else verdict
 
     def judge_evidence(self, evidence: Any) -> Verdict:
-        run = self.run_for_points if for_points() else self.run_or_simulate
-        return self.examine(evidence) or run(evidence)
-
-    def run_or_simulate(self, evidence: Any) -> Verdict:
-        """Run on this machine's GPU, or simulate. Raises CompileFailed and KernelFault."""
-        if reason := device.why_not(self.needs):
-            return self.simulate(evidence, reason)
-        return self.run(evidence)
-
-    def run_for_points(self, evidence: Any) -> Verdict:
-        """As `run_or_simulate`, but an instruction that the simulator lacks earns nothing: otherwise an
-        answer could take its exercise out of the total.
+        """Examine what was compiled, then run it on this machine's GPU or simulate it. Raises CompileFailed and
+        KernelFault.
         """
-        from tutorlib.simulate.ptx import NotSimulated
-
-        if not (reason := device.why_not(self.needs)):
-            return self.run(evidence)
-        try:
-            return self.without_gpu(evidence, reason)
-        except NotSimulated as error:
-            return wrong(f"it cannot be graded here: {error}.")
-
-    def without_gpu(self, evidence: Any, why: str) -> Verdict:
-        """In a run for points, on a machine that lacks the GPU. Raises NotSimulated."""
-        return self.simulate_all(evidence, why)
+        if found := self.examine(evidence):
+            return found
+        why = device.why_not(self.needs)
+        return self.simulate(evidence, why) if why else self.run(evidence)
 
     def simulate(self, evidence: Any, why: str) -> Verdict:
-        """Simulate every size, on a machine that lacks the GPU. why: the reason. Raises CompileFailed."""
+        """The verdict on a machine that lacks the GPU. why: the reason. Raises CompileFailed.
+
+        In a run for points an instruction that the simulator lacks earns nothing: otherwise an answer could take its
+        exercise out of the total.
+        """
         from tutorlib.simulate.ptx import NotSimulated
 
         if not self.simulated:
@@ -219,7 +205,7 @@ class KernelExercise(Exercise):
         try:
             return self.simulate_all(evidence, why)
         except NotSimulated as error:
-            return self.unrun(str(error))
+            return wrong(f"it cannot be graded here: {error}.") if for_points() else self.unrun(str(error))
 
     def simulate_all(self, evidence: Any, why: str) -> Verdict:
         """Raises CompileFailed and NotSimulated."""

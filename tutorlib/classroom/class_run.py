@@ -63,7 +63,7 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
         for name, student in todo.items():
             files = files_of(student)
             contents[name] = content_hash(files, version), files.notes
-            yield Task(name, files.notebooks, run.wanted, settings[name], files.modules)
+            yield Task(name, files.notebooks, run.wanted, settings[name])
 
     for task, graded in graded_by(run, tasks()):
         name = task.student
@@ -96,7 +96,7 @@ def visible_gpus() -> list[str]:
 def content_hash(files: Files, version: str) -> str:
     """A hash of a student's files and of what grades them."""
     hashed = hashlib.sha256(f"{version} {files.notes}".encode())
-    for label, content in (*files.notebooks, *files.modules):
+    for label, content in files.notebooks:
         hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
     return hashed.hexdigest()
 

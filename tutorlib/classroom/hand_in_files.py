@@ -3,7 +3,6 @@
 A zip counts as a folder that has its name. Hidden files, environments and what macOS adds are left out.
 """
 
-import re
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from typing import NamedTuple
 
 from tutorlib.classroom.handed_in import CANVAS, LINK, MOODLE, HandedIn, Upload, as_label, hidden, is_notebook, is_zip
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
-from tutorlib.grading.local_modules import LARGEST_MODULE, MOST_MODULES, Modules, is_module, is_other, line_of
 from tutorlib.grading.submission import LARGEST_NOTEBOOK
 from tutorlib.paths import notebook_names
 
@@ -51,10 +49,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Files:
-    """A student's files: (label, bytes) of the notebooks, the oldest first; modules; lines about others."""
+    """A student's files: (label, bytes) of the notebooks, the oldest first; lines about others."""
 
     notebooks: tuple[tuple[str, bytes], ...] = ()
-    modules: Modules = ()
     notes: tuple[str, ...] = ()
 
 
@@ -67,9 +64,9 @@ def files_of(student: HandedIn) -> Files:
 
 
 def everything_of(student: HandedIn) -> Files:
-    """The newest notebooks, and the modules nearest to them."""
+    """The newest notebooks."""
     unread: dict[tuple[str, str], list[str]] = {}  # upload and reason → labels
-    others, notebooks, modules = list[str](), list[tuple[str, bytes]](), list[tuple[str, bytes]]()
+    others, notebooks = list[str](), list[tuple[str, bytes]]()
     all_files = sorted((file for upload in student.uploads for file in found_in(upload)), key=lambda file: file.age)
     notes = [f"{upload.label}: handed in late." for upload in student.uploads if upload.late]
     parts = (file.label.split("/")[1] for file in all_files if "/" in file.label)
@@ -84,22 +81,18 @@ def everything_of(student: HandedIn) -> Files:
                 break
             if content := read_or_note(file, LARGEST_NOTEBOOK, unread, least=1):
                 notebooks.append((file.label, content))
-        elif is_other(file.name):
+        elif Path(file.name).stem not in notebook_names():  # the text that jupytext keeps beside a page
             others.append(file.label)
-    for file in sorted(all_files, key=lambda file: file.label.count("/")):  # those right beside a notebook count first
-        if is_module(file.name) and file.label in others and notebooks and len(modules) < MOST_MODULES:
-            others.remove(file.label)
-            if (content := read_or_note(file, LARGEST_MODULE, unread)) is not None:
-                modules.append((place_beside(file.label), content))
     for (_, why), labels in unread.items():
         first, *more = sorted(labels)
         notes.append(f"{first}{f' and {len(more)} more' * bool(more)}: {why}.")
     if others and notebooks:
-        notes.append(line_of(sorted(others)))
+        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        notes.append(f"not taken along: {', '.join(sorted(others)[:NAMED])}{rest}. The grader takes notebooks.")
     elif all_files and not (notebooks or unread):
         names = ", ".join(label.rpartition("/")[2] for label in sorted(others)[:NAMED])
         notes.append(f"There is no notebook in this hand-in, only {names}{', …' * (len(others) > NAMED)}.")
-    return Files(tuple(notebooks[::-1]), tuple(modules), tuple(notes))
+    return Files(tuple(notebooks[::-1]), tuple(notes))
 
 
 def read_or_note(file: Found, most: int, unread: dict[tuple[str, str], list[str]], least: int = 0) -> bytes | None:
@@ -177,11 +170,3 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) ->
         raise
     except Exception:  # a damaged or encrypted member fails in many ways
         raise Unreadable("damaged, or locked with a password; it cannot be unpacked") from None
-
-
-def place_beside(label: str) -> str:
-    """A file's label without the prefix and the suffix that Moodle and Canvas add to its name."""
-    *folders, name = label.split("/")
-    if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):
-        name = re.sub(r"-\d+(?=\.py$)", "", found["file"])
-    return "/".join((*folders, name))

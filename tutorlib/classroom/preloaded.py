@@ -17,7 +17,7 @@ import tutorlib.classroom.task  # noqa: F401
 from tutorlib.course.execute import environment
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import of_notebook, rooms
-from tutorlib.grading.merge_submission import pristine_page
+from tutorlib.grading.merged_page import pristine_page
 from tutorlib.grading.sandbox import devices
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.paths import SOLUTIONS

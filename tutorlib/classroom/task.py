@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 from tutorlib.checking.exercise import Outcome
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.grading_run import Limits
-from tutorlib.grading.local_modules import Modules, below
 from tutorlib.grading.scores import points_possible
 from tutorlib.grading.submission import Submitted, newest, read_content, read_each
 from tutorlib.machine import device
@@ -39,14 +38,12 @@ class Task:
     """A student's submission to grade.
 
     files: where each is found and what it holds, the oldest first. wanted: the only notebooks to grade; None: all.
-    modules: as `files`, the Python files that were handed in with them.
     """
 
     student: str
     files: tuple[tuple[str, bytes], ...]
     wanted: tuple[str, ...] | None
     settings: Settings
-    modules: Modules = ()
 
 
 @dataclass(frozen=True)
@@ -116,10 +113,7 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
         if submitted:
             contents[submitted] = content
     wanted = [submitted for submitted in newest(contents, say) if task.wanted is None or submitted.name in task.wanted]
-    return {
-        replace(submitted, modules=below(submitted.path, task.modules)): contents[submitted]
-        for submitted in sorted(wanted, key=lambda submitted: submitted.name)
-    }
+    return {submitted: contents[submitted] for submitted in sorted(wanted, key=lambda submitted: submitted.name)}
 
 
 def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:
@@ -130,7 +124,7 @@ def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, .
     """
     settings, workers = task.settings, None if device.gpu() else 1
     limits = Limits(seconds=settings.seconds)
-    scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers, demos=False)
+    scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers)
     return scores.outcomes, next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
 
 

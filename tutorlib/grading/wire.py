@@ -26,7 +26,6 @@ from tutorlib.checking.values import MOST_MODES, has_more_modes
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.exercises import rooms
 from tutorlib.failure import Fault, Flaw
-from tutorlib.simulate.ptx.findings import CannotLaunch, NotSimulated, TooManyRecords
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,12 +53,10 @@ SENT = (
 FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\b")
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {
-    kind.__name__: kind
-    for kind in (
-        *(CompileFailed, Unwritten, WrongKind, CannotLaunch, NotSimulated),
-        *(LayoutError, UnsupportedComposedLayoutError),
-    )
+    kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
 }
+FINDINGS = "tutorlib.simulate.ptx.findings"  # takes long to import
+OF_SIMULATOR = {"NotSimulated": "TooManyRecords", "CannotLaunch": "CannotLaunch"}  # name → what its words alone make
 Tagged = tuple[Any, ...]  # one of KINDS, and what it is made of
 
 
@@ -131,7 +128,7 @@ class Writer:
             return "record", kind.__module__, kind.__qualname__, *taken
         if kind is FunctionType and self.records == SENT and is_for_answers(value.__module__):
             return "function", value.__module__, value.__qualname__
-        if isinstance(value, Exception) and known_name(value) in OURS:
+        if isinstance(value, Exception) and known_name(value) in (*OURS, *OF_SIMULATOR):
             return "error", *parts_of_error(value)
         if not self.lenient:
             raise CannotCross(kind.__name__)
@@ -265,7 +262,9 @@ def known_name(error: Exception) -> str:
     return next(
         kind.__name__
         for kind in type(error).__mro__
-        if kind.__module__ == "builtins" or OURS.get(kind.__name__) is kind
+        if kind.__module__ == "builtins"
+        or OURS.get(kind.__name__) is kind
+        or (kind.__module__ == FINDINGS and kind.__name__ in OF_SIMULATOR)
     )
 
 
@@ -276,11 +275,11 @@ def exception(name: str, text: str, words: str) -> Exception:
     """
     if name == CompileFailed.__name__:
         return CompileFailed(text, original=words)
+    if name in OF_SIMULATOR:
+        return getattr(import_module(FINDINGS), OF_SIMULATOR[name])(text)
     kind = OURS.get(name) or getattr(builtins, name, None)
     if not (isinstance(kind, type) and issubclass(kind, Exception)) or issubclass(kind, ModuleNotFoundError):
         return RuntimeError(text)
-    if kind is NotSimulated:
-        return TooManyRecords(text)  # one whose words are whole
     try:
         return kind(text)
     except TypeError:  # UnicodeDecodeError wants more

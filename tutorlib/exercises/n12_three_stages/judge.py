@@ -10,8 +10,8 @@ from tutorlib.checking.compile_calls import (
     CompiledBefore,
     Requested,
     WithoutCompile,
-    argument_in_words,
     compile_requests,
+    tensor_type,
 )
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
 from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
@@ -310,14 +310,14 @@ def bad_request(request: Requested) -> str:
     if len(tensors) < 3 or not all(isinstance(one, cute.Tensor) and cute.rank(one) == 2 for one in tensors):
         return Flaw("it should compile for three matrices: a, b and c, wrapped, come first.", HostFlaw.ARGUMENTS)
     for name, one in zip("abc", tensors, strict=True):
-        told = argument_in_words(one)
+        told = tensor_type(one)
         if one.element_type is not BFloat16:
-            return Flaw(f"{name} is compiled as {told['dtype']}; it is BFloat16.", HostFlaw.ARGUMENTS)
-        if not all(isinstance(n, int) for n in (*told["shape"], *told["stride"])):
+            return Flaw(f"{name} is compiled as {one.element_type.__name__}; it is BFloat16.", HostFlaw.ARGUMENTS)
+        if told is None or None in (*told.shape, *told.stride):
             what = f"{name}'s layout is dynamic: the tiles then need predicates. Compile for each shape."
             return Flaw(what, HostFlaw.DYNAMIC)
-        if (told["align"] or 2) % WIDEST:
-            what = f"{name} is wrapped as aligned to {told['align'] or 2} bytes; copies of {WIDEST} need {WIDEST}."
+        if (told.align or 2) % WIDEST:
+            what = f"{name} is wrapped as aligned to {told.align or 2} bytes; copies of {WIDEST} need {WIDEST}."
             return Flaw(what, HostFlaw.ALIGNMENT)
     return ""
 

@@ -140,9 +140,14 @@ class ChosenExercise(KernelExercise):
 
         return SimulatedChoice(evidence.chosen)
 
-    def without_gpu(self, evidence: AnswerLauncher, why: str) -> Verdict:
+    def simulate(self, evidence: AnswerLauncher, why: str) -> Verdict:
         """The kernel is the course's: what the simulator lacks of it is no answer's doing."""
-        return self.simulate(evidence, why)
+        from tutorlib.simulate.ptx import NotSimulated
+
+        try:
+            return self.simulate_all(evidence, why)
+        except NotSimulated as error:
+            return self.unrun(str(error))
 
     def simulate_all(self, evidence: AnswerLauncher, why: str) -> Verdict:
         """Where no time is measured, the model judges the choices for the timed shapes."""
