@@ -691,9 +691,9 @@ else:
 # %%
 from tutorlib.compiling.errors import ToolMissing
 from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of
-from tutorlib.kernels.ampere.main_loops import SPREAD, TUNED, make_loop
+from tutorlib.kernels.ampere.main_loops import TUNED
 
-LOOPS = {"loads first": course.multistage, "loads spread": make_loop(SPREAD)}
+LOOPS = {"loads first": course.multistage, "loads spread": course.loads_spread}
 for name, main_loop in LOOPS.items():
     compiled = compile_cute(make_gemm(TUNED, main_loop), SQUARE, "sm_90a")
     try:
