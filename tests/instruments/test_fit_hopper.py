@@ -8,18 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tutorlib.instruments import fit_hopper as fitting
-from tutorlib.instruments.fit_hopper import (
-    MeasuredAt,
-    Timed,
-    fit,
-    is_possible,
-    loss,
-    miss,
-    on,
-    read,
-    regret,
-    usable,
-)
+from tutorlib.instruments.fit_hopper import MeasuredAt, Timed, fit, is_possible, loss, miss, on, read, regret, usable
 from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted
 from tutorlib.kernels.hopper.config import HopperConfig
 
