@@ -680,11 +680,10 @@ else:
 # loop and for one that issues the loads *after* the first K block is multiplied, without an `if`:
 
 # %%
-from tutorlib import ToolMissing
-from tutorlib import SASS_OPCODES, disassemble, main_loop_of
-from tutorlib.kernels.ampere import SPREAD, TUNED, make_loop
+from tutorlib import SASS_OPCODES, ToolMissing, disassemble, main_loop_of
+from tutorlib.kernels.ampere import TUNED
 
-LOOPS = {"loads first": course.multistage, "loads spread": make_loop(SPREAD)}
+LOOPS = {"loads first": course.multistage, "loads spread": course.loads_spread}
 for name, main_loop in LOOPS.items():
     compiled = compile_cute(make_gemm(TUNED, main_loop), SQUARE, "sm_90a")
     try:

@@ -29,6 +29,7 @@ from tutorlib.classroom.similar_answers import similar
 from tutorlib.classroom.tables import plain, unescaped
 from tutorlib.classroom.task import LONGEST_ANSWER, Graded, Judged, answer_texts
 from tutorlib.exercises import of_notebook
+from tutorlib.grading.submission import CodeCell, Submitted
 from tutorlib.measuring.results import all_results
 
 ATTACK = "<img src=x onerror=alert(1)>&'\"</script><script>alert(2)</script>"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.stand_ins import MACHINE, multiplied
-from tutorlib.figures.ladders import attention_ladder, heads_name
+from tutorlib.figures.ladders import attention_ladder
 from tutorlib.measuring.results import Point, SweepResults
 
 
@@ -28,8 +28,3 @@ def test_a_row_for_each_kind_and_a_panel_for_each_kind_of_heads_with_a_line_for_
     assert first.get_title("left").endswith("all keys, cool\n16 heads of 128, 2 of K and V")
     assert [line.get_label() for line in first.get_lines()] == ["cuBLAS", "CuTe", "cuTile"]
     assert [list(line.get_xdata()) for line in first.get_lines()] == [[1024, 4096]] * 3
-
-
-def test_heads_are_named():
-    assert heads_name((16, 2, 128)) == "16 heads of 128, 2 of K and V"
-    assert heads_name((32, 32, 64)) == "32 heads of 64"

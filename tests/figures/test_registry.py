@@ -12,14 +12,7 @@ from tutorlib.figures.ladders import gemm_ladder
 from tutorlib.measuring import results
 from tutorlib.measuring.results import NoData
 
-SWEPT = [
-    "attention_ladder",
-    "gemm_any",
-    "gemm_ladder",
-    "gemm_models",
-    "gemm_orders",
-    "gemm_stages",
-]
+SWEPT = ["attention_ladder", "gemm_any", "gemm_ladder", "gemm_models", "gemm_orders", "gemm_stages"]
 SWEPT += ["roofline", "tile_heatmap"]
 
 

@@ -8,18 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tutorlib.instruments import fit_hopper as fitting
-from tutorlib.instruments.fit_hopper import (
-    MeasuredAt,
-    Timed,
-    fit,
-    is_possible,
-    loss,
-    miss,
-    on,
-    read,
-    regret,
-    usable,
-)
+from tutorlib.instruments.fit_hopper import MeasuredAt, Timed, fit, is_possible, loss, miss, on, read, regret, usable
 from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted
 from tutorlib.kernels.hopper.config import HopperConfig
 
@@ -54,17 +43,6 @@ def test_what_is_preferred_counts_and_then_what_the_others_miss_by():
         for factors in ((1, 1, 1), (1, 0.95, 1), (1.4, 0.95, 1))
     )  # fmt: skip
     assert loss(right, TRUE) < loss(off, TRUE) < loss(worse, TRUE)
-
-
-def test_a_cube_weighs_as_much_as_three_other_shapes():
-    def wrong_at(one, *others):
-        config = HopperConfig()
-        factors = {one: 1.2} | dict.fromkeys(others, 1.0)
-        made = {shape: cost(config, *shape, constants=TRUE) * factor for shape, factor in factors.items()}
-        return loss([Timed(config, MeasuredAt(shape), us) for shape, us in made.items()], TRUE)
-
-    cube, other = (4096, 4096, 4096), (4096, 4096, 2048)
-    assert wrong_at(cube, other) == pytest.approx(3 * wrong_at(other, cube))
 
 
 def test_a_time_is_told_as_of_a_gpu_on_which_the_baseline_takes_as_long_as_usual():
@@ -102,15 +80,6 @@ def test_a_shape_on_two_gpus_is_two_places():
     )
     assert measured == [Timed(config, MeasuredAt(shape, gpu), us) for gpu, us in zip(gpus, (50.0, 60.0), strict=True)]
     assert set(regret(measured, TRUE)) == {MeasuredAt(shape, gpu) for gpu in gpus}
-
-
-def test_every_shape_weighs_the_same():
-    config = HopperConfig()
-    small, large = (64, 64, 64), (8192, 8192, 8192)
-    estimate = cost(config, *small, constants=TRUE)
-    right = Timed(config, MeasuredAt(large), cost(config, *large, constants=TRUE))
-    off = [Timed(config, MeasuredAt(small), estimate / math.e), *[right] * 9]
-    assert miss(off, TRUE) == pytest.approx(0.5)
 
 
 def test_regret_is_what_the_preferred_one_takes_over_the_fastest():

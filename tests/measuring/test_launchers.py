@@ -73,10 +73,7 @@ class TestHopper:
 
     @pytest.mark.parametrize(
         ("problem", "config"),
-        [
-            (gemm("bf16"), HopperConfig()),
-            (gemm_fp8(), HopperConfig((128, 160, 128), dtype="e4m3", scaled=True)),
-        ],
+        [(gemm("bf16"), HopperConfig()), (gemm_fp8(), HopperConfig((128, 160, 128), dtype="e4m3", scaled=True))],
         ids=["bf16", "one scale"],
     )
     def test_the_kernel_gets_the_problems_tensors(self, made, problem, config):

@@ -86,9 +86,3 @@ class TestAsJson:
 )
 def test_a_rate_is_written_in_one_way(tflops, gbps, text):
     assert rate(tflops, gbps) == text
-
-
-def test_the_baselines_own_rate():
-    measured = copied(0.5)
-    assert measured.baseline_gbps == pytest.approx(2 * measured.gbps)
-    assert measured.baseline_tflops is None

@@ -18,7 +18,7 @@ FOUND = {
 
 @pytest.fixture
 def recorded(monkeypatch):
-    monkeypatch.setattr(page, "recorded_launches", lambda: [FOUND])
+    monkeypatch.setattr(page, "records", lambda name: [FOUND])
 
 
 def test_later_calls_beside_torch(recorded):
@@ -32,7 +32,7 @@ def test_a_new_process(recorded, capsys):
 
 
 def test_without_records_a_line_says_what_to_run(monkeypatch, capsys):
-    monkeypatch.setattr(page, "recorded_launches", lambda: [])
+    monkeypatch.setattr(page, "records", lambda name: [])
     assert page.show_later_calls() is None
     page.show_new_processes()
     assert capsys.readouterr().out.count("`tutor sweep launches`") == 2

@@ -26,8 +26,8 @@ from tutorlib.compiling.outside import packaged_program
 from tutorlib.instruments.sanitizing import OPTIONS, find_program, read_verdict, run_within
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring import counters
+from tutorlib.measuring.recorded import TOOLS
 from tutorlib.measuring.results import sweep_file, write_json
-from tutorlib.measuring.sanitizer import TOOLS
 from tutorlib.simulate.kept import ENDING, KeptLaunch
 
 RUNS = 200  # of each kernel and mutant without a tool

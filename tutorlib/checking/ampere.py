@@ -10,7 +10,7 @@ from tutorlib.models.l2 import Order, grouped, raster
 COURSE_LOOPS = {
     "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
     "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
-    "make_loop": InModule("tutorlib.kernels.ampere.main_loops", "make_loop"),
+    "the loop with its loads spread": InModule("tutorlib.kernels.ampere.main_loops", "loads_spread"),
 }
 COURSE_SHARES = {
     f"{name} of the course": InModule("tutorlib.kernels.ampere.thread_share", name)

@@ -24,7 +24,7 @@ from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch,
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
-from tutorlib.measuring.launch_costs import DONE, LATER, NAME, READY, TORCH
+from tutorlib.measuring.recorded import DONE, LATER, LAUNCHES, READY, TORCH
 from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.problems.work import Call
 
@@ -146,7 +146,7 @@ def time_new_processes() -> dict[str, Any]:
 
 def record() -> Path:
     """Into this GPU's file, part by part. Raises Failed after the rest is done."""
-    file = sweep_file(device.need_gpu().name, NAME)
+    file = sweep_file(device.need_gpu().name, LAUNCHES)
     data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
     failures = []
     for measure_part in (lambda: in_a_process(time_ways), time_new_processes):

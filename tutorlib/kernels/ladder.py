@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
-from tutorlib.kernels.ampere.main_loops import LONG, SPREAD, TUNED, make_loop, multistage, single_buffer
+from tutorlib.kernels.ampere.main_loops import LONG, TUNED, loads_spread, multistage, single_buffer
 from tutorlib.kernels.ampere.thread_share import MainLoop
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
@@ -71,7 +71,7 @@ AMPERE_RUNGS = (
     AmpereRung("11", "grid swizzle", GemmConfig(stages=2), multistage, in_eights),
     AmpereRung("12", "three stages", GemmConfig(stages=3), multistage, in_eights),
     AmpereRung("12", "tuned", TUNED, multistage, in_eights),
-    AmpereRung("12", "loads spread", LONG, make_loop(SPREAD), in_eights),
+    AmpereRung("12", "loads spread", LONG, loads_spread, in_eights),
 )
 HOPPER_RUNGS = (
     HopperRung("13", "plain", PLAIN),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.exercises import of_notebook
 from tutorlib.exercises.n18_bug_hunt.judge import CAUSES, Diagnosis, FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
-from tutorlib.measuring.sanitizer import TOOLS, recorded_verdicts
+from tutorlib.measuring.recorded import SANITIZER, TOOLS, records
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -85,7 +85,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
             orient="index",
             columns=list(TOOLS),
         )
-        for found in recorded_verdicts()
+        for found in records(SANITIZER)
         if (known := [name for name in names if name in found["verdicts"]])
     }
     if not tables:

@@ -1,15 +1,12 @@
 """The sweeps of notebooks 13 and 14: what they hold."""
 
-from dataclasses import replace
 from math import log2
 from statistics import median
-from types import SimpleNamespace
 
 import pytest
-import torch
 
-from tests.stand_ins import H200, MACHINE, led_in, multiplied
-from tutorlib.instruments.sweeps import SWEEPS, hopper, make_sweep, sweep
+from tests.stand_ins import MACHINE, multiplied
+from tutorlib.instruments.sweeps import SWEEPS, make_sweep
 from tutorlib.instruments.sweeps.hopper import (
     LEAST,
     LEVERS,
@@ -22,14 +19,10 @@ from tutorlib.instruments.sweeps.hopper import (
     levered,
     random_shapes,
 )
-from tutorlib.instruments.sweeps.sweep import measure_all
-from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring import bench, measure
 from tutorlib.measuring.levers import stacks_of
-from tutorlib.measuring.results import Failure, Point, SweepResults
+from tutorlib.measuring.results import Point, SweepResults
 
 HOPPER = [name for name, module in SWEEPS.items() if module == "hopper" and name not in ("gemm_models", "gemm_quack")]
 
@@ -84,40 +77,6 @@ class TestLevers:
         assert {frozenset(pair) for pair in both} >= {
             frozenset({"multicast", "deferred stores"}), frozenset({"polling", "stream-K"}),
         }  # fmt: skip
-
-
-class TestOnStandIns:
-    """Sweeps walked to their points: torch in the place of kernels and of the GPU, small shapes."""
-
-    SHAPES = ((128, 64, 128), (64, 64, 128), (64, 64, 64))
-
-    @pytest.fixture(autouse=True)
-    def no_gpu_needed(self, on_cpu, monkeypatch):
-        def launcher(config, m, n, k, parts=None):
-            return lambda a, b, c: c.copy_(a.float() @ b.float().mT)
-
-        limits = SimpleNamespace(shared_memory_per_block_optin=227 * 1024)
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: limits)
-        monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-        monkeypatch.setattr(device, "gpu", lambda: replace(H200, l2=2**12))
-        monkeypatch.setattr(launch, "launcher", launcher)
-        monkeypatch.setattr(launch, "gemm", lambda a, b, c: c.copy_(a.float() @ b.float().mT))
-        monkeypatch.setattr(bench, "paired", led_in)
-        monkeypatch.setattr(hopper, "LARGE", self.SHAPES)
-        monkeypatch.setattr(hopper, "SQUARES", self.SHAPES[2:])
-        monkeypatch.setattr(hopper, "random_shapes", lambda seed: self.SHAPES[SEEDS.index(seed) :][:1])
-        for module in (hopper, sweep, measure):
-            monkeypatch.setattr(module, "new_generator", torch.Generator, raising=False)
-
-    def walked(self, name, candidates=None):
-        made = make_sweep(name)
-        found = list(measure_all(replace(made, candidates=made.candidates[:candidates])))
-        assert [str(one) for one in found if isinstance(one, Failure)] == []
-        return found
-
-    def test_the_self_configuring_one_says_what_it_chose(self):
-        assert [set(point.facts) for point in self.walked("gemm_any")] == [{"config"}] * 3
 
 
 def test_a_configuration_is_kept_by_what_makes_it_special():

@@ -60,12 +60,6 @@ def test_stream_k_gives_every_cluster_the_same_work(tiles_m, tiles_n, k_tiles, m
         assert min(work.values()) >= MIN_SHARED_K_TILES
 
 
-def test_a_band_is_as_wide_as_the_group():
-    order = [(m, n) for _, _, _, m, n, _ in items(HopperConfig(group=2, persistent=False), (3, 5), 8, 1)]
-    assert order[:6] == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
-    assert order[10:] == [(2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]
-
-
 # The same, compiled ---------------------------------------------------------------------------------------------
 
 

@@ -151,13 +151,7 @@ def model_shapes(counts: tuple[int, ...]) -> tuple[Shape, ...]:
 def gemm_models() -> Sweep:
     """Every weight at every number of tokens; `--resume` measures those for which there was no time."""
     weights = {model: {name: list(nk) for name, nk in weights.items()} for model, weights in MODELS.items()}
-    return Sweep(
-        gemm("bf16"),
-        (self_configuring(),),
-        model_shapes(TOKENS),
-        seconds=150,
-        facts={"models": weights},
-    )
+    return Sweep(gemm("bf16"), (self_configuring(),), model_shapes(TOKENS), seconds=150, facts={"models": weights})
 
 
 def quack_gemm(a: Tensor, b: Tensor, c: Tensor) -> None:

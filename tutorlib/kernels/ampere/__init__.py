@@ -9,7 +9,7 @@ __getattr__ = lazy(
         "epilogues": "store_elements store_through_smem",
         "gemm": "make_gemm",
         "layouts": "smem_layout",
-        "main_loops": "SPREAD TUNED make_loop multistage",
+        "main_loops": "TUNED multistage",
         "thread_share": "Accumulators GlobalToShared Operand Steps make_mma",
         "tutorlib.kernels.ladder": "in_eights",
         "tutorlib.kernels": "ConfigError",

@@ -134,9 +134,7 @@ class Block:
         tCtC = cute.make_tensor(acc, tiled_mma.make_fragment_C(shape).layout)  # ((128, N), 1, 1, accumulators)
         warp, thread = self.warp % STORERS, self.thread % ROWS
         return replace(
-            self.steps,
-            tCtC=tCtC,
-            drain=make_drain(tCtC, self.make_t2r, self.tma_c, self.mC, self.sC, warp, thread),
+            self.steps, tCtC=tCtC, drain=make_drain(tCtC, self.make_t2r, self.tma_c, self.mC, self.sC, warp, thread)
         )
 
 

@@ -67,11 +67,7 @@ class Variant:
     @property
     def hint(self) -> str:
         """The line in front of the kernel, "" where it has no hint."""
-        names = {
-            "occupancy": self.occupancy,
-            "num_worker_warps_per_cta": self.warps,
-            "num_cta_in_cga": self.ctas,
-        }
+        names = {"occupancy": self.occupancy, "num_worker_warps_per_cta": self.warps, "num_cta_in_cga": self.ctas}
         given = ", ".join(f"{name}={value}" for name, value in names.items() if value)
         return f"[[ cutile::hint(0, {given}) ]]" if given else ""
 
