@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -171,15 +170,6 @@ def find_browser() -> str | None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(pytest_report_header())
-    reports = terminalreporter.stats.get("skipped", [])
-    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
-    if reasons:
-        terminalreporter.write_line("skipped: " + ", ".join(counted(reason, n) for reason, n in reasons.most_common()))
-
-
-def counted(reason: str, n: int) -> str:
-    """("needs Chromium", 2) → "2 need Chromium"."""
-    return f"{n} {reason if n == 1 else reason.replace('needs', 'need', 1)}"
 
 
 @pytest.fixture

@@ -14,13 +14,12 @@ import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.classroom.a_class import RIGHT, hand_in, left_running, points_in, start
-from tests.trial_course import EXERCISES, Course, make_course
+from tests.trial_course import Course, make_course
 from tutorlib.classroom.exports import report_name
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
@@ -99,28 +98,6 @@ def test_grades_csv(graded):
         assert (float(row["points"]), float(row["max_points"])) == (sum(points.values()), 10)
 
 
-def test_no_table_has_a_formula(graded):
-    out = graded[1]
-    for name in ("grades", "moodle", "canvas"):
-        with (out / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-            fields = [field for row in csv.reader(file) for field in row]
-        assert len(fields) > 20
-        assert not [field for field in fields if field.startswith(("=", "+", "@", "-"))]
-
-
-def test_other_systems_files(graded):
-    _, out, due, _ = graded
-    with (out / "moodle.csv").open(newline="", encoding="utf-8") as file:
-        moodle = {row["Full name"]: row for row in csv.DictReader(file)}
-    assert (moodle["late"]["Identifier"], float(moodle["late"]["Grade"])) == (
-        "Participant 7",
-        sum(due["late"].values()),
-    )
-    with (out / "canvas.csv").open(newline="", encoding="utf-8") as file:
-        canvas = {row["Student"]: row for row in csv.DictReader(file)}
-    assert float(canvas["late"]["90_trial"]) == sum(due["late"].values())
-
-
 def test_the_answers_are_kept_and_go_back_with_the_report(graded, course):
     _, out, due, _ = graded
     with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
@@ -184,57 +161,6 @@ def test_one_run_at_a_time(tmp_path):
         done = CliRunner().invoke(app, ["class", str(ROOT / "notebooks"), "--out", str(tmp_path)])
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "another `tutor class` is at work there" in done.stderr
-
-
-LOGGED = """
-import os
-import cuda.tile
-if "LOG" in os.environ:
-    with open(os.environ["LOG"], "a") as log:
-        log.write(" ".join(os.listdir(os.environ["TMPDIR"])) + "\\n")
-"""
-
-
-def test_no_temporary_folder_is_left(tmp_path):
-    """cuTile makes one where it is imported, and removes it only where Python ends of itself."""
-    course = make_course(tmp_path / "course", {90: 1}, exercises=f"{LOGGED}{EXERCISES}")
-    (tmp_path / "in" / "ann").mkdir(parents=True)
-    course.submit(tmp_path / "in" / "ann", 90, {1: RIGHT.format(k=1)})
-    log = tmp_path / "log"
-    with TemporaryDirectory(dir="/tmp") as folder:
-        done = course.tutor("class", tmp_path / "in", "--out", tmp_path / "out", TMPDIR=folder, LOG=str(log))
-        assert done.returncode == 0, done.stderr
-        assert os.listdir(folder) == []
-    assert "tmp" not in {name[:3] for name in log.read_text().split()}
-
-
-# Undisturbed by anything -----------------------------------------------------------------------------------------
-
-
-def killed_at_random(course: Course, root: Path, students: int, kills: int, seed: int) -> None:
-    """Kill the grader at random moments; the end is an undisturbed run's, and nothing is left running."""
-    rng = random.Random(seed)
-    due = {f"s{n}": hand_in(course, root / "class", f"s{n}", {90: 3}, rng) for n in range(students)}
-    for _ in range(kills):
-        grader = start(course, root / "class", "--out", root / "out")
-        try:
-            grader.wait(rng.uniform(2, 12))
-        except Exception:
-            grader.kill()
-            grader.wait()
-        assert left_running(course) == []
-        if (root / "out" / "gradebook.sqlite").exists():
-            so_far = points_in(root / "out")
-            assert so_far == {student: due[student] for student in so_far}
-    done = course.tutor("class", root / "class", "--out", root / "out")
-    assert done.returncode == 0, done.stderr
-    assert points_in(root / "out") == due
-    assert left_running(course) == []
-
-
-@pytest.mark.long
-def test_killed_it_goes_on_and_leaves_nothing_running(course, tmp_path):
-    killed_at_random(course, tmp_path, students=2, kills=2, seed=2)
 
 
 # Takes SIGTERM for itself as Ray does, and makes another exception of what a signal raises.

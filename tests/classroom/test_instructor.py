@@ -4,7 +4,6 @@ Grading is replaced by one that gives 2 of 2 points for each notebook; only `tes
 """
 
 import csv
-import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from tests.classroom.a_class import hand_in, points_in
 from tests.classroom.test_handed_in import zip_of
-from tests.trial_course import make_course
 from tutorlib.classroom import class_command
 from tutorlib.classroom.exports import report_name
 from tutorlib.classroom.gradebook import Submission, open_gradebook
@@ -263,25 +260,3 @@ def test_a_comment_is_beside_the_answer_in_the_next_run(tmp_path, grader):
         (beside,) = re.findall('<div class="beside">(.*?)</div></div>', page, re.DOTALL)
         assert '<pre class="code">' in beside
         assert "Comment: why not zip? (JD)" in beside
-
-
-def test_with_the_grader(tmp_path):
-    """A class as it comes: a roster, a corrected one, a Word file, and some who handed in nothing."""
-    course = make_course(tmp_path / "course", {90: 2})
-    folder, out = tmp_path / "in", tmp_path / "out"
-    due = hand_in(course, folder, "Ann Lee_4711_assignsubmission_file_", {90: 2}, random.Random(3))
-    (folder / "Bob Word_4713_assignsubmission_file_").mkdir()
-    (folder / "Bob Word_4713_assignsubmission_file_" / "answers.docx").write_bytes(b"PK word")
-    out.mkdir()
-    (out / "roster.csv").write_text(WORKSHEET, encoding="utf-8", newline="")
-    (out / "corrections.csv").write_text("id,exercise,points,comment\n4711,90.1,+1,well put\n")
-    done = course.tutor("class", folder, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert "graded 2 of 2 submissions in " in done.stderr
-    assert points_in(out) == {"Ann Lee": due}
-    grades = rows(out / "grades.csv", "student")
-    assert {name: float(row["points"]) for name, row in grades.items()} == {
-        "Ann Lee": sum(due.values()) + 1,
-        **dict.fromkeys(("Bob Word", "Cy Locked", "Zoë van Dam", "'=Eve()"), 0.0),
-    }
-    assert grades["Bob Word"]["remarks"] == "handed in no notebook that can be graded"

@@ -11,7 +11,6 @@ import pytest
 from tests.browser import opened
 from tests.classroom.test_similar import class_of, class_with_a_copy
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.exports import report_name
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
@@ -122,14 +121,6 @@ def test_an_exercise_s_page_has_all_answers_by_verdict(classroom, tmp_path):
     assert len(list((tmp_path / "exercise").iterdir())) == len(classroom.exercises)
     assert 'href="exercise/00.1.html"' in (tmp_path / "index.html").read_text()
     assert "exercise/" not in student_file(classroom.grades[0], tmp_path).read_text()
-
-
-def test_names_of_files():
-    names = ["ann", "Ann", "=cmd()", "../../x", "ö" * 100, ".", "a/b", "a_b", report_name("a/b")]
-    stems = {report_name(name) for name in names}
-    assert len({stem.casefold() for stem in stems}) == len(names)
-    assert not [stem for stem in stems if "/" in stem or stem.startswith(".") or len(stem.encode()) > 120]
-    assert report_name("Zoë van Dam").startswith("Zoë van Dam-")
 
 
 @pytest.mark.parametrize("before", ["", " ", "\xa0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\n"])

@@ -58,10 +58,6 @@ def test_an_answer_before_another_answer_has_no_check(tmp_path):
     assert any("no check before the next answer" in fault for fault in found)
 
 
-def test_text_before_the_first_cell_is_refused(tmp_path):
-    assert "text before the first cell" in faults(tmp_path, "import numpy\n\n" + PAGE)[0]
-
-
 def test_a_registered_exercise_that_nobody_asks_for_is_a_fault(tmp_path):
     found = faults(tmp_path, PAGE[: PAGE.index("# %%\ndef")])
     assert found == ["1: exercise 90.1 is registered and the notebook does not ask for it"]

@@ -7,20 +7,9 @@ import sys
 import pytest
 from tensor_layouts import Layout
 
-from tutorlib.layouts import oracle
 from tutorlib.layouts.oracle import Refused, ask
 
 ROW_MAJOR = Layout((8, 4), (4, 1))
-
-
-def test_answers_come_in_order_and_in_kind():
-    questions = [
-        ("logical_divide", ROW_MAJOR, (2, 2)),
-        ("cosize", Layout(4, 2)),
-        ("idx2crd", 9, (8, 4)),
-        ("complement", Layout(4, 2), 24),
-    ]
-    assert ask(questions) == [Layout(((2, 4), (2, 2)), ((4, 8), (1, 2))), 7, (1, 1), Layout((2, 3), (1, 8))]
 
 
 def test_every_operation_of_the_course():
@@ -60,15 +49,6 @@ def test_a_refusal_costs_the_others_nothing():
 def test_only_operations_on_layouts_and_integers_are_asked(question):
     with pytest.raises(ValueError, match="operations on layouts and integers"):
         ask([question])
-
-
-def test_a_batch_is_one_trace(monkeypatch):
-    """A trace costs what a question does not: so a check asks for all that it wants to know at once."""
-    traced = []
-    trace = oracle.trace()
-    monkeypatch.setattr(oracle, "trace", lambda: lambda *args: traced.append(args) or trace(*args))
-    assert len(ask([("size", Layout((m, 64), (64, 1))) for m in range(8, 408, 8)])) == 50
-    assert len(traced) == 1
 
 
 INTERLOCKED = Layout((4, 2), (1, 2))

@@ -1,6 +1,5 @@
 """check and hint in a notebook, and show_source."""
 
-import json
 import subprocess
 import sys
 from collections import Counter
@@ -14,7 +13,7 @@ from nbformat import v4
 from tutorlib import CheckFailed, check, explain, hint
 from tutorlib.kernels.attention.tiles import delta_rows
 from tutorlib.models.banks import bank, bank_group
-from tutorlib.notebook.check import JUDGED_OUTSIDE, RESULTS
+from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.notebook.explain import show_source
 
 pytestmark = pytest.mark.usefixtures("trial", "first_time")
@@ -97,16 +96,6 @@ def test_hints_come_in_tiers_and_the_last_one_stays(capsys):
         "Hint 3 of 3: n + 3",
         "Hint 3 of 3: n + 3",
     ]
-
-
-def test_while_grading_outcomes_are_recorded(tmp_path, monkeypatch):
-    monkeypatch.setenv(RESULTS, str(tmp_path / "results"))
-    check("90.1", right)
-    with pytest.raises(CheckFailed):
-        check("90.1", lambda n: 0)
-    first, second = map(json.loads, (tmp_path / "results").read_text(encoding="utf-8").splitlines())
-    assert (first["id"], first["status"], first["points"]) == ("90.1", "passed", 2)
-    assert (second["status"], second["points"]) == ("failed", 0)
 
 
 def test_in_a_kernel_a_failed_check_shows_its_message_alone():

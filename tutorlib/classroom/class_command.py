@@ -107,8 +107,8 @@ def ended_by_signals() -> Iterator[None]:
     heard: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+        for other in SIGNALS:
+            signal.signal(other, signal.SIG_IGN)
         heard.append(number)
         raise SystemExit
 

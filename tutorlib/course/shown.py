@@ -12,7 +12,7 @@ from typing import Any
 
 from nbformat import NotebookNode, v4
 
-SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches, tuner
+SHOWS = frozenset(  # of tutorlib.notebook: measured, hunt, launches, tuner
     (
         *("show_counts", "show_figure", "show_ladder", "show_levers"),
         *("show_speeds", "show_sweep"),
