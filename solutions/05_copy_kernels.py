@@ -42,7 +42,7 @@ from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring import counters
 from tutorlib.models.banks import wavefronts
 from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_counts, show_figure, show_ladder, show_sweep
+from tutorlib.notebook.measured import show_counts, show_ladder, show_sweep
 
 # %% [markdown]
 # ## The cost of an access: sectors
@@ -818,9 +818,6 @@ check("05.8", tma)
 
 # %%
 show_ladder("05")
-
-# %%
-show_figure("copy_ladder")
 
 # %% [markdown]
 # Compare with what you wrote down.
