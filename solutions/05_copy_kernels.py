@@ -33,7 +33,7 @@ from tensor_layouts.analysis import segment_analysis
 
 from tutorlib import (
     TensorSpec, Timeline, check, compile_cute, counters, explain, explore_tv, hardware_of, layout, show_banks,
-    show_counts, show_figure, show_ladder, show_mbarrier, show_sweep, show_timeline, show_tv, wavefronts,
+    show_counts, show_ladder, show_mbarrier, show_sweep, show_timeline, show_tv, wavefronts,
 )  # fmt: skip
 
 # %% [markdown]
@@ -814,9 +814,6 @@ check("05.8", tma)
 
 # %%
 show_ladder("05")
-
-# %%
-show_figure("copy_ladder")
 
 # %% [markdown]
 # Compare with what you wrote down.

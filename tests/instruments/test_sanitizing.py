@@ -29,19 +29,16 @@ SILENT = "========= COMPUTE-SANITIZER\n42\n========= ERROR SUMMARY: 0 errors\n"
 
 
 @pytest.mark.parametrize(
-    ("output", "errors", "first"),
+    ("output", "ended", "errors", "first"),
     [
-        (MEMCHECK, 8, "Invalid __global__ read of size 4 bytes"),
-        (RACECHECK, 1, "Error: Race reported between Write access at rms_norm+0x3a0 in kernel.cu:21"),
-        (SILENT, 0, ""),
+        (MEMCHECK, "finished", 8, "Invalid __global__ read of size 4 bytes"),
+        (RACECHECK, "finished", 1, "Error: Race reported between Write access at rms_norm+0x3a0 in kernel.cu:21"),
+        (SILENT, "finished", 0, ""),
+        ("Killed\n", "it printed no summary", 0, ""),
     ],
 )
-def test_a_verdict_is_read(output, errors, first):
-    assert sanitizing.read_verdict(output) == {"ended": "finished", "errors": errors, "first": first}
-
-
-def test_no_summary_is_no_verdict():
-    assert sanitizing.read_verdict("Killed\n")["ended"] == "it printed no summary"
+def test_a_verdict_is_read(output, ended, errors, first):
+    assert sanitizing.read_verdict(output) == {"ended": ended, "errors": errors, "first": first}
 
 
 TOOL = """\

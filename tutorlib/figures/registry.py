@@ -58,7 +58,6 @@ ATTENTION = ("attention_full", "attention_causal")
 FIGURES = {
     "attention_ladder": Plot("Attention over the length of its sequences", ATTENTION, ladders.attention_ladder),
     "banks": Plot("A warp reads a column of a tile in shared memory", (), banks),
-    "copy_ladder": Plot("Bandwidth of each rung of the copy ladder", (), ladders.copy_ladder),
     "gemm_any": by_gpu("The self-configuring GEMM at any shape", "gemm_any", (11, 5.2), any_shape.draw_shapes),
     "gemm_ladder": LADDER,
     **{

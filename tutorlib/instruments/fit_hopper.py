@@ -10,7 +10,7 @@ import json
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -95,18 +95,11 @@ def on(gpu: str, constants: Constants) -> Constants:
     return replace(constants, hbm_bytes=constants.hbm_bytes * HARDWARE[gpu].bandwidth / HARDWARE[H200].bandwidth)
 
 
-def estimates(measured: Iterable[Timed], constants: Constants) -> Iterator[tuple[MeasuredAt, float, float]]:
-    """(place, estimate, time) of each measurement."""
-    known = {gpu: on(gpu, constants) for gpu in {timed.place.gpu for timed in measured}}
-    for config, place, us in measured:
-        yield place, cost(config, *place.shape, constants=known[place.gpu]), us
-
-
 def by_place(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, list[tuple[float, float]]]:
     """For each shape on a GPU the (estimate, time) of its configurations."""
-    found = defaultdict(list)
-    for place, estimate, us in estimates(measured, constants):
-        found[place].append((estimate, us))
+    known, found = {gpu: on(gpu, constants) for gpu in {timed.place.gpu for timed in measured}}, defaultdict(list)
+    for config, place, us in measured:
+        found[place].append((cost(config, *place.shape, constants=known[place.gpu]), us))
     return found
 
 
@@ -185,7 +178,7 @@ def main(arguments: Sequence[str]) -> None:
         FILE.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
 
 
-def shown_regret(regrets: dict[Mnk, float]) -> str:
+def shown_regret(regrets: dict[MeasuredAt, float]) -> str:
     ranked = sorted(regrets.values())
     worst_tenth = ranked[len(ranked) * 9 // 10]
     return f"median {median(ranked):.3f}, of the worst tenth at least {worst_tenth:.3f}, largest {ranked[-1]:.3f}"

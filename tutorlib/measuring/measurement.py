@@ -69,11 +69,6 @@ class Measurement:
         """The baseline's, in the same run."""
         return self.tflops * self.median_us / self.baseline_us if self.tflops else None
 
-    @property
-    def baseline_gbps(self) -> float | None:
-        """The baseline's, in the same run."""
-        return self.gbps * self.median_us / self.baseline_us if self.gbps else None
-
     def __str__(self) -> str:
         line = (
             f"{by(self.shape)} {self.dtype}, {self.regime}: {self.median_us:.1f} µs "

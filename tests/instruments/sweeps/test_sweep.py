@@ -88,11 +88,6 @@ class TestMeasure:
         points = measure_all(sweep_of("slow", "fast", sizes=(512, 1024)), known)
         assert [(point.name, point.measurement.shape[0]) for point in points] == [("fast", 512), ("slow", 1024)]
 
-    def test_a_closer_look_adds_facts_at_the_shape(self):
-        looks = Candidate("a", Named("a"), facts={"x": 1}, inspect=lambda shape: {"cycles": shape[0]})
-        (point,) = measure_all(Sweep(gemm("bf16"), (looks,), ((512,) * 3,)))
-        assert point.facts == {"x": 1, "cycles": 512}
-
     @pytest.mark.parametrize(
         ("error", "says"),
         [
@@ -208,11 +203,6 @@ class TestTheCommand:
         monkeypatch.setattr(sweeping, "call_once", lambda *_: None)
         assert command(sweep_of("slow", "fast", sizes=(512,)), "--resume").exit_code == 0
         assert all_sweep_results("gemm_rungs")[0].names == ["fast"]
-
-    def test_a_sweep_has_its_own_seconds(self, command):
-        command(replace(sweep_of("slow", "fast", sizes=(512,)), seconds=0))
-        (found,) = all_sweep_results("gemm_rungs")
-        assert (found.names, found.complete) == (["slow"], False)
 
     def test_where_nothing_can_run_nothing_is_written(self, command):
         done = command(sweep_of("huge", smem=2**20))
