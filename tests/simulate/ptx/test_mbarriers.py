@@ -277,7 +277,7 @@ def test_a_relaxed_arrival_in_the_cluster_tells_what_a_fence_before_it_knew(befo
     if ordered:
         assert not report.findings
     else:
-        only(report, "race", "reads what thread 0 wrote")
+        only(report, "race", "reads what thread 0 of block 1 wrote")
 
 
 def test_places_in_a_cluster_of_two_dimensions():
