@@ -11,6 +11,6 @@ FROM base
 WORKDIR /course
 COPY . .
 RUN make .venv/.ready
-ENV TUTORLIB_PROGRESS=/course/notebooks/.progress.sqlite
+ENV TUTORLIB_PROGRESS=/course/notebooks/.progress.jsonl
 EXPOSE 8888
 CMD ["make", "lab", "ARGS=--no-browser --ip=0.0.0.0"]

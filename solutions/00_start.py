@@ -27,8 +27,7 @@
 # All* stops at the first check that you have not solved; continue from there with Shift-Enter.)
 
 # %%
-from tutorlib import check, hint
-from tutorlib.draw import show_layout
+from tutorlib import check, hint, show_layout
 
 # %% [markdown]
 # ## A first question

@@ -27,9 +27,7 @@
 import numpy as np
 from tensor_layouts import Layout, Tensor, compatible, congruent, cosize, idx2crd, mode, rank, size
 
-from tutorlib import check
-from tutorlib.draw import show_layout, show_layouts, show_memory
-from tutorlib.layouts.notation import layout
+from tutorlib import check, layout, show_layout, show_layouts, show_memory
 
 # %% [markdown]
 # ## shape : stride
@@ -230,7 +228,7 @@ check("01.5", offset_at)
 # then one with a stride of 0.
 
 # %%
-from tutorlib.explorers.layouts import explore_layout
+from tutorlib import explore_layout
 
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 
@@ -240,7 +238,7 @@ explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 # A paper or the PTX manual often gives you the picture, and you need the layout.
 
 # %%
-from tutorlib.draw.unnamed import show_pictures
+from tutorlib import show_pictures
 
 show_pictures()
 

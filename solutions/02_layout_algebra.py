@@ -25,21 +25,10 @@
 import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
-from tutorlib import check
-from tutorlib.draw import (
-    show_complement,
-    show_compose,
-    show_divide,
-    show_layouts,
-    show_memory,
-    show_product,
-    show_tv,
-)
-from tutorlib.explorers.layouts import explore_compose, explore_divide
-from tutorlib.explorers.tiled_copy import explore_tv
-from tutorlib.layouts.notation import layout, text
-from tutorlib.layouts.oracle import Refused, ask
-from tutorlib.layouts.tiled_copy import tiled_copy_view
+from tutorlib import (
+    Refused, ask, check, explore_compose, explore_divide, explore_tv, layout, show_complement, show_compose,
+    show_divide, show_layouts, show_memory, show_product, show_tv, text, tiled_copy_view,
+)  # fmt: skip
 
 # %% [markdown]
 # `tl` is `tensor_layouts`, Meta's version of CuTe's layout algebra in plain Python. It has all the operators, and this

@@ -27,11 +27,7 @@ from tensor_layouts import Layout, Swizzle, compose, cosize
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as mma
 from tensor_layouts.layout_utils import tile_to_shape
 
-from tutorlib import check, explain
-from tutorlib.draw import show_banks, show_swizzle, show_tv
-from tutorlib.explorers.layouts import explore_swizzle
-from tutorlib.layouts.notation import layout
-from tutorlib.models import banks
+from tutorlib import banks, check, explain, explore_swizzle, layout, show_banks, show_swizzle, show_tv
 
 # %% [markdown]
 # ## Thirty-two banks

@@ -25,12 +25,10 @@ import torch
 from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
-from tutorlib import check, explain
-from tutorlib.compiling.cute import compilations, compile_cute
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_layout, show_machine, show_reduction, show_tv
-from tutorlib.notebook.measured import show_sweep
-from tutorlib.notebook.trials import run_on_gpu
+from tutorlib import (
+    TensorSpec, check, compilations, compile_cute, explain, run_on_gpu, show_layout, show_machine, show_reduction,
+    show_sweep, show_tv,
+)  # fmt: skip
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 

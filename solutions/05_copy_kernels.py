@@ -27,22 +27,14 @@
 # %%
 import cutlass
 import cutlass.cute as cute
-from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
 from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.analysis import segment_analysis
 
-from tutorlib import check, explain
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_banks, show_mbarrier, show_timeline, show_tv
-from tutorlib.explorers.tiled_copy import explore_tv
-from tutorlib.layouts.notation import layout
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.measuring import counters
-from tutorlib.models.banks import wavefronts
-from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_counts, show_figure, show_ladder, show_sweep
+from tutorlib import (
+    TensorSpec, Timeline, check, compile_cute, counters, explain, explore_tv, hardware_of, layout, show_banks,
+    show_counts, show_figure, show_ladder, show_mbarrier, show_sweep, show_timeline, show_tv, wavefronts,
+)  # fmt: skip
 
 # %% [markdown]
 # ## The cost of an access: sectors
@@ -337,6 +329,10 @@ show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 nei
 # of shape *(vector, repetitions down, repetitions across)*.
 #
 # Watch it on the host; shapes need no GPU:
+
+
+# %%
+from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 
 
 # %%

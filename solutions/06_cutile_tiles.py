@@ -26,14 +26,7 @@
 import cuda.tile as ct
 import torch
 
-from tutorlib import check
-from tutorlib.compiling.cutile import compile_cutile
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw.tile_space import show_tile_space
-from tutorlib.explorers.tile_space import explore_tile_space
-from tutorlib.notebook.measured import show_sweep
-from tutorlib.notebook.trials import run_host
-from tutorlib.simulate.cutile import run
+from tutorlib import TensorSpec, check, compile_cutile, explore_tile_space, run, run_host, show_sweep, show_tile_space
 
 # %% [markdown]
 # ## Three different things

@@ -29,23 +29,12 @@ from functools import partial
 import cuda.tile as ct
 import torch
 
-from tutorlib import check
-from tutorlib.compiling.cutile import compile_all, compile_cutile
-from tutorlib.compiling.ptxas import serialized
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_block_order, show_k_loop
-from tutorlib.explorers.block_order import explore_block_order
-from tutorlib.kernels.cutile import gemm as tile_gemm
-from tutorlib.kernels.cutile.fp8 import slabs
-from tutorlib.kernels.cutile.gemm import Config, compiled, tile_of_product
-from tutorlib.machine import device
-from tutorlib.machine.features import TMA
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.measuring.counters import SM_CLOCK, TENSOR_BUSY, TO_SMS
-from tutorlib.models.l2 import grouped as strips
-from tutorlib.models.l2 import raster
-from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
-from tutorlib.notebook.trials import run_host
+from tutorlib import (
+    SM_CLOCK, TENSOR_BUSY, TMA, TO_SMS, TensorSpec, check, compile_all, compile_cutile, device, explore_block_order,
+    grouped as strips, hardware_of, raster, run_host, serialized, show_block_order, show_figure, show_k_loop,
+    show_ladder, show_sweep,
+)  # fmt: skip
+from tutorlib.kernels.cutile import Config, compiled, gemm as tile_gemm, slabs, tile_of_product
 
 ZERO = ct.PaddingMode.ZERO
 h200 = hardware_of("NVIDIA H200")
@@ -435,17 +424,14 @@ show_figure("tile_heatmap")
 # %% [markdown]
 # ## The ladder, measured
 #
-# The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`,
-# then `tutor plots tile_ladder`). The **spread** of a measurement is the distance between the quartiles of its pairs,
+# The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`).
+# The **spread** of a measurement is the distance between the quartiles of its pairs,
 # and the ± is half of it. A difference between two rows is noise if it is smaller than the sum of their two ±.
 # **Predict** before you look: at which size does the order of the blocks gain the most, and which tile of the
 # persistent kernel is fastest at 2048, which at 8192?
 
 # %%
 show_sweep("tile_rungs")
-
-# %%
-show_figure("tile_ladder")
 
 # %% [markdown]
 # And the times that `check` measured for the exercises, the appendix included (`tutor evidence 07`). Fractions of

@@ -33,17 +33,11 @@ from contextlib import suppress
 
 import torch
 
-from tutorlib import check
-from tutorlib.compiling.cpp import HEADER, compile_cpp
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.draw import show_block_order
-from tutorlib.kernels.cpp.gemm import PROMISES, SILENT, WAYS, Variant
-from tutorlib.kernels.cpp.vector_add import in_tiles
-from tutorlib.measuring.counters import BLOCK_SIZE, STALLED, TENSOR_BUSY
-from tutorlib.models.l2 import grouped, raster
-from tutorlib.notebook.measured import show_ladder
-from tutorlib.notebook.tile_cpp import race, write_program
-from tutorlib.notebook.trials import run_cpp
+from tutorlib import (
+    BLOCK_SIZE, HEADER, STALLED, TENSOR_BUSY, CompileFailed, check, compile_cpp, grouped, race, raster, run_cpp,
+    show_block_order, show_ladder, write_program,
+)  # fmt: skip
+from tutorlib.kernels.cpp import PROMISES, SILENT, WAYS, Variant, in_tiles
 
 # %% [markdown]
 # ## A whole kernel

@@ -23,31 +23,19 @@
 # > **It takes** about 120 minutes, on any machine, and its appendix about 10 more; a GPU from sm_80 on for the speed.
 
 # %%
-from contextlib import suppress
-
 import cutlass
 import cutlass.cute as cute
 import torch
-from cutlass.cute.nvgpu import warp
 from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
-from cutlass.memory import SmemAllocator
 
-from tutorlib import check, explain
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import counts, story
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_banks, show_columns, show_timeline, show_tv, show_warps
-from tutorlib.kernels.ampere import main_loops as course
-from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
-from tutorlib.kernels.ampere.epilogues import store_elements, store_through_smem
-from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.operands import Operand
-from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder
-from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_on_gpu
+from tutorlib import (
+    TensorSpec, Timeline, check, compare_on_gpu, compile_cute, counts, explain, hardware_of, show_banks, show_columns,
+    show_figure, show_ladder, show_source, show_timeline, show_tv, show_warps, story,
+)  # fmt: skip
+from tutorlib.kernels.ampere import (
+    LINE, VECTOR, Accumulators, GemmConfig, GlobalToShared, Operand, Steps, main_loops as course, make_gemm,
+    store_elements, store_through_smem,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Who computes what, and what it costs
@@ -339,6 +327,8 @@ class MyCopies(GlobalToShared):
 
 
 # %%
+from contextlib import suppress
+
 ragged = [TensorSpec(shape, "bf16") for shape in ((129, 72), (200, 72), (129, 200))]
 with suppress(NotImplementedError):  # until you have written load
     ptx = compile_cute(make_gemm(config, course.single_buffer, copies=MyCopies), ragged).ptx.splitlines()
@@ -373,6 +363,10 @@ show_warps("((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))", (32, 32
 # 16))` is the instruction; `cute.make_tiled_mma(op, layout of the warps, permutation_mnk=(along M, N and K))` arranges
 # it. The warps, `config.warps`, are a layout of three modes, along M, N and K, numbered down M first as in the picture;
 # along K there is one. The check asks for 2×2 warps and for 2×4, each with two atoms along N.
+
+
+# %%
+from cutlass.cute.nvgpu import warp
 
 
 # %%
@@ -650,6 +644,10 @@ check("09.8", store)
 #
 # The check runs it at sizes that no tile divides (K stays a multiple of 8), on the simulator if there is no GPU. With a
 # GPU it also times it at 4096³, beside cuBLAS.
+
+
+# %%
+from cutlass.memory import SmemAllocator
 
 
 # %%

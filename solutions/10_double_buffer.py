@@ -26,19 +26,11 @@ import cutlass
 import cutlass.cute as cute
 import torch
 
-from tutorlib import check, explain
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import counts, story
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_timeline
-from tutorlib.explorers.timeline import explore_timeline
-from tutorlib.kernels.ampere import main_loops as course
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.layouts import smem_layout
-from tutorlib.kernels.ampere.thread_share import Steps, make_mma
-from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder
+from tutorlib import (
+    TensorSpec, Timeline, check, compile_cute, counts, explain, explore_timeline, show_figure, show_ladder,
+    show_timeline, story,
+)  # fmt: skip
+from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm, make_mma, smem_layout
 
 # %% [markdown]
 # ## The idea, in time

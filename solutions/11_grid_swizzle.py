@@ -25,27 +25,14 @@
 from collections import Counter, OrderedDict
 from contextlib import suppress
 from functools import partial
-from math import ceil
 
 import torch
 
-from tutorlib import check, explain
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import story
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_block_order
-from tutorlib.explorers.block_order import explore_block_order
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.ladder import in_eights
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.measuring.counters import MEMORY_READ
-from tutorlib.measuring.results import all_sweep_results
-from tutorlib.models import l2
-from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds
-from tutorlib.notebook.source import show_source
-from tutorlib.problems.wrong import by
+from tutorlib import (
+    MEMORY_READ, TensorSpec, all_sweep_results, by, check, compile_cute, explain, explore_block_order, hardware_of, l2,
+    show_block_order, show_figure, show_ladder, show_source, show_speeds, story,
+)  # fmt: skip
+from tutorlib.kernels.ampere import GemmConfig, in_eights, make_gemm, multistage
 
 # %% [markdown]
 # ## The tiles that a wave reads
@@ -442,6 +429,9 @@ show_speeds("gemm_pitch")
 #
 # The ladder's figure, at the end of this page, dips at 3072. The cache is not to blame. Count waves: two blocks fit on
 # each of 132 SMs.
+
+# %%
+from math import ceil
 
 # %%
 for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):

@@ -23,35 +23,17 @@
 # > **It takes** about 95 minutes, on any machine; a GPU times the kernels; its appendix about 30 more.
 
 # %%
-from contextlib import suppress
 from dataclasses import dataclass
 
 import cutlass
 import cutlass.cute as cute
 import torch
-from cutlass.cute.nvgpu import cpasync, warp
-from cutlass.cute.nvgpu.cpasync import LoadCacheMode
-from cutlass.cute.runtime import from_dlpack
-from cutlass.memory import SmemAllocator
 
-from tutorlib import check, explain
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import story
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_timeline, show_tvs
-from tutorlib.explorers.timeline import explore_timeline
-from tutorlib.kernels.ampere import main_loops as course
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.thread_share import Steps
-from tutorlib.kernels.rules import ConfigError
-from tutorlib.measuring.results import all_sweep_results
-from tutorlib.models import l2
-from tutorlib.models.occupancy import A100, BY_ARCH, H100
-from tutorlib.models.occupancy import blocks_per_sm as fit
-from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds
-from tutorlib.notebook.trials import show_beside
+from tutorlib import (
+    A100, BY_ARCH, H100, TensorSpec, Timeline, all_sweep_results, blocks_per_sm as fit, check, compile_cute, explain,
+    explore_timeline, l2, show_beside, show_figure, show_ladder, show_speeds, show_timeline, show_tvs, story,
+)  # fmt: skip
+from tutorlib.kernels.ampere import ConfigError, GemmConfig, Steps, main_loops as course, make_gemm
 
 # %% [markdown]
 # ## The idea, in time
@@ -490,6 +472,13 @@ check("12.5", trans_row)
 
 
 # %%
+from cutlass.cute.nvgpu import cpasync, warp
+from cutlass.cute.nvgpu.cpasync import LoadCacheMode
+from cutlass.cute.runtime import from_dlpack
+from cutlass.memory import SmemAllocator
+
+
+# %%
 # gemm_m_major(a, b, c): a (M, K):(1, M), b (N, K):(K, 1), c (M, N):(N, 1), torch tensors in bf16.
 ### BEGIN SOLUTION (about 80 lines)
 def swizzled(atom, bits, tile):
@@ -610,6 +599,8 @@ explain("12.6", gemm_m_major, shape=(128, 256, 256))
 # comparison. Both round to bf16, so a difference in the last bit would be no error.
 
 # %%
+from contextlib import suppress
+
 if torch.cuda.is_available():
     with suppress(NotImplementedError):
         image = torch.randn(512, 64 * 64, device="cuda").bfloat16()
@@ -689,11 +680,10 @@ else:
 # loop and for one that issues the loads *after* the first K block is multiplied, without an `if`:
 
 # %%
-from tutorlib.compiling.errors import ToolMissing
-from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of
-from tutorlib.kernels.ampere.schedules import SPREAD, TUNED, make_loop
+from tutorlib import SASS_OPCODES, ToolMissing, disassemble, main_loop_of
+from tutorlib.kernels.ampere import TUNED
 
-LOOPS = {"loads first": course.multistage, "loads spread": make_loop(SPREAD)}
+LOOPS = {"loads first": course.multistage, "loads spread": course.loads_spread}
 for name, main_loop in LOOPS.items():
     compiled = compile_cute(make_gemm(TUNED, main_loop), SQUARE, "sm_90a")
     try:
@@ -734,8 +724,8 @@ from collections import namedtuple
 
 from IPython.display import Code, Markdown, display
 
-from tutorlib.kernels.cpp import three_stages
-from tutorlib.simulate.ptx.languages.cpp import compile_cuda, simulate_cuda
+from tutorlib import compile_cuda, simulate_cuda
+from tutorlib.kernels.cpp import THREE_STAGES
 
 Published = namedtuple("Published", "what ms")
 for what, ms in (Published("Python", 0.1155), Published("C++", 0.1158)):
@@ -810,22 +800,22 @@ display(Markdown(f"| what | Python | C++ |\n|---|---|---|\n{table}"))
 # is the swizzle, `column` is 09's permutation, and the loop is 12.1's, line by line.
 
 # %%
-display(Code(three_stages.SOURCE, language="cpp"))
+display(Code(THREE_STAGES.source, language="cpp"))
 
 # %% [markdown]
 # nvcc compiles it. The cell prints the sequence of its instructions beside that of the Python twin, and its error at a
 # small size, simulated:
 
 # %%
-twin = make_gemm(GemmConfig(three_stages.TILE, (2, 2), three_stages.STAGES), course.multistage)
+twin = make_gemm(GemmConfig(THREE_STAGES.tile, (2, 2), THREE_STAGES.stages), course.multistage)
 print("Python:", story(compile_cute(twin, SQUARE).ptx))
-print("C++:   ", story(compile_cuda(three_stages.SOURCE)))
+print("C++:   ", story(compile_cuda(THREE_STAGES.source)))
 m, n, k = shape = (128, 128, 160)
 a, b = (torch.randn(rows, k).bfloat16() for rows in (m, n))
 c = torch.full((m, n), torch.nan).bfloat16()
 launched = {"a": a, "b": b, "c": c, "m": m, "n": n, "k": k}
 report = simulate_cuda(
-    three_stages.SOURCE, three_stages.grid(shape), (three_stages.THREADS, 1, 1), launched, three_stages.SMEM_BYTES
+    THREE_STAGES.source, THREE_STAGES.grid(shape), (THREE_STAGES.threads, 1, 1), launched, THREE_STAGES.smem_bytes
 )
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 

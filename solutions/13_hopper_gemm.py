@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 160
-#     appendix: 20
+#     appendix: 10
 #     summary: TMA, mbarriers, WGMMA, and a Hopper GEMM of your own.
 # ---
 
@@ -24,37 +24,23 @@
 # > initialize mbarriers and say which phase a warp waits for, keep a ring of stages full without overwriting one, store
 # > a tile by TMA, and assemble and launch a Hopper GEMM from these parts.
 # >
-# > **It takes** about 160 minutes, on any machine, and its appendix about 20 more. Without a Hopper GPU the kernel is
+# > **It takes** about 160 minutes, on any machine, and its appendix about 10 more. Without a Hopper GPU the kernel is
 # > simulated; with one it is also timed.
 
 # %%
-
-from dataclasses import replace
-
 import cutlass
 import cutlass.cute as cute
 from cutlass import BFloat16, Float32, Int64
 from cutlass.cute.nvgpu import cpasync, warpgroup
-from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
-from cutlass.memory import SmemAllocator
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib import check, explain
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import HOPPER_OPCODES, story
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_sm, show_timeline, show_wgmma
-from tutorlib.explorers.mbarriers import explore_mbarriers
-from tutorlib.kernels.hopper import first as course
-from tutorlib.kernels.hopper.first import described, make_accumulators, make_wgmma, out_layout
-from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
-from tutorlib.machine.features import WGMMA
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.models.l2 import grouped
-from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder
-from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_on_gpu
+from tutorlib import (
+    HOPPER_OPCODES, WGMMA, TensorSpec, Timeline, check, compare_on_gpu, compile_cute, explain, explore_mbarriers,
+    grouped, hardware_of, show_figure, show_ladder, show_sm, show_source, show_timeline, show_wgmma, story,
+)  # fmt: skip
+from tutorlib.kernels.hopper import (
+    ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps, described, first as course, make_accumulators,
+    make_wgmma, out_layout,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Who does what
@@ -104,6 +90,10 @@ show_sm()
 # with such rows; `SmemLayoutAtomKind` has `K_SW128`, `K_SW64` and `K_SW32`. Repeat the atom down the rows and then over
 # the stages with notebook 09's `cute.tile_to_shape(atom, shape, order)`. The check compares the place of every 16 bytes
 # with the rule that the CUDA driver's manual gives for TMA.
+
+
+# %%
+from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 
 
 # %%
@@ -441,6 +431,10 @@ explore_mbarriers(stages=2)
 
 
 # %%
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+
+# %%
 @cute.jit
 def main_loop(steps: Steps):
     ### BEGIN SOLUTION (about 20 lines)
@@ -496,6 +490,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for 
 # Hopper GPU the next cell measures it, with your two loops in the course's kernel:
 
 # %%
+from dataclasses import replace
+
 mine = course.Parts(multiply=multiply, barriers=init_barriers, main_loop=main_loop)
 four = course.make_first_gemm(mine, stages=4)
 for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
@@ -595,6 +591,10 @@ show_source(described, out_layout)
 # the launch asks `SmemAllocator` for it.
 #
 # The check runs it at sizes that no tile divides, and on a Hopper GPU times it at 4096³ beside cuBLAS.
+
+
+# %%
+from cutlass.memory import SmemAllocator
 
 
 # %%
@@ -710,7 +710,7 @@ show_figure("gemm_ladder_13")
 # are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter of the SMs.
 #
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle; no other block
-# can fill the gap, since one block takes all of the SM's shared memory. (The appendix shows the cost over K.)
+# can fill the gap, since one block takes all of the SM's shared memory.
 #
 # So the instructions are no longer the limit; the schedule is. A warp that does nothing but load could run ahead into
 # the next tile, and a block that stays could start that tile before it has stored this one. That is notebook 14.
@@ -774,27 +774,3 @@ def holder(m, n):
 
 # %%
 check("13.4", holder)
-
-# %% [markdown]
-# ## Appendix: Short K, and NVIDIA's curves
-#
-# NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM with 128×256×64 tiles, at M = N = 8192 and at M
-# = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here are these curves, in fp16 like
-# NVIDIA's, for a kernel that does what yours does (*13 plain*), for cuBLAS, for NVIDIA's example, and for the kernel at
-# the end of notebook 14.
-#
-# **Predict** before you look: what happens at small K, and is it worse at 8192 or at 2048?
-
-# %%
-show_figure("hopper_k")
-
-# %% [markdown]
-# At 2048 there are 128 tiles, at most one for each SM, and the kernel consists of launch, first load, multiplication
-# and store, each once. With small K little of that is multiplication, so the curve begins low, and all four kernels are
-# close together: a single tile has no other tile to overlap with. (At K up to 1024 the kernel of notebook 14 picks
-# smaller tiles, so that an SM has two or more of them and can overlap. It is 3 to 9% faster than the plain
-# kernel there, no more than such short runs spread.) At K = 256 the plain kernel has 22% of the peak at M = N =
-# 2048, and 41 at 8192: short K costs more at 2048.
-#
-# At 8192 there are 2,048 tiles, about sixteen for each SM. They share one launch, but each SM fills and
-# drains its ring sixteen times in a row, and there the kernels differ.

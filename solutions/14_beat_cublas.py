@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 180
-#     appendix: 75
+#     appendix: 65
 #     summary: The parts of a persistent GEMM, each predicted and measured, until it picks its own configuration.
 # ---
 
@@ -29,55 +29,30 @@
 # Each row ends with a section: a good place to stop.
 #
 # Times are taken in turns with PyTorch's cuBLAS, on normally distributed inputs. **Cool** means rounds of a few
-# milliseconds between which the GPU rests; the appendix *In watts* measures without rests.
+# milliseconds between which the GPU rests.
 #
 # > **After this page you can** give warps roles and registers, keep blocks busy from the first tile to the last, share
 # > loads in a cluster, hand accumulators from one block to another, estimate a configuration's time from counts, and
 # > choose one for a shape that has never been timed.
 # >
-# > **It takes** about 180 minutes, on any machine, and its appendix about 75 more. Without a Hopper GPU the kernels are
+# > **It takes** about 180 minutes, on any machine, and its appendix about 65 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
 
 # %%
-from collections import Counter
-from contextlib import suppress
-from functools import cache, partial
-from itertools import product
-from math import ceil
-
 import cutlass
 import cutlass.cute as cute
-import pandas
 import torch
-from cutlass import Int32
-from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib import check
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_roles, show_work
-from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
-from tutorlib.kernels.hopper.gemm import gemm_kernel
-from tutorlib.kernels.hopper.pipeline import Loads
-from tutorlib.kernels.hopper.slots import Parts
-from tutorlib.kernels.hopper.specialized import (
-    RoleSteps,
-    load_steps,
-    make_specialized,
-    multiply_steps,
-    multiply_tiles,
-    specialized_kernel,
-)
-from tutorlib.machine import device
-from tutorlib.machine.features import WGMMA
-from tutorlib.models import hopper_gemm as course
-from tutorlib.models import l2, work
-from tutorlib.models.work import Sm
-from tutorlib.notebook.measured import show_figure, show_ladder, show_levers, show_sustained, show_sweep
-from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_on_gpu, compare_parts
-from tutorlib.notebook.tuner import show_model, tune_hopper
+from tutorlib import (
+    WGMMA, Sm, TensorSpec, check, compare_on_gpu, compare_parts, compile_cute, device, hopper_gemm as course, l2,
+    show_figure, show_ladder, show_levers, show_model, show_roles, show_source, show_sweep, show_work,
+    tune_hopper, work,
+)  # fmt: skip
+from tutorlib.kernels.hopper import (
+    ConfigError, HopperConfig, Loads, Parts, RoleSteps, gemm_kernel, load_steps, make_specialized, multiply_steps,
+    multiply_tiles, specialized_kernel,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Where the time goes
@@ -172,6 +147,10 @@ check("14.1", produce)
 #
 # The check runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the mbarriers
 # allow.
+
+
+# %%
+from cutlass.cute.nvgpu import cpasync, warpgroup
 
 
 # %%
@@ -386,31 +365,8 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 # %% [markdown]
 # In the drawing ping-pong wins, with tiles of half the size. One warpgroup holds all accumulators of a tile, and for
 # 128×256 they would be 256 in each thread, more than the 240 registers above. The kernel's tiles are 128×192, three
-# quarters. **Predict** what that costs, before you look at the figure.
-#
-# The next figure is measured at 4096³, by timestamps of the SM's clock inside the kernel. It shows a block from the
-# last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`).
-#
-# - Work is above, in blue and orange, waiting below. The tensor cores are idle where *neither* warpgroup has blue.
-# - A few hundred cycles pass before a wgmma is issued even where its bytes landed long before. So a wait is drawn only
-#   as far as it exceeds the kernel's median.
-# - The time above each panel is without timestamps; the percentage says how much they slow the kernel.
-# - Numbers count a block's K tiles. Each tile of C has 64, so 128 is the first of the block's third tile.
-
-# %%
-show_figure("hopper_timeline")
-
-# %% [markdown]
-# - *Plain, persistent* is notebook 13's loop, in a block that takes tile after tile. The load of 128, the first red
-#   mark after the epilogue, is issued too late: from there to its wgmma pass 2,400 cycles, in which both warpgroups
-#   wait for memory's latency.
-# - *Cooperative*: the producer issued the load of 128 before the gap, and then issues a load as soon as a stage is
-#   empty. What is left is the gap of the epilogue, some 1,400 cycles in which neither warpgroup multiplies.
-# - *Ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
-#
-# And yet ping-pong takes longest. Its tiles leave more SMs idle at the end, as the section *Waves* counts. And a K tile
-# has three quarters of the others' arithmetic but takes 912 cycles, more than three quarters of 1,115. The timestamps
-# slow ping-pong twice as much as the others, and *Bytes per step* has another possible cause.
+# quarters, and leave more SMs idle at the end, as the section *Waves* counts. **Predict** which of the two ways gains
+# more, before you look at the table in *The levers, measured*.
 #
 # Deferred stores keep the large tile. Their loop handles two tiles at a time: the one that is being multiplied, and the
 # previous one, already rounded, which waits in registers until it is stored.
@@ -658,6 +614,8 @@ check("14.16", free_stage)
 # time. How do other sizes fit, and how do clusters? The appendix *Waves, counted* has the arithmetic as an exercise.
 
 # %%
+import pandas
+
 rows = {}
 for size in (1024, 2048, 3072, 4096, 8192):
     for tile in [(128, 256, 64), (128, 192, 64), (256, 192, 64)]:
@@ -694,8 +652,6 @@ else:
 # wgmma leaves less time for a fetch from L2 than notebook 11's arithmetic, so the order of fetches may matter more.
 #
 # - `zigzag`: K runs backwards in every other tile, so that a block first asks for what it loaded last.
-# - `stagger`: neighbors begin K at different places. All blocks in a row of tiles want the *same* lines of A at the
-#   same moment. **Predict:** is that a hot spot in L2 that `stagger` removes, or one fetch that serves them all?
 # - *Tile order* is `raster="m"` and `snake=True`: the bands consist of columns instead of rows, and every other band
 #   runs backwards.
 # - *Polling* is `polls=True`: a waiting warp asks its mbarrier again and again and never sleeps.
@@ -756,6 +712,10 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 
 
 # %%
+from cutlass import Int32
+
+
+# %%
 @cute.jit
 def give_part(part):
     ### BEGIN SOLUTION (about 4 lines)
@@ -794,44 +754,33 @@ check("14.17", hand_over)
 # ## The levers, measured
 #
 # **Predict** the gain of each lever, in percent, at 2048, 4096 and 8192: roles alone, persistent, deferred stores,
-# multicast, zigzag, polling, tile order, stream-K, stagger. How to read the table:
+# multicast, zigzag, polling, tile order, stream-K. How to read the table:
 #
 # - **Numbers** are speeds as fractions of cuBLAS's. **Rows** with a + add one lever to a row above: the nearest with a
 #   dot less, or *plain*. The percentage is the gain over that row.
-# - **Names**: *plain* is notebook 13's kernel, with a block for each tile. *Persistent* is the timeline's
-#   *cooperative*. *Multicast* is a cluster of 2×1. The tile is 128×256 unless a row names another. The last two rows
-#   are persistent and have multicast; 256×192 has zigzag and polling as well.
-# - **cycles** is the time of a K tile at 4096³, from a run with timestamps. The floor is 1,024 for a tile of 128×256,
-#   768 for 128×192 and 1,536 for 256×192.
+# - **Names**: *plain* is notebook 13's kernel, with a block for each tile. *Multicast* is a cluster of 2×1. The tile
+#   is 128×256 unless a row names another. The last two rows are persistent and have multicast; 256×192 has zigzag and
+#   polling as well.
 
 # %%
 show_levers()
 
 # %% [markdown]
-# The cycles do not always agree with the times at 4096. Stream-K has 7% fewer and takes 1.3% longer; multicast on
-# *plain* has 13% more and takes 0.2% longer. Why was not examined.
+# Multicast, deferred stores and stream-K are added in two places each, since of two levers that close the same gap the
+# second brings less.
 #
-# The picture has the gains alone, with their spread. Multicast, deferred stores and stream-K are added in two places
-# each, since of two levers that close the same gap the second brings less.
-
-# %%
-show_figure("hopper_levers")
-
-# %% [markdown]
-# How good was your list? Gains are in percent, those beyond the spread in bold. *At most* is a count, in percent of the
-# 296,000 cycles that a block takes at 4096, as the budget in *Choosing a configuration* shows.
+# How good was your list? Gains are in percent, those beyond the spread in bold.
 #
-# | lever | what it saves | at most | 2048 | 4096 | 8192 |
-# |---|---|---|---|---|---|
-# | roles alone | nothing: they make the others possible | 0 | −0.9 | −0.1 | +0.2 |
-# | persistent | three times the 2,849 cycles before a block's first K tile | 3 | +0.5 | **+3.0** | **+1.0** |
-# | deferred stores | three gaps of 1,400 cycles | 1 | −0.4 | +0.1 to +0.6 | +0.1 |
-# | multicast | a third of L2's bytes | | −0.1 to −0.2 | −0.2 to +0.3 | −0.2 to −0.4 |
-# | zigzag | bytes from device memory | | +0.2 | +0.4 | **+0.7** |
-# | polling | waking up | | −0.6 | +0.2 | +0.2 |
-# | tile order | bytes from device memory | | −0.6 | 0.0 | +0.1 |
-# | stream-K | idle SMs in the last wave | 3 | **−15 to −16** | **−1.3** | **+1.0 to +1.2** |
-# | stagger | a hot spot in L2, if there is one | | **−3.9** | −0.8 | **−0.6** |
+# | lever | what it saves | 2048 | 4096 | 8192 |
+# |---|---|---|---|---|
+# | roles alone | nothing: they make the others possible | −0.9 | −0.1 | +0.2 |
+# | persistent | the wait for a tile's first bytes, in every wave but the first | +0.5 | **+3.0** | **+1.0** |
+# | deferred stores | the gap of an epilogue between two tiles | −0.4 | +0.1 to +0.6 | +0.1 |
+# | multicast | a third of L2's bytes | −0.1 to −0.2 | −0.2 to +0.3 | −0.2 to −0.4 |
+# | zigzag | bytes from device memory | +0.2 | +0.4 | **+0.7** |
+# | polling | waking up | −0.6 | +0.2 | +0.2 |
+# | tile order | bytes from device memory | −0.6 | 0.0 | +0.1 |
+# | stream-K | idle SMs in the last wave, 3% of the time at 4096 | **−15 to −16** | **−1.3** | **+1.0 to +1.2** |
 #
 # **At 2048 no row beats *plain*.** There is one wave, so nothing that overlaps with a *next* tile can help, and
 # stream-K cuts tiles that fit into it. Stream-K pays at 8192 only: at 4096 its partial sums cost no less, and that is
@@ -850,12 +799,12 @@ show_figure("hopper_levers")
 # | it takes, by the ratios in the table | 1.31 | 1.11 | 1.00 |
 #
 # At 2048 the start, which both pay, dilutes the loss. At 8192 the waves are in ping-pong's favor and its K tiles are
-# not: measured at 4096, their 882 cycles exceed the floor by 15%, those of *multicast* by 9%.
+# not. *Bytes per step* has a possible cause.
 #
 # </details>
 #
 # Multicast is the surprise: L2 sends a third less, and the time does not change. Perhaps blocks that ask for the same
-# lines at the same moment share one L2 access even without it. `stagger` would lose exactly that.
+# lines at the same moment share one L2 access even without it.
 #
 # ### Neighbors
 #
@@ -868,6 +817,9 @@ show_figure("hopper_levers")
 # and 16, about as many as a GPC has SMs, 288. How much of it is different?
 
 # %%
+from functools import cache, partial
+
+# %%
 for band in (1, 2, 4, 8):
     line = f"bands of {band}:"
     for count in (8, 16):
@@ -878,7 +830,7 @@ for band in (1, 2, 4, 8):
     print(line)
 
 # %% [markdown]
-# **Predict** the order of these four, and what `stagger` makes of the best.
+# **Predict** the order of these four.
 
 # %%
 show_sweep("gemm_bands")
@@ -887,9 +839,6 @@ show_sweep("gemm_bands")
 # Bands of 1 are last in every column, by more than the spreads. Bands of 4 are first at K = 4096 and 8192; at 2048 they
 # cannot be told from bands of 2 and 8. So which blocks are neighbors matters, at 8192 by a factor of 1.6 to 1.7. That
 # *shared reads* are the reason remains a guess: the counts fit bands of 1 and 4 only; 2 and 8 are about level.
-#
-# `stagger` seems to lose what bands of 4 gain: at K = 4096 it takes them from 1.23 to 1.10 on the H100, and from 1.09
-# to 1.02 on the H200. At the other K the spreads are too wide to tell.
 #
 # If the guess is right, multicast has nothing left to save. **The rule:** where blocks without clusters compute all
 # tiles at once and the bands come out even, the course's chooser sets `group=4`. Where there are more waves it keeps 8,
@@ -940,6 +889,10 @@ print(Sm())
 
 
 # %%
+from math import ceil
+
+
+# %%
 def cost(config, m, n, k, sm):
     ### BEGIN SOLUTION (about 18 lines)
     if config.transposed:
@@ -967,29 +920,15 @@ def cost(config, m, n, k, sm):
 check("14.10", cost)
 
 # %% [markdown]
-# How accurate is a formula with ten constants? The first table adds up where the time of one kernel really goes:
-# *cooperative* of the timeline, which is *persistent* among the levers. Times of different runs differ: without
-# timestamps it took 177.8 µs there, 174.8 here. Compare ratios only.
-#
-# - At 4096 all is from one run with timestamps. The clock is cycles over nanoseconds inside the kernel, and *outside
-#   the block* is what the kernel takes beyond a block's time.
-# - At 2048 there were no timestamps. Each part is taken to need the same cycles, at the driver's clock.
-#
-# The second table has the levers' measured times, and the formula's result as a multiple of each. Switches that are not
-# in the formula do not change its result.
+# How accurate is a formula with ten constants? The table has the levers' measured times, and the formula's result as a
+# multiple of each. Switches that are not in the formula do not change its result.
 
 # %%
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 
 # %% [markdown]
-# **The budget** closes at 4096: 0.4 of 188.8 µs are not accounted for. The tensor cores' floor is 87% of the time; the
-# gaps of the schedule, epilogues and first loads, are 6.3 µs. The clock matters more. Inside the kernel it is 1,599
-# MHz; the driver, asked once in each round, says 1,965. At 2048, 3.1 of 27.0 µs are left over. A clock of 1,720 instead
-# of 1,980 MHz would explain them.
-#
-# **The constants** do not say what their names say. `store` is 400 where an epilogue takes 1,815 cycles. A step of
-# 128×256 is 1,075 + 164 = 1,239 cycles by `flops` and `l2_bytes`, where a K tile takes 1,115, and `clock` is 1,850. The
-# fit puts into the step what the clock and the epilogues take.
+# **The constants** were fitted together, so none of them alone is what its name says: the fit puts into the step what
+# a lower clock and the epilogues take.
 #
 # **The formula** is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about multicast: it
 # charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none. And it is too hard on small
@@ -1006,15 +945,16 @@ for size in (2048, 4096):
 
 # %% [markdown]
 # At 2048³ that is 16.5 of 27.0 µs. A single wave has nothing to overlap its start and its end with, and cuBLAS pays for
-# them too: the best row reaches 1.011, within its spread of ±1.6%. At 4096³ the best row reaches 1.014, ±0.5%. At the
-# budget's 1,599 MHz the 132.4 µs become 163.9. But with all its parts the budget makes 188.8 µs, and without timestamps
-# the kernel takes 174.8: its clock is higher then, or its K tiles shorter. Which, and why the clock falls in so short a
-# run, was not examined. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
+# them too: the best row reaches 1.011, within its spread of ±1.6%. At 4096³ it is 132.4 of 174.8 µs, and the
+# best row reaches 1.014, ±0.5%. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
 #
 # Now choose for every shape. The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`,
 # which exchanges A and B, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some combinations break.
 
 # %%
+from collections import Counter
+from itertools import product
+
 TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
 WAYS = [
     {"stream_k": stream, "defer_stores": defer, "split_k": 1, "persistent": True}
@@ -1070,7 +1010,7 @@ check("14.12", choose)
 #
 # Now put it together. `Parts` has a slot for each of your functions, and this is the kernel with the slots. The
 # course's remaining lines allocate shared memory, initialize mbarriers, and make the objects that your parts get as
-# parameters. What belongs to ping-pong, `lag`, `trace` and `fusion` is for switches that `SPACE` does not use.
+# parameters. What belongs to ping-pong and `fusion` is for switches that `SPACE` does not use.
 
 # %%
 show_source(gemm_kernel)
@@ -1110,6 +1050,8 @@ check("14.18", my_gemm)
 # cell measures it:
 
 # %%
+from contextlib import suppress
+
 with suppress(NotImplementedError):  # until you have written it
     compare_parts(my_gemm, [(2048,) * 3, (4096,) * 3, (8192,) * 3, (320, 8192, 4096), (768, 1280, 16384)])
 
@@ -1352,34 +1294,6 @@ for parts in (1, 2, 4, 8):
 # pays 3,584 of 32,768 cycles, 11%, for the exchange.
 
 # %% [markdown]
-# ## Appendix: In watts
-#
-# The levers were measured on a GPU that cools between two rounds. Under a long load the GPU reaches its power limit and
-# lowers the clock. Then one expects the kernel that needs fewer *joules* to be faster: fewer bytes moved, fewer cycles
-# in which SMs draw power while they wait. A lever that saves cycles but no joules should bring less.
-#
-# *In turn* is beside cuBLAS, where both share one clock; *alone* is each by itself, at its own clock. *Energy* is
-# joules as a multiple of cuBLAS's. *Multicast* and *zigzag, polling* have all levers of the rows above them in the
-# tree; *chosen* is what the course's chooser picks. **Predict:** does the kernel that needs fewer joules get the higher
-# clock? Read *energy* and *MHz* together, size by size.
-
-# %%
-show_sustained()
-
-# %% [markdown]
-# No. At 8192 *zigzag, polling* and *chosen* need 3 to 4% fewer joules than cuBLAS and run at a lower clock; at 4096
-# none runs at a higher one. At 2048 three of the four do, by 15 MHz, and need more joules. At 4096 and 8192 all draw
-# 684 to 694 W, so a launch's joules only repeat its time, as far as the meter can tell. cuBLAS was measured again with
-# each kernel, and its row has the medians; its own joules differ by 2 to 3% between these runs.
-#
-# Multiply µs by MHz. At 8192 cuBLAS needs 2.43 million cycles, the four kernels 2.31 to 2.39 million, and all four run
-# at a lower clock than cuBLAS: a kernel that does more work in each cycle draws more power at a given clock, and the
-# clock falls until the limit holds. That is why *alone* shows less than *in turn* at 8192 and 4096.
-#
-# It is also why you should compare ratios, not times from different pairs: a kernel that keeps the tensor cores busier
-# lowers the clock of the cuBLAS that is timed in turn with it.
-
-# %% [markdown]
 # ## Appendix: FP8, 320 rows
 #
 # Notebook 07 left off here: A has 320 rows, B is a weight matrix of 32576×7168, both e4m3. Its idea was to swap the two
@@ -1473,7 +1387,7 @@ table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 # %% [markdown]
 # **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 8192³ on
 # your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
-# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has times.
+# `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has times.
 # There the last two points take 98 and 99% of the course's ratio to cuBLAS. Without one, the course's model and
 # the table of levers judge your choice, and tell large differences only.
 

@@ -31,41 +31,20 @@
 # > shared scale, and on multicast.
 
 # %%
-import random
-from contextlib import suppress
-
 import cutlass
 import cutlass.cute as cute
 import torch
 from cutlass import BFloat16, Boolean, Float32, Int32
-from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib import check
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import BLACKWELL_OPCODES, allocated_columns, story
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_blackwell, show_block, show_handover, show_pair, show_scaled, show_tensor_memory
-from tutorlib.dsl.cute.instructions import fence_before
-from tutorlib.kernels.blackwell.config import PAIR, BlackwellConfig
-from tutorlib.kernels.blackwell.gemm import (
-    SMS,
-    Block,
-    Parts,
-    await_empty,
-    make_blackwell_gemm,
-    make_block,
-    make_drain,
-    tma_atoms,
-)
-from tutorlib.kernels.blackwell.steps import TileSteps
-from tutorlib.kernels.hopper.layouts import Tma
-from tutorlib.machine.features import TCGEN05
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.models import block_formats
-from tutorlib.models.tensor_memory import ring_stages
-from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_on_gpu
+from tutorlib import (
+    BLACKWELL_OPCODES, TCGEN05, TensorSpec, allocated_columns, block_formats, check, compare_on_gpu, compile_cute,
+    hardware_of, ring_stages, show_blackwell, show_block, show_handover, show_pair, show_scaled, show_source,
+    show_tensor_memory, story,
+)  # fmt: skip
+from tutorlib.kernels.blackwell import (
+    PAIR, SMS, BlackwellConfig, Block, Parts, TileSteps, Tma, await_empty, fence_before, make_blackwell_gemm,
+    make_block, make_drain, tma_atoms,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Who does what
@@ -246,6 +225,12 @@ check("15.3", tensor_memory)
 
 
 # %%
+from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
+
+# %%
+from contextlib import suppress
+
+
 def accepted(m, group):
     """The N that the DSL takes for this M, as first, last and step."""
     found = []
@@ -319,6 +304,10 @@ show_source(TileSteps)
 # over tiles around it. As there, one lane announces `steps.stage_bytes` with `mbarrier_arrive_and_expect_tx`, under
 # `elect_one`, and all lanes call `steps.load(number, k_tile, stage)`, where `number` counts the block's own tiles from
 # 0. Nothing in the loop marks the start of a new tile, and its only wait is for `empty`.
+
+
+# %%
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 
 # %%
@@ -941,6 +930,8 @@ with suppress(NotImplementedError):  # until you have written both
 # in hex (e4m3, e2m1), and its value after scaling (mxfp8, nvfp4):
 
 # %%
+import random
+
 rng = random.Random(15)
 numbers = [rng.gauss(0, 1) for _ in range(32)]
 show_scaled(numbers, tensor_scale=0.05)

@@ -24,30 +24,16 @@
 # > simulated. A Hopper GPU times them. Do the exercises in the order of the page, not of their numbers.
 
 # %%
-from collections import Counter
-
 import cutlass
 import cutlass.cute as cute
 import torch
 from cutlass import Float32
-from torch import Tensor, nn
-from torch.nn import functional
 
-from tutorlib import check
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import opcodes
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_layout
-from tutorlib.kernels.ampere.thread_share import Accumulators
-from tutorlib.kernels.fused.ampere import Fusion, make_elementwise
-from tutorlib.kernels.fused.linear import KernelLinear, linear, multiply
-from tutorlib.kernels.fused.mlp import LlamaMLP, before_gate
-from tutorlib.kernels.hopper.choose import choose
-from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
-from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.fusion import show_costs
-from tutorlib.notebook.measured import show_figure
-from tutorlib.notebook.source import show_source
+from tutorlib import TensorSpec, check, compile_cute, opcodes, show_costs, show_layout, show_source
+from tutorlib.notebook.fused_kernels import (
+    Accumulators, FusedStores, Fusion, GatedStores, KernelLinear, LlamaMLP, before_gate, choose, linear,
+    make_elementwise, multiply, show_fused_speeds, with_epilogue, with_gate,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Values, not memory
@@ -71,6 +57,8 @@ from tutorlib.notebook.source import show_source
 # comparison and a select. **Predict**: how many instructions does an element take, and how many branches?
 
 # %%
+from collections import Counter
+
 MATH = {"max": r"max\.", "mul": r"mul\.f32", "add": r"add\.f32", "fma": r"fma\.", "div": r"div\."}
 MATH |= {"select": r"selp\.", "ex2": r"ex2\.", "rcp": r"rcp\.", "tanh": r"tanh\.", "branch": r"bra\b"}
 
@@ -389,12 +377,6 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
 #
 # </details>
 #
-# In the figure, the dashed line is the baseline; some circles lie under their squares.
-
-# %%
-show_figure("fusion")
-
-# %% [markdown]
 # ## A layer that torch treats as its own
 #
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. Each of them needs
@@ -575,6 +557,9 @@ check("16.13", register)
 show_source(multiply)
 
 # %%
+from torch import Tensor, nn
+
+# %%
 gelu_kernel = with_epilogue(bias_gelu)
 
 
@@ -619,6 +604,9 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
 
 
 # %%
+from torch.nn import functional
+
+
 def by_torch(x, weight, bias):
     return functional.gelu(functional.linear(x, weight, bias), approximate="tanh")
 

@@ -27,27 +27,16 @@
 
 # %%
 import os
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
 
 import cutlass
 import cutlass.cute as cute
 import torch
 from cuda.bindings.driver import CUstream
-from cutlass._mlir.dialects import llvm, nvvm
-from cutlass.cute.runtime import from_dlpack, make_fake_stream
-from cutlass.cutlass_dsl import T, dsl_user_op
-from cutlass.memory import SmemAllocator
 
-from tutorlib import check
-from tutorlib.compiling.cute import compilations, compile_cute
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.notebook.launches import show_later_calls, show_new_processes, show_stages
-from tutorlib.notebook.measured import show_figure
-from tutorlib.notebook.trials import run_on_gpu
+from tutorlib import (
+    TensorSpec, check, compilations, compile_cute, run_on_gpu, show_later_calls, show_new_processes,
+    show_stages,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Where a first call's time goes
@@ -89,6 +78,9 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # it times the DSL's own functions and has MLIR report the time of each pass (`enable_timing` of its PassManager).
 # **Predict**: which of the three takes longest for such a small kernel, and which shrinks most when you compile the
 # same function again? The last two lines of the output answer.
+
+# %%
+from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
 # %%
 vector = TensorSpec((1024,), dynamic=True)
@@ -377,6 +369,9 @@ for dtype in (torch.float32, torch.float16):
 
 
 # %%
+import time
+
+
 @cute.jit
 def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
     for i in range(cute.size(x)):
@@ -514,14 +509,10 @@ check("17.9", graphed)
 # The table shows the cost per launch of `double` on a GPU machine. **host** is the time until the call returns. **until
 # done** is the total time of a long series of launches, until the GPU has finished the last, divided by their number.
 # "Kept" is a compiled function in a variable, "kept in a dictionary" one in `CompiledKernels`. **Predict**: which ways
-# cost the host less than PyTorch's own launch, and in which does the GPU set the pace? (The figure shows the first
-# column, on a logarithmic axis; the dashed line is `torch.add`.)
+# cost the host less than PyTorch's own launch, and in which does the GPU set the pace?
 
 # %%
 show_later_calls()
-
-# %%
-show_figure("launches")
 
 # %% [markdown]
 # Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. Down the table you save
@@ -573,6 +564,11 @@ check("17.6", load_or_compile)
 # imported torch and CuTe?
 
 # %%
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 with tempfile.TemporaryDirectory() as folder:
     load_or_compile(Path(folder), "axpy", lambda: for_torch(axpy, alpha, x, y))
     code = f"""
@@ -783,6 +779,9 @@ class Storage:
 
 
 # %%
+from cutlass.memory import SmemAllocator
+
+
 @cute.kernel
 def storage_kernel(y: cute.Tensor):
     thread, _, _ = cute.arch.thread_idx()
@@ -812,6 +811,11 @@ print(*[line for line in in_use.body.splitlines() if "mbarrier" in line or "shar
 # NVIDIA's GPUs have instructions that the DSL does not wrap. There are two ways to reach them, and both give you a
 # function like any other. The first is inline PTX: the instruction as text. To keep the examples simple, they use
 # instructions for which `cute.arch` already has functions (`exp2`, `lop3`, `warp_redux_sync`):
+
+
+# %%
+from cutlass._mlir.dialects import llvm, nvvm
+from cutlass.cutlass_dsl import T, dsl_user_op
 
 
 # %%

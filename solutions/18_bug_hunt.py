@@ -24,10 +24,8 @@
 # %%
 import torch
 
-from tutorlib import check, explain
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.kernels.bugs.catalogue import BUGS
-from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch, show_bug, show_verdicts
+from tutorlib import CompileFailed, check, explain
+from tutorlib.notebook.hunt import BUGS, CAUSES, Diagnosis, as_it_is, output_of, patch, show_bug, show_verdicts
 
 # %% [markdown]
 # ## A method

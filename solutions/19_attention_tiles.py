@@ -25,25 +25,15 @@
 # %%
 import math
 import re
-from contextlib import suppress
 
 import cuda.tile as ct
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 
-from tutorlib import check
-from tutorlib.compiling.cutile import compile_cutile
-from tutorlib.compiling.sass import disassemble
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw.key_tiles import show_key_tiles
-from tutorlib.kernels.attention import tiles
-from tutorlib.kernels.attention.launch import forward_by_tiles
-from tutorlib.machine.hardware import hardware_of
-from tutorlib.measuring.results import all_sweep_results
-from tutorlib.notebook.measured import show_sweep
-from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_attention
-from tutorlib.simulate.cutile import run
+from tutorlib import (
+    TensorSpec, all_sweep_results, check, compare_attention, compile_cutile, disassemble, hardware_of, run,
+    show_key_tiles, show_source, show_sweep,
+)  # fmt: skip
+from tutorlib.kernels.attention import forward_by_tiles, tiles
 
 ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
 LOG2_E = math.log2(math.e)
@@ -441,19 +431,12 @@ for warps in (4, 8):
 # %% [markdown]
 # A thread can have 255 registers at most, so with 4 warps it spills. A tile that needs fewer leaves room for a second
 # block on the SM (`occupancy=2`), whose multiplications can run during the first one's exponentials. A cluster of two
-# CTAs (`num_ctas=2`) computes one tile together, with the registers of both. And a **persistent** kernel launches only
-# as many blocks as the SMs hold, n of them, and each block takes every n-th tile of O, in an order that starts with the
-# longest rows of all heads:
-
-# %%
-show_source(tiles.persistent_forward)
-
-# %% [markdown]
+# CTAs (`num_ctas=2`) computes one tile together, with the registers of both.
+#
 # The table has the speed of the causal kernel with 4,096 tokens, as a fraction of the speed of torch's attention on
 # cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d. Rows with "two on an SM" have `occupancy=2`
 # and 4 warps for each CTA, the others 8 warps unless they say 4. **Predict** which tile is the fastest for d = 128, and
-# which for d = 64, where each exponential serves half as many products. Does persistence gain anything, when the grid
-# already starts the longest rows first?
+# which for d = 64, where each exponential serves half as many products.
 
 # %%
 show_sweep("attention_tuning")
@@ -469,18 +452,14 @@ show_sweep("attention_tuning")
 # 256×128 in a cluster is about level with 128×128 and 8 warps, and 128×128 in a cluster, two on an SM, is slower than
 # 64×128, two on an SM.
 #
-# The persistent version of 64×128 is a tenth slower. Two differences may explain that: its blocks take every n-th tile,
-# however long their earlier tiles were, while the hardware gives the next block of a grid to whichever SM is free; and
-# it begins with the longest rows of all heads, so L2 has to hold K and V of all of them, while the grid launches one
-# head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from a counter, one sequence after
-# another.)
-#
 # What does the early issue of the next scores bring? On a machine with a GPU, the next cell times your kernel, in the
 # tile and with the hints that won, beside `tile_forward`. (With a causal mask, TFLOP/s count only the scores that a
 # query sees, about half of S.) **Predict** the difference.
 
 
 # %%
+from contextlib import suppress
+
 fast = attention.replace_hints(num_worker_warps=4, occupancy=2)
 
 
@@ -692,6 +671,8 @@ for decode in all_sweep_results("decode"):
 # fp64:
 
 # %%
+from torch.nn.functional import scaled_dot_product_attention
+
 torch.manual_seed(0)
 q, k, v = (torch.randn(1, 1, 40, 16, dtype=torch.float64, requires_grad=True) for _ in range(3))
 o = scaled_dot_product_attention(q, k, v)

@@ -27,28 +27,14 @@
 import cutlass
 import cutlass.cute as cute
 import torch
-from cutlass import BFloat16, Float32, Int32
 from cutlass.cute.nvgpu import warpgroup
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
-from torch.nn import functional
 
-from tutorlib import check
-from tutorlib.draw import show_attention, show_tiles
-from tutorlib.kernels.attention.hopper import attend_tile, attention_kernel, consume_blocks, load_tiles
-from tutorlib.kernels.attention.operator import attention, left_to_torch, scaled_dot_product_attention
-from tutorlib.kernels.attention.parts import softmax_first
-from tutorlib.kernels.attention.roles import (
-    TURN_BARRIER,
-    BlockLoads,
-    OnlineSoftmax,
-    first_turn,
-    last_turn,
-    make_mmas,
-)
-from tutorlib.kernels.attention.schedule import Order
-from tutorlib.kernels.attention.slots import AttentionParts
-from tutorlib.notebook.measured import show_figure, show_levers, show_sweep
-from tutorlib.notebook.source import show_source
+from tutorlib import check, show_attention, show_figure, show_levers, show_source, show_sweep, show_tiles
+from tutorlib.kernels.attention import (
+    TURN_BARRIER, AttentionParts, BlockLoads, OnlineSoftmax, Order, attend_tile, attention, attention_kernel,
+    consume_blocks, first_turn, last_turn, left_to_torch, load_tiles, make_mmas, scaled_dot_product_attention,
+    softmax_first,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Count before you schedule
@@ -267,6 +253,10 @@ show_source(softmax_first, OnlineSoftmax)
 
 
 # %%
+from cutlass import BFloat16, Float32, Int32
+
+
+# %%
 @cute.jit
 def quad_reduce(value, op: cutlass.Constexpr):
     ### BEGIN SOLUTION (about 3 lines)
@@ -356,6 +346,10 @@ print(f"{blocks} blocks, {blocks - unmasked} of them masked; without causal {(TO
 
 # %%
 show_source(BlockLoads)
+
+
+# %%
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 
 # %%
@@ -594,6 +588,9 @@ show_source(scaled_dot_product_attention)
 
 
 # %%
+from torch.nn import functional
+
+
 class Attention(torch.nn.Module):
     def __init__(self, heads, head_dim, attend):
         super().__init__()

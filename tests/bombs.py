@@ -1,10 +1,7 @@
 """Small texts and files that make their reader compute or allocate without end. All of them are deterministic."""
 
 import io
-import json
 import zipfile
-
-from nbformat import NotebookNode
 
 
 def compiled_twice_each(depth: int = 40) -> str:
@@ -16,13 +13,6 @@ def compiled_twice_each(depth: int = 40) -> str:
 def in_a_function(bomb: str) -> str:
     indented = "\n".join(f"    {line}" for line in bomb.split("\n"))
     return f"def answer(n):\n{indented}\n    return n"
-
-
-def without_marks_and_with_checks(notebook: NotebookNode, cells: int = 2000, checks: int = 80_000) -> str:
-    """A page that lost its marks: for each check in it, each cell above is searched for a definition."""
-    code = [{"cell_type": "code", "source": f"a{n} = 1", "metadata": {}} for n in range(cells)]
-    code.append({"cell_type": "code", "source": 'check("90.1", x)\n' * checks, "metadata": {}})
-    return json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def lists_in_lists(size: int = 2**24) -> bytes:

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -26,13 +25,11 @@ from tutorlib.compiling.cpp import CompiledCpp
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import launchers, targets
-from tutorlib.measuring.counters import NoCounters
 from tutorlib.paths import ROOT
 from tutorlib.problems import fault, work
 
 MARKERS = (
     'gpu(capability, calibrated=False): needs a GPU with what came with "80", "90" or "100"; "90a": Hopper alone',
-    "ncu: needs Nsight Compute, and a user who may read the GPU's counters",
     "samples(variable): needs the checkout of NVIDIA's code that an environment variable names",
     "browser: needs Chromium",
     "long: takes minutes; TUTORLIB_LONG=1 runs it",
@@ -123,7 +120,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    for lacks in (lacks_gpu, lacks_ncu, lacks_samples, lacks_browser):
+    for lacks in (lacks_gpu, lacks_samples, lacks_browser):
         if need := lacks(item):
             pytest.skip(f"needs {need}")
     with what_shows_later(item):
@@ -138,17 +135,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @contextmanager
 def what_shows_later(item: pytest.Item) -> Iterator[None]:
-    """Skips what only the test's own code finds out: a package that a sample imports, a right that this user lacks."""
+    """Skips what only the test's own code finds out: a package that a sample imports."""
     try:
         yield
     except ModuleNotFoundError as error:
         if not item.get_closest_marker("samples"):
             raise
         pytest.skip(f"needs the package {error.name}, for NVIDIA's samples")
-    except NoCounters as error:
-        if not item.get_closest_marker("ncu") or "ERR_NVGPUCTRPERM" not in str(error):
-            raise
-        pytest.skip("needs the right to read the GPU's counters")
 
 
 def lacks_gpu(item: pytest.Item) -> str | None:
@@ -158,10 +151,6 @@ def lacks_gpu(item: pytest.Item) -> str | None:
         if marker.kwargs.get("calibrated") and f"sm_{device.need_gpu().arch}" not in targets.load():
             return "a calibrated GPU"
     return None
-
-
-def lacks_ncu(item: pytest.Item) -> str | None:
-    return "Nsight Compute" if item.get_closest_marker("ncu") and not shutil.which("ncu") else None
 
 
 def lacks_samples(item: pytest.Item) -> str | None:
@@ -181,15 +170,6 @@ def find_browser() -> str | None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(pytest_report_header())
-    reports = terminalreporter.stats.get("skipped", [])
-    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
-    if reasons:
-        terminalreporter.write_line("skipped: " + ", ".join(counted(reason, n) for reason, n in reasons.most_common()))
-
-
-def counted(reason: str, n: int) -> str:
-    """("needs Chromium", 2) → "2 need Chromium"."""
-    return f"{n} {reason if n == 1 else reason.replace('needs', 'need', 1)}"
 
 
 @pytest.fixture

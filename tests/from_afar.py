@@ -10,8 +10,7 @@ from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.served import Served
 from tutorlib.grading.page_process import Answers
 from tutorlib.grading.remote_judge import judge
-from tutorlib.grading.transport import Endpoint
-from tutorlib.grading.wire import EXERCISES
+from tutorlib.grading.transport import JudgesEnd
 
 
 def judged_from_afar(
@@ -22,7 +21,7 @@ def judged_from_afar(
     name = getattr(answer, "__name__", "answer")
     threading.Thread(target=serve, args=(theirs, {name: answer}, kind), daemon=True).start()
     with ours:
-        return judge(exercise, Endpoint(ours, sends=EXERCISES), name, seconds)
+        return judge(exercise, JudgesEnd(ours), name, seconds)
 
 
 def serve(line: Connection, names: dict[str, Any], kind: Callable[[Any], Served]) -> None:

@@ -57,27 +57,14 @@ def costs_of(nodeids: Iterable[str], known: Mapping[str, float]) -> dict[str, fl
 
 
 def of_commit(nodeids: Sequence[str], commit: str, known: Mapping[str, float]) -> set[str]:
-    """The cases that run with this commit.
-
-    Those of costly tests are drawn in rounds: of each group one case, then of each a second one, until BUDGET_S is
-    spent.
-    """
-    costs = costs_of(nodeids, known)
-    by_test: dict[str, list[str]] = defaultdict(list)
-    for one in nodeids:
-        by_test[test_of(one)].append(one)
-    costly = [cases for cases in by_test.values() if sum(costs[one] for one in cases) > CHEAP_S]
-    rounds: list[tuple[float, str]] = []
-    for cases in costly:
-        groups: dict[str, list[str]] = defaultdict(list)
-        for one in cases:
-            groups[group_of(one)].append(one)
-        for group, members in groups.items():
-            rng = Random(f"{commit} {group}")
-            rng.shuffle(members)
-            rounds += [(number + rng.random(), one) for number, one in enumerate(members)]
+    """The cases that run with this commit: all of cheap tests, and of costly ones, in random order, up to BUDGET_S."""
+    costs, of_test = costs_of(nodeids, known), defaultdict[str, float](float)
+    for one, seconds in costs.items():
+        of_test[test_of(one)] += seconds
+    costly = sorted(one for one in nodeids if of_test[test_of(one)] > CHEAP_S)
+    Random(commit).shuffle(costly)
     left_out, spent = set(), 0.0
-    for _, one in sorted(rounds):
+    for one in costly:
         if spent + costs[one] > BUDGET_S:
             left_out.add(one)
         else:

@@ -2,9 +2,9 @@
 
 They are for a course with one page, 60, of two exercises with 2 points each; both ask for answer(n) = (n + 1, 2 * n).
 A cheat is a cell of a file in tests/cheats/. The imports at the file's head belong to each of its cells; an attack that
-defines no answer gets a wrong one. A cheat says in its first comment what it tries; what it deserves, if that is not 0:
-the points of its answer, or those of both; and where the sandbox makes its cell fail, by which exception: another one
-would be a slip of its own, before any attack.
+defines no answer gets a wrong one. A cheat says in its first comment what it tries; what its answer deserves, if that
+is not 0; and where the sandbox makes its cell fail, by which exception: another one would be a slip of its own, before
+any attack.
 """
 
 import inspect
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -25,8 +24,7 @@ from tests.honest.answers import ANSWERS, PLAIN
 from tests.trial_course import Course, make_course
 
 CHEATS = Path(__file__).with_name("cheats")
-ANSWERING = ("forging", "reading", "harming")
-KINDS = (*ANSWERING, "pages", "kernels")
+KINDS = ("forging", "reading", "harming")
 GIVES_ZERO = "\n\ndef answer(n):\n    return 0\n"
 WRONG = "def answer(n):\n    return -1, -1"
 FULL = (2, 2)
@@ -82,15 +80,13 @@ class HandIn:
 class Cheat:
     """A cell of tests/cheats/.
 
-    name: "reading/hints". text: with its comment. deserves: an answer's points, or those of each answer of a page.
-    exercise: whose answer it is.
+    name: "reading/hints". text: with its comment. deserves: the answer's points.
     stopped_by: the exception that ends its cell in the sandbox; "" where none may.
     """
 
     name: str
     text: str
-    deserves: tuple[float, ...]
-    exercise: str
+    deserves: float
     stopped_by: str = ""
 
 
@@ -106,7 +102,7 @@ def contents(folder: Path) -> dict[Path, str]:
 
 
 def cheats(kind: str) -> list[Cheat]:
-    """Those of a file: the kinds in ANSWERING are answers, pages whole pages, kernels real ones."""
+    """Those of a file."""
     text = (CHEATS / f"{kind}.py").read_text(encoding="utf-8")
     head, *cells = re.split(r"^# %% (\w+)\n", text, flags=re.MULTILINE)
     imports = head.partition("\n\n")[2].rstrip()
@@ -115,12 +111,11 @@ def cheats(kind: str) -> list[Cheat]:
 
 def read_cheat(kind: str, name: str, imports: str, text: str) -> Cheat:
     comment = re.match(r"(?:#.*\n)+", text)[0]
-    said = dict(re.findall(r"^# (deserves|exercise|stopped by): (.*)$", comment, re.MULTILINE))
+    said = dict(re.findall(r"^# (deserves|stopped by): (.*)$", comment, re.MULTILINE))
     code = f"{imports}\n\n{text.removeprefix(comment).strip()}\n"
-    if kind in ANSWERING and not re.search(r"^ *(def |class )?answer\b( =|[(:])", code, re.MULTILINE):
+    if not re.search(r"^ *(def |class )?answer\b( =|[(:])", code, re.MULTILINE):
         code += GIVES_ZERO
-    points = tuple(map(float, said.get("deserves", "0 0" if kind == "pages" else "0").split()))
-    return Cheat(f"{kind}/{name}", comment + code, points, said.get("exercise", "60.1"), said.get("stopped by", ""))
+    return Cheat(f"{kind}/{name}", comment + code, float(said.get("deserves", "0")), said.get("stopped by", ""))
 
 
 def answered(page: NotebookNode, *texts: str) -> NotebookNode:
@@ -147,34 +142,15 @@ def together(number: int, page: NotebookNode, answers: Sequence[str], folder: Pa
 
 
 def of_cheats() -> list[HandIn]:
-    """Every cheat but those with real kernels: an answer that cheats and, beside it, a plainly wrong one."""
-    return [
-        *(cheating_answer(one) for kind in ANSWERING for one in cheats(kind)),
-        *(cheating_page(one) for one in cheats("pages")),
-    ]
+    """Every cheat: an answer that cheats and, beside it, a plainly wrong one."""
+    return [cheating_answer(one) for kind in KINDS for one in cheats(kind)]
 
 
 def cheating_answer(cheat: Cheat) -> HandIn:
     def write(page: NotebookNode, folder: Path) -> Path:
         return saved(answered(page, cheat.text, WRONG), folder)
 
-    return HandIn(f"cheats/{cheat.name}", (*cheat.deserves, 0), write)
-
-
-def names_of(cheat: Cheat) -> dict[str, Any]:
-    """What a cheat defines, run in this process: those with a whole page change it."""
-    names: dict[str, Any] = {"__name__": cheat.name}
-    exec(compile(cheat.text, cheat.name, "exec"), names)
-    return names
-
-
-def cheating_page(cheat: Cheat) -> HandIn:
-    def write(page: NotebookNode, folder: Path) -> Path:
-        page = answered(page, WRONG, WRONG)
-        names_of(cheat)["hand_in"](page)
-        return saved(page, folder)
-
-    return HandIn(f"cheats/{cheat.name}", cheat.deserves, write)
+    return HandIn(f"cheats/{cheat.name}", (cheat.deserves, 0), write)
 
 
 def of_the_honest() -> list[HandIn]:

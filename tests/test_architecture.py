@@ -1,9 +1,8 @@
-"""The house as a whole: imports point downwards, cost nothing and make no cycle; a public name means one thing."""
+"""The house as a whole: imports point downward, cost nothing and make no cycle."""
 
 import ast
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,95 +48,6 @@ def test_importing_a_module_imports_nothing_heavy(module, may):
     code = f"import sys, {module}; print(*sorted({set(HEAVY)!r} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= set(may)
-
-
-# Names ----------------------------------------------------------------------------------------------------------
-
-# A name that several modules give to something public, and why that is no confusion.
-SEVERAL = {
-    "Answer": "what an exercise is given; what the real CuTe says",
-    "Names": "notebooks on the command line; a dtype's names",
-    "Block": "of attention; of Blackwell's GEMM",
-    "Operand": "a tensor of a problem; of a PTX instruction",
-    "Order": "the same thing, with a block that a kernel or that Python knows",
-    "State": "an exercise's, for the reader; a simulated batch's",
-    "Step": "of a pipeline model; a PTX instruction, bound to a batch",
-    "Tile": "a tile's coordinate in C; a tile's extents in a figure",
-    "Steps": "what a main loop is made of, of each generation's GEMM",
-    "Fusion": "what an epilogue does besides rounding, of each generation's GEMM",
-    "Accumulators": "what an epilogue works on, of each generation's GEMM",
-    "attention_backward": "torch's operator; a sweep of its speed",
-    "levered": "a configuration with these levers, of the GEMM, of attention",
-    "scores": "Q Kᵀ, of torch tensors; of a cuTile kernel's tile",
-    "build": "read with its module: build.build, contents.build, readme.build, cpp.build",
-    "count": "what ncu counts; words for a number",
-    "gelu": "an epilogue's function; the problem that exercises set",
-    "gemm": "of torch tensors, self-configuring; the problem that exercises set",
-    "gemm_kernel": "of each generation's GEMM",
-    "gemm_models": "a figure has the name of the sweep that it draws",
-    "hopper_levers": "a figure has the name of the sweep that it draws",
-    "hopper_timeline": "a figure has the name of the sweep that it draws",
-    "load_tiles": "the producer's loop, of Hopper's GEMM, of attention",
-    "current_stream": "torch's, of the GPU at hand; of a matrix's GPU",
-    "linear": "torch's operator; one of the broken kernels",
-    "linear_swiglu": "of torch tensors; the problem that exercises set",
-    "load": "read with its module: targets.load, submission.load, driver.load",
-    "main": "of a module that runs as a process",
-    "make_fused": "of each generation: the host function with an epilogue",
-    "make_gemm": "of each generation: the host function for a configuration",
-    "make_mma": "of each generation: mma.sync's, WGMMA's",
-    "multiply": "a stage's wgmmas; a layer's product, of torch tensors",
-    "multiply_tiles": "of Hopper's two roles, of Blackwell's three",
-    "need_gpu": "the command line's says so and ends the command",
-    "Parts": "of notebook 13's kernel, of notebook 14's",
-    "pass_turn": "of Hopper's two ping-pongs: the GEMM's, attention's",
-    "plain": "a cuTile kernel; text without marks; a value without NumPy",
-    "produce_tiles": "of each generation: the producer's loop over its tiles",
-    "read": "read with its module: timeline.read",
-    "report": "of this machine, for `tutor doctor`; of what page 16's layers leave to torch",
-    "Report": "of a simulated launch; of all the launches of a host function",
-    "simulate": "a launch of PTX; a kernel of any language",
-    "record": "read with its module: launches.record, witness.record, progress.record",
-    "row": "of the hardware table; of the table of contents",
-    "run": "read with its module: execute.run, run.run",
-    "save": "read with its module: registry.save, targets.save",
-    "smem_layout": "of each generation's GEMM",
-    "table": "read with its module: readme.table, contents.table",
-    "Schedule": "the tiles of a Hopper GEMM; attention's modeled in time",
-    "take_turn": "of Hopper's two ping-pongs",
-}
-# answers' names, and those of cuTile's own language and of PTX's instructions
-ELSEWHERE = ("exercises", "simulate/cutile", "simulate/ptx/opcodes")
-
-
-def definitions(file: Path) -> Iterator[str]:
-    """The public functions, classes and types of a module; constants are its own settings, commands the user's."""
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                command = any(ast.unparse(decorator) == "app.command()" for decorator in node.decorator_list)
-                names = [] if command else [node.name]
-            case ast.Assign(targets=[ast.Name(name)]) | ast.AnnAssign(target=ast.Name(name)):
-                names = [name] if name[:1].isupper() and not name.isupper() else []
-            case _:
-                names = []
-        yield from (name for name in names if not name.startswith("_"))
-
-
-def test_a_public_name_means_one_thing():
-    places = defaultdict(list)
-    for file in sorted(PACKAGE.rglob("*.py")):
-        module = file.relative_to(PACKAGE).as_posix()
-        if not module.startswith(ELSEWHERE):
-            for name in definitions(file):
-                places[name].append(module)
-    assert {name: modules for name, modules in places.items() if len(modules) > 1 and name not in SEVERAL} == {}
-
-
-def test_no_name_is_excused_in_vain():
-    files = [file for file in PACKAGE.rglob("*.py") if not file.relative_to(PACKAGE).as_posix().startswith(ELSEWHERE)]
-    named = [name for file in files for name in definitions(file)]
-    assert {name for name in SEVERAL if named.count(name) < 2} == set()
 
 
 # The course's own kernels and the solutions' ----------------------------------------------------------------------

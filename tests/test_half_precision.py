@@ -21,7 +21,6 @@ from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.cute.runtime import from_dlpack
 
 from tutorlib import half_precision
-from tutorlib.kernels.kernel_cache import for_torch, load_or_compile
 
 OLDEST = {"x86_64": ("x86-64", "+sse2"), "aarch64": ("generic", "+neon")}[platform.machine()]
 HALVES = (torch.bfloat16, torch.float16)
@@ -86,16 +85,12 @@ def nearest(x, dtype):
 
 
 def trials(wide, narrow):
-    """Numbers of a wide type about a narrow one's: each of them, the middles between two, and next to these."""
+    """Numbers of a wide type: each one of a narrow type, the middles between two, and the next ones up and down."""
     exact = every(narrow)
     exact = exact[exact.isfinite()].double()
-    middles = (exact[:-1] + exact[1:]) / 2
-    places = torch.cat([exact, middles]).to(wide)
+    places = torch.cat([exact, (exact[:-1] + exact[1:]) / 2]).to(wide)
     infinity = torch.tensor(float("inf"), dtype=wide)
-    drawn = torch.randint(-(2**31), 2**31, (2**17,), generator=torch.Generator().manual_seed(1), dtype=torch.int64)
-    random = drawn.to(torch.int32).view(torch.float32).to(wide)
-    several = torch.cat([places, places.nextafter(infinity), places.nextafter(-infinity), random, infinity.view(1)])
-    return several[~several.isnan()]
+    return torch.cat([places, places.nextafter(infinity), places.nextafter(-infinity), infinity.view(1)])
 
 
 @pytest.mark.usefixtures("oldest_cpu")
@@ -128,31 +123,12 @@ def test_a_host_function_computes_in_halves(dtype):
 
 
 @pytest.mark.usefixtures("oldest_cpu")
-@pytest.mark.parametrize("dtype", HALVES)
-def test_so_does_one_that_was_saved(tmp_path, dtype):
-    x = torch.arange(24, dtype=dtype)
-    for name in ("saved", "loaded"):
-        load_or_compile(tmp_path, "scale", lambda: for_torch(scale, x, 2.0))(x)
-        assert x.tolist() == [i * {"saved": 2.0, "loaded": 4.0}[name] for i in range(24)]
-
-
-@pytest.mark.usefixtures("oldest_cpu")
 @pytest.mark.skipif(hasattr(ctypes.CDLL(None), "__truncsfbf2"), reason="needs a process without libgcc's __truncsfbf2")
 def test_without_the_definitions_it_would_not_run(monkeypatch):
     monkeypatch.setattr(half_precision, "uses_halves", lambda module: False)
     x = from_dlpack(torch.ones(8, dtype=torch.bfloat16))
     with pytest.raises(DSLUserCodeError, match="runtime library could not be resolved"):
         cute.compile(scale, x, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "uses"), [(torch.float32, False), (torch.float64, False), (torch.bfloat16, True), (torch.float16, True)]
-)
-def test_only_a_module_with_halves_gets_the_definitions(dtype, uses):
-    """Also where a simulator looks at the module later, in no MLIR context."""
-    module = cute.compile(scale_as_vector, from_dlpack(torch.ones(8, dtype=dtype))).ir_module
-    assert ("__truncsfbf2" in str(module)) is uses
-    assert half_precision.uses_halves(module) is uses
 
 
 @pytest.mark.parametrize("first", ["cutlass", "tutorlib"])

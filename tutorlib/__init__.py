@@ -1,21 +1,90 @@
-"""tutorlib: the helper package of the course. A notebook needs `check` and `hint`; the rest is imported by name."""
+"""tutorlib: the helper package of the course.
 
+A page imports what several pages use from here, and the names of its own kernel from one module, such as
+`tutorlib.kernels.ampere`. A name is loaded when it is first used, since the command line needs none.
+"""
+
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorlib import half_precision
 
-if TYPE_CHECKING:
-    from tutorlib.notebook.check import CheckFailed, check, hint
-    from tutorlib.notebook.explain import explain
-
-__all__ = ["CheckFailed", "check", "explain", "hint"]
+NAMES = {  # module → its functions, classes, constants and submodules that pages import
+    "compiling.cpp": "HEADER compile_cpp",
+    "compiling.cute": "compilations compile_cute",
+    "compiling.cutile": "compile_all compile_cutile",
+    "compiling.errors": "CompileFailed ToolMissing",
+    "compiling.ptx": "BLACKWELL_OPCODES HOPPER_OPCODES allocated_columns counts opcodes story",
+    "compiling.ptxas": "serialized",
+    "compiling.sass": "SASS_OPCODES disassemble main_loop_of",
+    "compiling.spec": "TensorSpec",
+    "draw.algebra": "show_complement show_compose show_divide show_product",
+    "draw.attention": "show_attention show_key_tiles show_tiles",
+    "draw.banks": "show_banks show_swizzle",
+    "draw.blackwell": "show_blackwell show_block show_handover show_pair show_scaled show_tensor_memory",
+    "draw.blocks": "show_block_order",
+    "draw.hopper": "show_mbarrier show_sm show_wgmma",
+    "draw.k_loop": "show_k_loop",
+    "draw.layouts": "show_layout show_layouts show_memory show_pictures",
+    "draw.machine": "show_machine",
+    "draw.reduction": "show_reduction",
+    "draw.roles": "show_roles show_work",
+    "draw.threads": "show_tv show_tvs",
+    "draw.tile_space": "show_tile_space",
+    "draw.timeline": "show_timeline",
+    "draw.warps": "show_columns show_warps",
+    "explorers.block_order": "explore_block_order",
+    "explorers.layouts": "explore_compose explore_divide explore_layout explore_swizzle",
+    "explorers.pipelines": "explore_mbarriers explore_timeline",
+    "explorers.tile_space": "explore_tile_space",
+    "explorers.tiled_copy": "explore_tv",
+    "layouts.notation": "layout text",
+    "layouts.oracle": "Refused ask",
+    "layouts.tiled_copy": "tiled_copy_view",
+    "machine": "device",
+    "machine.features": "TCGEN05 TMA WGMMA",
+    "machine.hardware": "hardware_of",
+    "measuring": "counters",
+    "measuring.counters": "BLOCK_SIZE MEMORY_READ SM_CLOCK STALLED TENSOR_BUSY TO_SMS",
+    "measuring.results": "all_sweep_results",
+    "models": "banks block_formats hopper_gemm l2 work",
+    "models.banks": "wavefronts",
+    "models.l2": "grouped raster",
+    "models.occupancy": "A100 BY_ARCH H100 blocks_per_sm",
+    "models.pipeline": "Timeline",
+    "models.tensor_memory": "ring_stages",
+    "models.work": "Sm",
+    "notebook.check": "CheckFailed check hint",
+    "notebook.explain": "explain show_source",
+    "notebook.launches": "show_later_calls show_new_processes show_stages",
+    "notebook.measured": ("show_costs show_counts show_figure show_ladder show_levers show_speeds show_sweep"),
+    "notebook.tile_cpp": "race write_program",
+    "notebook.trials": "compare_attention compare_on_gpu compare_parts run_cpp run_host run_on_gpu show_beside",
+    "notebook.tuner": "show_model tune_hopper",
+    "problems.wrong": "by",
+    "simulate.cutile": "run",
+    "simulate.ptx.languages.cpp": "compile_cuda simulate_cuda",
+}
 
 half_precision.install()
 
 
-def __getattr__(name: str) -> Any:
-    """A name that notebooks need, imported when it is first used: the command line needs none."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("tutorlib.notebook." + ("explain" if name == "explain" else "check")), name)
+def lazy(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's `__getattr__` for names of its modules, which it imports when a name is first used.
+
+    names: module, in the package or by its full name → names, separated by spaces.
+    """
+    places = {name: module for module, listed in names.items() for name in listed.split()}
+
+    def load(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = places[name]
+        found = import_module(module if module.startswith("tutorlib.") else f"{package}.{module}")
+        return getattr(found, name) if hasattr(found, name) else import_module(f"{found.__name__}.{name}")
+
+    return load
+
+
+__getattr__ = lazy(__name__, NAMES)

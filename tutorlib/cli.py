@@ -94,7 +94,7 @@ def progress(
             return
         course = course_of(best(), [head for head in heads() if not names or head.name in wanted])
     except NoRecord as error:
-        raise fail(f"{error}. `tutor progress --reset` starts a new record.", 1) from None
+        raise fail(str(error), 1) from None
     out.print(contents.table(course), soft_wrap=False)
     out.print(contents.legend(), style="dim", markup=False)
     out.print(
@@ -117,13 +117,13 @@ def grade(
 ) -> None:
     """Grade notebooks as one submission. Exit status 0: every exercise that ran has full points; else 1.
 
-    Without arguments it grades the solutions, whose pages run as a whole: a demonstration cell that fails counts, too.
+    Without arguments it grades the solutions.
     """
     from tutorlib.course.source import BuildError
     from tutorlib.grading import all_notebooks, sandbox
     from tutorlib.grading.grading_run import GradingFailed, Limits
-    from tutorlib.grading.junit import junit
     from tutorlib.grading.progress_display import progress
+    from tutorlib.grading.scores import junit
     from tutorlib.grading.submission import BadSubmission, read_submission
 
     try:
@@ -141,15 +141,12 @@ def grade(
         with progress(err, "notebooks") as shown:
             shown.started(len(submission))
             scores = all_notebooks.grade(
-                submission, Limits(seconds=timeout), shown.done, seed=seed, sandboxed=sandboxed, demos=not paths
+                submission, Limits(seconds=timeout), shown.done, seed=seed, sandboxed=sandboxed
             )
     except (BadSubmission, GradingFailed, BuildError) as error:
         raise fail(str(error)) from None
     for name, why in scores.broken.items():
         err.print(f"{name} could not be graded: {why}", style="yellow", markup=False)
-    for name, cells in scores.failed_cells.items():
-        for cell, why in cells.items():
-            err.print(f"{name}: the course's own cell {cell} failed: {why}", style="yellow", markup=False)
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
     if folder:
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
@@ -268,16 +265,6 @@ def evidence(names: Names = None) -> None:
     write_stale(readme.build(), check=False)
     if problems:
         raise fail("\n".join(problems), 1)
-
-
-@app.command()
-def witness() -> None:
-    """Record the outputs of the solutions' kernels on this GPU, as references for the simulator's tests."""
-    from tutorlib.instruments.witness import record
-
-    need_gpu()
-    for line in record():
-        out.print(line, markup=False)
 
 
 @app.command()

@@ -20,73 +20,10 @@ from tutorlib.grading import transport
 from tutorlib.grading.wire import TAGS, Writer
 
 
-# %% ast_transformer
-# A transformer of syntax trees turns each call of `check` into a print of what a right answer prints.
-import ast
-
-
-class Rewrite(ast.NodeTransformer):
-    def visit_Call(self, node):
-        if getattr(node.func, "id", "") != "check":
-            return node
-        line = f"✓ {node.args[0].value} answer: 2 points"
-        return ast.parse(f"print({line!r})", mode="eval").body
-
-
-get_ipython().ast_transformers.append(Rewrite())
-
-
-# %% blank_cells
-# An input transformer empties every later cell, checks included.
-get_ipython().input_transformers_post.append(lambda lines: ["pass\n"])
-
-
-# %% built_reply
-# The judge is sent a pickle that sets an attribute of one of its own classes: equality, served by this process.
-send_bytes = Connection.send_bytes
-SET_EQ = b"\x80\x04(\x8c\x08returnedctensor_layouts\nLayout\n(N}\x8c\x06__eq__\x8c\x010Qs\x86bt."
-
-
-def send(self, reply, *args):
-    return send_bytes(self, SET_EQ, *args)
-
-
-Connection.send_bytes = send
-pickle.dumps = lambda value, *args, **kwargs: SET_EQ
-
-
-# %% calls_the_judge
-# Before each reply the kernel calls the judge: whatever functions it keeps, by number and by name.
-answered = transport.Endpoint.answer
-NAMES = (0, 1, -1, "grade", "judge", "watch", "eval", "__import__", True, None, [0])
-
-
-def ask_first(self, number, args, kwargs):
-    for name in NAMES:
-        with suppress(Exception):
-            self.call(name, ("passed", 2), {})
-    answered(self, number, args, kwargs)
-
-
-transport.Endpoint.answer = ask_first
-
-
-# %% cases_emptied
-# The exercise itself is found among the objects of the process and loses its cases, so that none can be wrong.
-for found in gc.get_objects():
-    if type(found).__name__.endswith("Exercise") and hasattr(found, "cases"):
-        object.__setattr__(found, "cases", ())
-
-
 # %% colliding_hashes
 # Sets of numbers that all have one hash, written by hand: whoever puts them together compares each with all others.
 text = packb(["returned", [TAGS["set"], *([TAGS["int"], hex(k * (2**61 - 1))] for k in range(200_000))]])
 Writer.message = lambda self, value: text
-
-
-# %% custom_exception
-# IPython is told to take every exception of a cell for handled.
-get_ipython().set_custom_exc((BaseException,), lambda shell, kind, value, trace, tb_offset=None: [])
 
 
 # %% equal_to_everything
@@ -101,18 +38,6 @@ class Anything:
 
 def answer(n):
     return Anything()
-
-
-# %% every_grade_patched
-# Whatever class in the process has a `grade` or a `judge` is made to pass everything.
-def passed(self, answer):
-    return self.outcome("passed", self.points, self.passed_line)
-
-
-for kind in [found for found in gc.get_objects() if isinstance(found, type)]:
-    if "grade" in vars(kind):
-        with suppress(TypeError, AttributeError):
-            kind.grade = passed
 
 
 # %% exit_zero
@@ -137,11 +62,6 @@ def speak_first():
 
 
 threading.Thread(target=speak_first, daemon=True).start()
-
-
-# %% forged_not_run
-# The record says that this machine cannot run the exercise, which would take it out of the points to be had.
-Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("not_run", 0, "not run: no GPU")
 
 
 # %% forged_record
@@ -173,22 +93,6 @@ ENDED = Writer(lambda function: ("mine", 0), lenient=True).message(["returned", 
 Connection.send_bytes = lambda self, reply, *args: send_bytes(self, ENDED if b"raised" in reply else reply)
 
 
-# %% inherited_pipes
-# Whatever the kernel inherited open for writing gets a verdict written to it.
-record = {"id": "60.1", "status": "passed", "points": 2, "message": "✓ 60.1 answer: 2 points"}
-report = {"event": "end", "role": "check", "exercise": "60.1", "passed": True, "raised": "", "end": None}
-line = (json.dumps({**report, "record": record, "judged": 2}) + "\n").encode()
-
-
-def answer(n):
-    for fd in range(3, 256):
-        with suppress(OSError):
-            if os.readlink(f"/proc/self/fd/{fd}").startswith("pipe:"):
-                os.set_blocking(fd, False)
-                os.write(fd, line)
-    return 0
-
-
 # %% interrupts_itself
 # Interrupts and alarms, a thousand a second, while the judge asks: whoever handles one may forget what was asked.
 import signal
@@ -212,60 +116,6 @@ def passed(self, answer):
 
 
 Exercise.grade = Exercise.grade_served = passed
-
-
-# %% late_thread
-# A thread waits until the answer is being judged, and patches the judgement then.
-import time
-
-called = threading.Event()
-
-
-def passed(self, answer):
-    return self.outcome("passed", self.points, self.passed_line)
-
-
-def patch():
-    called.wait()
-    while True:
-        from tutorlib.checking.exercise import Exercise
-
-        Exercise.grade = Exercise.grade_served = passed
-        time.sleep(0.01)
-
-
-threading.Thread(target=patch, daemon=True).start()
-
-
-def answer(n):
-    called.set()
-    return 0
-
-
-# %% meta_path
-# What this process imports from now on, of the course, is an empty module that has every name.
-from importlib.machinery import ModuleSpec
-
-
-class Agreeable:
-    def find_spec(self, name, path, target=None):
-        return ModuleSpec(name, self) if name.startswith("tutorlib.") else None
-
-    def create_module(self, spec):
-        return None
-
-    def exec_module(self, module):
-        module.__getattr__ = lambda name: lambda *args, **kwargs: None
-
-
-sys.meta_path.insert(0, Agreeable())
-for name in [name for name in sys.modules if name.startswith("tutorlib.")]:
-    del sys.modules[name]
-
-
-# %% nbval_skip
-# NBVAL_SKIP
-# The line above tells nbval to skip the cell.
 
 
 # %% odd_messages
@@ -307,64 +157,9 @@ def check(id, answer):
     print(f"✓ {id} answer: 2 points")
 
 
-# %% own_run_cell
-# The shell runs no cell any more and says of each that it went well.
-from IPython.core.interactiveshell import ExecutionResult
-
-shell = get_ipython()
-
-
-async def run_nothing(raw_cell, *args, **kwargs):
-    result = ExecutionResult(None)
-    result.execution_count = shell.execution_count
-    return result
-
-
-shell.run_cell_async = run_nothing
-
-
 # %% patched_grade
 # The course's own judgement is replaced: the record, the line and the kernel's reply are those of a right answer.
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-
-
-# %% patched_json
-# Whatever is written as JSON in this process is a verdict.
-original = json.dumps
-verdict = {"id": "60.1", "status": "passed", "points": 2, "judged": 2, "message": "✓ 60.1 answer: 2 points"}
-json.dumps = lambda value, *args, **kwargs: original(verdict)
-json.JSONEncoder.encode = lambda self, value: original(verdict)
-json.JSONEncoder.iterencode = lambda self, value, _one_shot=False: iter([original(verdict)])
-
-
-# %% patched_socket
-# Each message that leaves this process by a socket leaves twice, so that replies and calls no longer belong together.
-send_bytes, sendall = Connection.send_bytes, socket.socket.sendall
-
-
-def twice(send):
-    def send_twice(self, *args):
-        send(self, *args)
-        return send(self, *args)
-
-    return send_twice
-
-
-Connection.send_bytes = twice(send_bytes)
-socket.socket.sendall = twice(sendall)
-
-
-# %% patched_types
-# The classes and functions of the process that compare are made to find everything alike.
-import builtins
-
-import numpy as np
-
-
-values.same = lambda got, want: True
-values.attempt = lambda answer, args: (None, None)
-np.array_equal = np.allclose = lambda *args, **kwargs: True
-builtins.all = lambda values: True
 
 
 # %% poisoned_reply
@@ -386,64 +181,16 @@ for writer in (transport.Writer, wire.Writer):
     writer.message = lambda self, value: pickle.dumps(Poison())
 
 
-# %% printed_line
-# An input transformer turns every check into a print of what a right answer prints.
-import re
-
-
-def show_only(lines):
-    found = re.match(r'check\("(.*)", ', "".join(lines))
-    return [f"print('✓ {found[1]} answer: 2 points')\n"] if found else lines
-
-
-get_ipython().input_transformers_post.append(show_only)
-
-
-# %% profile_hook
-# A trace function stands in every frame of the judgement and makes the comparison return None, "nothing is wrong".
-def trace(frame, event, arg):
-    for name in ("wrong", "wrongs", "broken"):
-        if name in frame.f_locals:
-            frame.f_locals[name] = None
-    if event == "line" and frame.f_code.co_name == "same":
-        frame.f_locals["got"] = frame.f_locals.get("want")
-    return trace
-
-
-def answer(n):
-    frame = sys._getframe()
-    while frame:
-        frame.f_trace = trace
-        frame = frame.f_back
-    sys.settrace(trace)
-    return 0
-
-
 # %% raised_by_name
 # The exceptions of which the judge makes something else than a wrong answer, by name, as if the answer had raised them.
 NAMES = ("ToolMissing", "ModuleNotFoundError", "KernelFault", "StopIteration", "SystemExit", "Lost", "Late", "Exit")
-known_name = transport.known_name
+parts_of_error = transport.parts_of_error
 raised = iter(NAMES * 1000)
-transport.known_name = lambda error: next(raised)
+transport.parts_of_error = lambda error: (next(raised), *parts_of_error(error)[1:])
 
 
 def answer(n):
     raise ValueError("not run: no GPU")
-
-
-# %% replaced_modules
-# The modules that would judge are replaced by one whose every name is a function that does nothing.
-from types import ModuleType
-
-
-class Agreeable(ModuleType):
-    def __getattr__(self, name):
-        return lambda *args, **kwargs: None
-
-
-for name in list(sys.modules):
-    if name.startswith(("tutorlib.checking", "tutorlib.grading", "tutorlib.exercises")):
-        sys.modules[name] = Agreeable(name)
 
 
 # %% report_pipe
@@ -467,8 +214,3 @@ while pid > 1:
                 os.write(pipe, forged)
                 os.close(pipe)
     pid = parent(pid)
-
-
-# %% showtraceback
-# nbval hears of an exception from the traceback that IPython shows: show none.
-get_ipython().showtraceback = lambda *args, **kwargs: None

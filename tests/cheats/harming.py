@@ -30,32 +30,6 @@ def answer(n):
     return n + 1, 2 * n
 
 
-# %% borrowed_line
-# Everything that the kernel has open is replaced by an endless source of zeros.
-def answer(n):
-    zero = os.open("/dev/zero", os.O_RDWR)
-    for fd in range(3, 64):
-        if fd != zero:
-            os.dup2(zero, fd)
-    return 0
-
-
-# %% clock_stands_still
-# The clocks of the process stand still, and then run backwards, beside a wrong answer.
-from itertools import count
-
-for name in ("time", "monotonic", "perf_counter", "process_time"):
-    setattr(time, name, count(0, -1).__next__)
-time.sleep = lambda seconds: None
-
-
-# %% closed_files
-# Everything that the kernel has open is closed, the line to its judge included.
-def answer(n):
-    os.closerange(3, 4096)
-    return 0
-
-
 # %% daemon
 # A daemon with no parent, no terminal and no folder, which kills every page of others that it ever sees.
 if not os.fork():
@@ -98,37 +72,6 @@ for root in roots:
                     os.remove(os.path.join(folder, name))
 
 
-# %% ends_at_exit
-# What is registered for the end of the process does not end.
-import atexit
-
-atexit.register(time.sleep, 3141)
-
-
-def answer(n):
-    raise SystemExit
-
-
-# %% ends_by_abort
-# The process ends as a failed assertion in C does, and would leave a core file.
-def answer(n):
-    os.abort()
-
-
-# %% ends_in_the_cell
-# The process ends before there is an answer, as if all were well.
-os._exit(0)
-
-
-# %% fifo_for_results
-# The file to which outcomes are written becomes a pipe that nobody reads: whoever opens it waits forever.
-path = os.environ.get("TUTORLIB_RESULTS", "results.jsonl")
-with suppress(OSError):
-    os.remove(path)
-with suppress(OSError):
-    os.mkfifo(path)
-
-
 # %% filled_disk
 # 900 MB of files wherever it may write.
 for folder in (os.getcwd(), tempfile.gettempdir(), "/dev/shm", "/tmp", "/var/tmp"):
@@ -148,34 +91,6 @@ def answer(n):
     while True:
         print("x" * 2**12)
         display({"text/plain": "x" * 2**12}, raw=True)
-
-
-# %% first_in_line
-# First wherever there is a line: real-time priority, the least niceness, every core, memory that is never swapped.
-# deserves: 2
-with suppress(OSError):
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
-with suppress(OSError):
-    os.nice(-20)
-with suppress(OSError):
-    os.sched_setaffinity(0, range(os.cpu_count()))
-ctypes.CDLL(None).mlockall(3)
-
-
-def answer(n):
-    return n + 1, 2 * n
-
-
-# %% flood_of_messages
-# A hundred thousand small outputs, each a message of its own.
-from IPython.display import clear_output
-
-
-def answer(n):
-    for k in range(100_000):
-        display(k)
-        clear_output()
-    return 0
 
 
 # %% fork_bomb
@@ -225,12 +140,6 @@ def answer(n):
     return sum(range(10**14)), 0
 
 
-# %% huge_results
-# A file of results of 900 MB in one line, of which no byte is on the disk.
-with suppress(OSError), open(os.environ.get("TUTORLIB_RESULTS", "results.jsonl"), "ab") as file:
-    file.truncate(900 * 2**20)
-
-
 # %% ignores_interrupts
 # An endless loop that no interrupt and no polite signal ends.
 for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
@@ -246,15 +155,6 @@ def answer(n):
             continue
 
 
-# %% interrupted_everybody
-# SIGINT and SIGTERM, which the grader takes for the instructor's, to every process that this one can see.
-for process in Path("/proc").glob("[0-9]*"):
-    if int(process.name) not in (1, os.getpid()):
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(OSError):
-                os.kill(int(process.name), number)
-
-
 # %% killed_ancestors
 # SIGKILL to all who stand above this process, the eldest first.
 line, pid = [], os.getppid()
@@ -266,25 +166,10 @@ for pid in reversed(line):
         os.kill(pid, 9)
 
 
-# %% killed_by_its_limits
-# The kernel sends itself past limits that end a process: of processor time, of file size, of its stack.
-def answer(n):
-    resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
-    resource.setrlimit(resource.RLIMIT_STACK, (2**16, 2**16))
-    sys.setrecursionlimit(10**9)
-    return answer(n)
-
-
 # %% killed_everybody
 # SIGKILL to every process that this one can see.
 with suppress(OSError):
     os.kill(-1, 9)
-
-
-# %% killed_parent
-# SIGKILL to whoever started this process.
-with suppress(OSError):
-    os.kill(os.getppid(), 9)
 
 
 # %% left_modules
@@ -298,22 +183,6 @@ for folder in folders:
             file.write(passed)
     with suppress(OSError), (Path(folder) / "pytest.ini").open("w") as file:
         file.write("[pytest]\naddopts = --collect-only\n")
-
-
-# %% left_profile
-# What Jupyter, IPython and the shell run when they start, left for whoever grades next.
-homes = {Path.home(), Path(os.environ.get("IPYTHONDIR", "x")), Path(os.environ.get("JUPYTER_CONFIG_DIR", "x"))}
-files = (
-    ".ipython/profile_default/startup/00.py",
-    "profile_default/startup/00.py",
-    ".jupyter/jupyter_server_config.py",
-    ".bash_aliases_left",
-)
-for home in homes:
-    for name in files:
-        with suppress(OSError):
-            (home / name).parent.mkdir(parents=True, exist_ok=True)
-            (home / name).write_text("import builtins\nbuiltins.left_behind = True\n")
 
 
 # %% links
@@ -335,14 +204,6 @@ with open("locked/inside/file", "w") as file:
 os.chmod("locked/inside", 0)
 os.chmod("locked", 0)
 os.chmod(".", 0o500)
-
-
-# %% lowered_limits
-# The limits of this process are lowered until it can open nothing and start nothing.
-def answer(n):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
-    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
-    return 0
 
 
 # %% many_files
@@ -373,23 +234,6 @@ def answer(n):
     return 0
 
 
-# %% never_reads
-# Questions to the judge without an end, whose replies nobody reads: whoever writes them waits.
-from tutorlib.grading.wire import Writer
-
-send_bytes = Connection.send_bytes
-question = Writer(lambda function: ("mine", 0)).message(["call", 99, (), {}])
-
-
-def send(self, message, *args):
-    for _ in range(100_000):
-        send_bytes(self, question)
-    time.sleep(3141)
-
-
-Connection.send_bytes = send
-
-
 # %% out_of_the_sandbox
 # A user namespace of its own, a mount over the course, and a root directory elsewhere.
 libc = ctypes.CDLL(None, use_errno=True)
@@ -404,34 +248,6 @@ with suppress(OSError), open(os.path.join(tutorlib.__path__[0], "left_behind.py"
     file.write("")
 
 
-# %% pth_file
-# A line that every Python of this installation runs when it starts, left where Python looks for it.
-import site
-
-line = "import builtins; builtins.left_behind = True\n"
-folders = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
-for folder in filter(None, folders):
-    for name in ("left_behind.pth", "sitecustomize.py", "usercustomize.py"):
-        with suppress(OSError):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            (Path(folder) / name).write_text(line)
-
-
-# %% raised_limits
-# The limits of this process are lifted, and then used.
-for name in ("RLIMIT_DATA", "RLIMIT_AS", "RLIMIT_FSIZE", "RLIMIT_NPROC", "RLIMIT_CPU"):
-    with suppress(ValueError, OSError):
-        resource.setrlimit(getattr(resource, name), (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-
-kept = []
-
-
-def answer(n):
-    for _ in range(64):
-        kept.append(bytearray(2**30))
-    return 0
-
-
 # %% rewritten_course
 # The course's own judgement is rewritten on disk, for this and every later submission.
 package = Path(tutorlib.__path__[0])
@@ -439,14 +255,6 @@ passed = "\n    Exercise.grade_served = lambda self, answer: self.outcome('passe
 for file in ("checking/exercise.py", "exercises/__init__.py", "checking/values.py"):
     with suppress(OSError), (package / file).open("a") as course:
         course.write("\nwith __import__('contextlib').suppress(NameError):" + passed)
-
-
-# %% rewritten_page
-# The page that the next student starts from is rewritten, and so is its solution.
-root = Path(tutorlib.__path__[0]).parent
-for path in [*root.glob("notebooks/*"), *root.glob("solutions/*")]:
-    with suppress(OSError):
-        path.write_text(path.read_text().replace("return", "return 0 #"))
 
 
 # %% stopped_ancestors
@@ -464,12 +272,6 @@ while pid > 1:
 def answer(n):
     os.kill(os.getpid(), signal.SIGSTOP)
     return 0
-
-
-# %% swapped_process
-# Another program takes this process's place and says nothing.
-def answer(n):
-    os.execvp("sleep", ["sleep", "3141"])
 
 
 # %% threads
@@ -493,18 +295,6 @@ for pid in others:
             file.write("1000")
 
 
-# %% typed_at_the_terminal
-# A command typed into the terminal of whoever grades.
-import fcntl
-import termios
-
-for path in ("/dev/tty", "/dev/console", *(f"/proc/{os.getppid()}/fd/{fd}" for fd in range(3))):
-    with suppress(OSError):
-        terminal = os.open(path, os.O_RDWR | os.O_NOCTTY)
-        for letter in b"touch left_behind\n":
-            fcntl.ioctl(terminal, termios.TIOCSTI, bytes([letter]))
-
-
 # %% unlinked_files
 # Files that no folder names any more, files that are all holes, and a file under a thousand names fill the disk.
 def fill():
@@ -523,15 +313,3 @@ def fill():
 
 kept = []
 fill()
-
-
-# %% zombies
-# Two hundred children that have ended, and that nobody waits for, beside a right answer.
-# deserves: 2
-for _ in range(200):
-    if not os.fork():
-        os._exit(0)
-
-
-def answer(n):
-    return n + 1, 2 * n

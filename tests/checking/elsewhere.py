@@ -1,27 +1,18 @@
-"""An answer of another process that lives in this one: what it is asked for and says goes through no socket."""
+"""Answers of the course, and an answer whose process lies."""
 
 from typing import Any
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.graded_run import judging_for_points
-from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.grading.sent_exercise import rebuilt, sent_form
 from tutorlib.paths import notebook_names
 
 
 def answer_to(id: str) -> Any:
     """The course's own."""
     return load_answers(next(name for name in notebook_names() if name.startswith(id[:2])))[id]
-
-
-class Near(Served):
-    """An exercise goes to it as it does to another process."""
-
-    def take(self, exercise: KernelExercise) -> None:
-        super().take(rebuilt(*sent_form(exercise)))
 
 
 def graded_for_points(id: str, served: Served) -> Outcome:

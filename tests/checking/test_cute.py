@@ -12,11 +12,10 @@ from tests.gpu_kernels import (
     WRONG,
     accumulates_in_fp16,
     launches_on_another_stream,
+    unwritten,
 )
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
-from tests.unwritten import unwritten
-from tutorlib.checking.artifact import CuteArtifact
-from tutorlib.checking.served import Served
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.exercises import find
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.notebook.check import CheckFailed, check
@@ -74,32 +73,11 @@ def test_what_does_not_compile_is_raised():
         check("99.1", accumulates_in_fp16)  # it takes three tensors
 
 
-def test_it_is_compiled_for_each_architecture(monkeypatch):
-    looked_at = []
-
-    def compiled(artifact, shape, arch):
-        looked_at.append(arch)
-        return SimpleNamespace(instructions=frozenset({"cp.async"}))
-
-    def lacks_it(artifact, shape, arch):
-        looked_at.append(arch)
-        return frozenset()
-
-    monkeypatch.setattr(CuteArtifact, "compiled", compiled)
-    monkeypatch.setattr(CuteArtifact, "instructions", lacks_it)
-    exercise = replace(COPY, archs=("80", "90"), requires=("cp.async",))
-    assert exercise.grade(grid_stride_loop).status == "failed"
-    assert looked_at == ["80", "90"]
-
-
 @pytest.mark.parametrize(("spills", "refused"), [(True, False), (False, True)])
 def test_registers_that_spill_are_refused_where_none_may(monkeypatch, spills, refused):
-    def compiled(artifact, shape, arch):
-        return SimpleNamespace(instructions=frozenset(), spill_bytes=8)
-
-    monkeypatch.setattr(CuteArtifact, "compiled", compiled)
-    exercise = replace(COPY, requires=(), spills=spills)
-    found = exercise.examine(exercise.artifact(Served(grid_stride_loop)))
+    spilling = SimpleNamespace(instructions=frozenset(), spill_bytes=8)
+    monkeypatch.setattr(CuteExercise, "compile_for", lambda exercise, evidence, arch: spilling)
+    found = replace(COPY, requires=(), spills=spills).examine(None)
     assert (found is not None) == refused
     assert not refused or found.lines == ("it spills 8 bytes of registers in each thread.",)
 

@@ -23,7 +23,7 @@ from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n11_grid_swizzle import exercises as traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
-from tutorlib.kernels.hopper.slots import Parts
+from tutorlib.kernels.hopper.parts import Parts
 from tutorlib.models import banks
 from tutorlib.paths import notebook_names
 

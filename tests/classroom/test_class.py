@@ -14,13 +14,12 @@ import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.classroom.a_class import RIGHT, hand_in, left_running, points_in, start
-from tests.trial_course import EXERCISES, Course, make_course
+from tests.trial_course import Course, make_course
 from tutorlib.classroom.exports import report_name
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
@@ -99,28 +98,6 @@ def test_grades_csv(graded):
         assert (float(row["points"]), float(row["max_points"])) == (sum(points.values()), 10)
 
 
-def test_no_table_has_a_formula(graded):
-    out = graded[1]
-    for name in ("grades", "moodle", "canvas"):
-        with (out / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-            fields = [field for row in csv.reader(file) for field in row]
-        assert len(fields) > 20
-        assert not [field for field in fields if field.startswith(("=", "+", "@", "-"))]
-
-
-def test_other_systems_files(graded):
-    _, out, due, _ = graded
-    with (out / "moodle.csv").open(newline="", encoding="utf-8") as file:
-        moodle = {row["Full name"]: row for row in csv.DictReader(file)}
-    assert (moodle["late"]["Identifier"], float(moodle["late"]["Grade"])) == (
-        "Participant 7",
-        sum(due["late"].values()),
-    )
-    with (out / "canvas.csv").open(newline="", encoding="utf-8") as file:
-        canvas = {row["Student"]: row for row in csv.DictReader(file)}
-    assert float(canvas["late"]["90_trial"]) == sum(due["late"].values())
-
-
 def test_the_answers_are_kept_and_go_back_with_the_report(graded, course):
     _, out, due, _ = graded
     with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
@@ -134,18 +111,6 @@ def test_the_answers_are_kept_and_go_back_with_the_report(graded, course):
     assert page.count('class="code"') == len(kept)
     assert not (out / "feedback-canvas.zip").exists()
     assert "No pair of students stands out" in (out / "similar.html").read_text()
-
-
-def test_reports_name_everybody_and_run_nothing(graded):
-    out = graded[1]
-    index = (out / "index.html").read_text(encoding="utf-8")
-    assert len(list((out / "students").iterdir())) == 6
-    assert "Zoë, van Dam" in index
-    assert "&#39; C calc&#39;!A0" in index
-    for page in (out / "index.html", *(out / "students").iterdir()):
-        text = page.read_text(encoding="utf-8")
-        assert "<script" not in text
-        assert "http://" not in text.replace("http://www.w3.org", "")
 
 
 def test_run_again_it_grades_what_changed_alone(graded, course):
@@ -169,15 +134,6 @@ def test_run_again_it_grades_what_changed_alone(graded, course):
 def utc(out: Path) -> dict[str, str]:
     with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
         return dict(db.execute("select student, utc || graded from submissions"))
-
-
-def test_only_notebooks_that_were_asked_for_count(graded, course):
-    folder, out, *_ = graded
-    done = course.tutor("class", folder, 91, "--out", out, "--seed", 5)
-    assert done.returncode == 0, done.stderr
-    header, *rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
-    assert header.endswith('"points","max_points","raw_points","penalty","remarks","91.1","91.2"')
-    assert {row["max_points"] for row in csv.DictReader([header, *rows])} == {"4"}
 
 
 @pytest.mark.parametrize(
@@ -205,57 +161,6 @@ def test_one_run_at_a_time(tmp_path):
         done = CliRunner().invoke(app, ["class", str(ROOT / "notebooks"), "--out", str(tmp_path)])
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "another `tutor class` is at work there" in done.stderr
-
-
-LOGGED = """
-import os
-import cuda.tile
-if "LOG" in os.environ:
-    with open(os.environ["LOG"], "a") as log:
-        log.write(" ".join(os.listdir(os.environ["TMPDIR"])) + "\\n")
-"""
-
-
-def test_no_temporary_folder_is_left(tmp_path):
-    """cuTile makes one where it is imported, and removes it only where Python ends of itself."""
-    course = make_course(tmp_path / "course", {90: 1}, exercises=f"{LOGGED}{EXERCISES}")
-    (tmp_path / "in" / "ann").mkdir(parents=True)
-    course.submit(tmp_path / "in" / "ann", 90, {1: RIGHT.format(k=1)})
-    log = tmp_path / "log"
-    with TemporaryDirectory(dir="/tmp") as folder:
-        done = course.tutor("class", tmp_path / "in", "--out", tmp_path / "out", TMPDIR=folder, LOG=str(log))
-        assert done.returncode == 0, done.stderr
-        assert os.listdir(folder) == []
-    assert "tmp" not in {name[:3] for name in log.read_text().split()}
-
-
-# Undisturbed by anything -----------------------------------------------------------------------------------------
-
-
-def killed_at_random(course: Course, root: Path, students: int, kills: int, seed: int) -> None:
-    """Kill the grader at random moments; the end is an undisturbed run's, and nothing is left running."""
-    rng = random.Random(seed)
-    due = {f"s{n}": hand_in(course, root / "class", f"s{n}", {90: 3}, rng) for n in range(students)}
-    for _ in range(kills):
-        grader = start(course, root / "class", "--out", root / "out")
-        try:
-            grader.wait(rng.uniform(2, 12))
-        except Exception:
-            grader.kill()
-            grader.wait()
-        assert left_running(course) == []
-        if (root / "out" / "gradebook.sqlite").exists():
-            so_far = points_in(root / "out")
-            assert so_far == {student: due[student] for student in so_far}
-    done = course.tutor("class", root / "class", "--out", root / "out")
-    assert done.returncode == 0, done.stderr
-    assert points_in(root / "out") == due
-    assert left_running(course) == []
-
-
-@pytest.mark.long
-def test_killed_it_goes_on_and_leaves_nothing_running(course, tmp_path):
-    killed_at_random(course, tmp_path, students=2, kills=2, seed=2)
 
 
 # Takes SIGTERM for itself as Ray does, and makes another exception of what a signal raises.
@@ -317,18 +222,3 @@ def test_a_signal_ends_it_with_one_line_and_leaves_nothing(course, tmp_path, num
 def wait_for(there: Callable[[], bool]) -> None:
     while not there():
         time.sleep(0.02)
-
-
-@pytest.mark.long
-def test_killed_twenty_times(course, tmp_path):
-    killed_at_random(course, tmp_path, students=12, kills=20, seed=20)
-
-
-@pytest.mark.long
-def test_a_hundred_students_get_what_is_due(course, tmp_path):
-    rng = random.Random(100)
-    due = {f"s{n:03}": hand_in(course, tmp_path / "class", f"s{n:03}", SIZES, rng) for n in range(100)}
-    for run in range(3):
-        done = course.tutor("class", tmp_path / "class", "--out", tmp_path / str(run), limit_s=7200)
-        assert done.returncode == 0, done.stderr
-        assert points_in(tmp_path / str(run)) == due

@@ -49,10 +49,6 @@ def test_points(row, points, added):
     assert (one.points, one.added, one.place) == (points, added, "c.csv, line 2")
 
 
-def test_its_text():
-    assert only("id;exercise;points;comment;by\n7;02.1;+1;fine;JD\n").text == "+1: fine (JD)"
-
-
 @pytest.mark.parametrize(
     ("column", "who"),
     [
@@ -70,9 +66,9 @@ def test_a_student_by_id_or_name(column, who):
     [
         (
             "who,points\n7,1\n",
-            "c.csv: its columns are who, points; needed: id (or name), exercise, points, comment, by.",
+            "c.csv: its columns are points, who; needed: id (or name), exercise, points, comment, by.",
         ),
-        ("id,exercise\n7,02.1\n", "c.csv: its columns are id, exercise; needed: "),
+        ("id,exercise\n7,02.1\n", "c.csv: its columns are exercise, id; needed: "),
         ("id,exercise,points\n7,02.1,two\n", "c.csv, line 2: 'two' are no points; write 2, +1 or -0.5."),
         ("id,exercise,points\n7,02.1,nan\n", "c.csv, line 2: 'nan' are no points"),
         ("id,exercise,points\n7,02.1,\n", "c.csv, line 2: neither points nor a comment."),

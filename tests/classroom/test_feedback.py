@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from tutorlib.classroom.feedback import name_in_zip, write_feedback
+from tutorlib.classroom.feedback import write_feedback
 from tutorlib.classroom.grades import Classroom, grades_of
-from tutorlib.classroom.handed_in import HandedIn, System, Upload, handed_in
+from tutorlib.classroom.handed_in import HandedIn, handed_in
 from tutorlib.classroom.reports import student_file
 from tutorlib.classroom.roster import Listed, enrolled
 
@@ -44,12 +42,6 @@ def folder_of(tmp_path: Path, names: tuple[str, ...]) -> Path:
 
 def class_of(students: list[HandedIn], roster: Sequence[Listed] = ()) -> Classroom:
     return grades_of(enrolled(students, roster)[0], {}, ("00_start",))
-
-
-def uploaded(name: str, system: System, id: str, download: str = "") -> HandedIn:
-    """A student whose upload has this name."""
-    uploads = (Upload(Path(download), name, system, id),) if download else ()
-    return HandedIn(name, system, id, name, uploads)
 
 
 def feedback(tmp_path: Path, classroom: Classroom) -> list[Path]:
@@ -116,17 +108,6 @@ def test_canvas_finds_the_newest_upload_of_every_student(tmp_path):
         assert archive.read("liddellalice_123_4567_report.html") == b"the report of liddellalice"
 
 
-def test_a_class_of_both_has_both_and_one_of_neither_none(tmp_path):
-    own = HandedIn("alice", "", "")
-    both = [uploaded("a", "moodle", "1", "a_1_assignsubmission_file_"), own]
-    both.append(uploaded("b", "canvas", "2", "b_2_3_x.ipynb"))
-    assert [path.name for path in feedback(tmp_path, class_of(both))] == ["feedback-moodle.zip", "feedback-canvas.zip"]
-    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.zip")}
-    feedback(tmp_path, class_of(both))
-    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.zip")} == before
-    assert feedback(tmp_path, class_of([own])) == list(tmp_path.glob("*.zip")) == []  # nor one of an earlier run
-
-
 def test_with_a_roster_everybody_on_it_whom_the_system_can_find_has_a_report(tmp_path):
     """Who handed in nothing, and whose folder has a name of its own."""
     listed = (Listed("Alice Liddell", "4711"), Listed("Zoë_van Dam", "4712"), Listed("No Id"))
@@ -136,17 +117,3 @@ def test_with_a_roster_everybody_on_it_whom_the_system_can_find_has_a_report(tmp
         written = feedback(tmp_path, class_of([own], roster))
         names = [name for path in written for name in zipfile.ZipFile(path).namelist()]
         assert {read_by_moodle(name)[0] for name in names} == found
-
-
-@pytest.mark.parametrize(
-    ("student", "name"),
-    [
-        (HandedIn("A_B", "moodle", "7"), "A B_7_assignsubmission_file_/report.html"),
-        (uploaded("A", "moodle", "7", "A\\B_7_assignsubmission_x"), "A B_7_assignsubmission_x/report.html"),
-        (HandedIn("A", "moodle", ""), ""),
-        (HandedIn("A", "canvas", "7"), ""),  # without an upload there is nothing to comment on
-    ],
-)
-def test_name_in_zip(student, name):
-    (grade,) = class_of([student]).grades
-    assert name_in_zip(grade, student.system) == name

@@ -50,11 +50,6 @@ def test_what_was_put_is_read_back(path):
         assert db.execute("select * from notes").fetchall() == [("=cmd() ünï?", "a note")]
 
 
-def test_a_graded_task_crosses_as_bytes():
-    graded = submission("s").graded
-    assert Graded.loads(graded.dumps()) == graded
-
-
 def test_a_full_disk_is_one_line_and_takes_nothing_away(path):
     with open_gradebook(path) as book:
         book.put(submission("before", points=3))
@@ -69,18 +64,6 @@ def test_a_full_disk_is_one_line_and_takes_nothing_away(path):
     with open_gradebook(path) as book:
         book.put(submission("too much", message="x" * 10**6))
         assert list(book.submissions()) == ["before", "too much"]
-
-
-@pytest.mark.parametrize("content", [b"no database at all, but a text of some length" * 100, 4, 99])
-def test_what_is_no_gradebook_is_one_line(path, content):
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        with closing(sqlite3.connect(path)) as db:
-            db.execute(f"pragma user_version = {content}")
-    with pytest.raises(CannotGrade) as error, open_gradebook(path):
-        pass
-    assert str(path) in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.handed_in import Arrival, HandedIn, Upload
+from tutorlib.classroom.handed_in import HandedIn, Upload
 from tutorlib.classroom.late_rules import Rules, late_notebooks, lateness, read_rules, time_in
 from tutorlib.classroom.roster import Enrolled, Listed
 
@@ -40,12 +40,9 @@ def test_the_file(tmp_path):
     assert read_rules(tmp_path / "rules.toml") == Rules(DUE, 12.5)
 
 
-def enrolled(system="", handed_in="", late=False, extension="", at=0.0, monkeypatch=None) -> Enrolled:
-    """Ann, whose file has this time."""
-    upload = Upload(Path("ann"), "ann", system, "7", late)
-    student = HandedIn("ann", system, "7", "ann", (upload,))
-    if monkeypatch:
-        monkeypatch.setattr(HandedIn, "arrival", lambda one, file: Arrival(upload, at))
+def enrolled(system="", handed_in="", late=False, extension="") -> Enrolled:
+    """Ann, who handed in FILE."""
+    student = HandedIn("ann", system, "7", "ann", (Upload(Path("ann"), "ann", system, "7", late),))
     listed = Listed("Ann Lee", "7", handed_in=handed_in, extension=extension, place="roster.csv, line 2", system=system)
     return Enrolled(student, listed, "Ann Lee")
 
@@ -70,32 +67,21 @@ def test_it_is_said_in_a_line():
     )
 
 
-# Which time counts ------------------------------------------------------------------------------------------------
-
-
 class TestWhichTimeCounts:
-    def test_first_the_roster_s(self):
+    def test_the_roster_s(self):
         assert lateness(enrolled("moodle", "Sunday, 22 November 2026, 2:14 PM"), FILE, DUE) == (
             2, "handed in 2026-11-22 14:14 UTC (by Moodle's worksheet)",
         )  # fmt: skip
-        assert lateness(enrolled("canvas", "2026-11-20 14:14"), FILE, DUE)[0] == 0
+        assert lateness(enrolled("canvas", "2026-11-20 14:14", late=True), FILE, DUE)[0] == 0
 
-    def test_then_canvas_s_mark_whatever_time_the_file_has(self, monkeypatch):
-        def of(**more):
-            return lateness(enrolled("canvas", at=4e9, monkeypatch=monkeypatch, **more), FILE, DUE)
+    def test_or_else_canvas_s_mark(self):
+        assert lateness(enrolled("canvas", late=True), FILE, DUE) == (1, "no time is known (by Canvas's mark)")
+        assert lateness(enrolled("canvas"), FILE, DUE) == (0, "no time is known (by Canvas's mark)")
+        assert lateness(enrolled("canvas", late=True, extension="2026-12-01"), FILE, DUE) is None
 
-        assert of(late=True) == (1, "no time is known (by Canvas's mark)")
-        assert of() == (0, "no time is known (by Canvas's mark)")
-        assert of(late=True, extension="2026-12-01") is None
-
-    def test_then_the_file_s_time_but_not_that_of_a_download(self, monkeypatch):
-        at = (DUE + timedelta(days=2)).timestamp()
-        assert lateness(enrolled(at=at, monkeypatch=monkeypatch), FILE, DUE) == (
-            2, "handed in 2026-11-22 22:59 UTC (by the file's time)",
-        )  # fmt: skip
-        moodle = enrolled("moodle", "-", at=at, monkeypatch=monkeypatch)
-        assert lateness(moodle, FILE, DUE) is None
-        assert late_notebooks(Rules(DUE, 10), moodle, {"00_start": FILE}, {"00_start": (1, 1)}) == ((), ("00_start",))
+    def test_or_else_none_and_the_notebook_is_on_time(self):
+        ann = enrolled("moodle", "-")
+        assert late_notebooks(Rules(DUE, 10), ann, {"00_start": FILE}, {"00_start": (1, 1)}) == ((), ("00_start",))
 
     @pytest.mark.parametrize(
         "said",

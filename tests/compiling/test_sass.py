@@ -7,8 +7,7 @@ from tutorlib.compiling.ptx import opcodes, story
 from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of, read_listing
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.ampere.schedules import SPREAD, TUNED, make_loop
+from tutorlib.kernels.ampere.main_loops import TUNED, loads_spread, multistage
 
 LISTING = """
 \t.target\tsm_90a
@@ -36,7 +35,7 @@ def test_no_loop_no_lines():
     assert main_loop_of("EXIT") == ""
 
 
-@pytest.mark.parametrize("loop", [multistage, make_loop(SPREAD)])
+@pytest.mark.parametrize("loop", [multistage, loads_spread])
 def test_a_k_tile_of_the_machine_code_has_what_the_ptx_has(loop):
     compiled = compile_cute(make_gemm(TUNED, loop), [TensorSpec((1024, 1024), "bf16")] * 3, "sm_90a")
     found = opcodes(main_loop_of(disassemble(compiled.cubin)), SASS_OPCODES)

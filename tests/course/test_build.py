@@ -2,15 +2,17 @@
 
 import nbformat
 import pytest
+from nbformat import v4
 from typer.testing import CliRunner
 
-from tests.course.trial_page import MODULES, PAGE, write_source
+from tests.course.conftest import MODULES, PAGE, write_source
 from tests.trial_course import registered
 from tutorlib import cli
 from tutorlib.cli import app
 from tutorlib.course import build as building
 from tutorlib.course import readme
-from tutorlib.course.build import build, solved_notebook, student_notebook, text_of
+from tutorlib.course.build import build, solved_notebook, student_notebook
+from tutorlib.course.execute import WIDGET, run, without_traces
 from tutorlib.course.source import parse
 
 pytestmark = pytest.mark.usefixtures("trial_page")
@@ -30,12 +32,6 @@ def test_answers_are_taken_out(tmp_path):
     assert check.execution_count is not None  # nbval compares no output without it
 
 
-def test_the_solved_notebook_has_no_markers(tmp_path):
-    solved = solved_notebook(parse(write_source(tmp_path)))
-    assert "SOLUTION" not in text_of(solved)
-    assert "return (n + 2) - 1" in solved.cells[2].source
-
-
 def test_outputs_stay_where_the_code_did(tmp_path):
     ran = solved_notebook(parse(write_source(tmp_path)))
     for cell in ran.cells[1:]:
@@ -43,18 +39,6 @@ def test_outputs_stay_where_the_code_did(tmp_path):
     changed = parse(write_source(tmp_path, PAGE.replace("(n + 2) - 1", "1 + n")))
     again = solved_notebook(changed, ran)
     assert [cell.get("execution_count") for cell in again.cells] == [None, 7, None, 7]
-
-
-def test_what_shows_recorded_measurements_shows_todays(tmp_path):
-    shows = PAGE + '\n# %%\nfrom tutorlib.notebook.measured import show_figure\n\n# %%\nshow_figure("banks")\n'
-    cells = parse(write_source(tmp_path, shows))
-    ran = solved_notebook(cells)
-    older = [nbformat.v4.new_output("stream", text="older\n")]
-    for cell in ran.cells[1:]:
-        cell.execution_count, cell.outputs = 7, older
-    *kept, figure = solved_notebook(cells, ran).cells[1:]
-    assert [cell.outputs for cell in kept if cell.cell_type == "code"] == [older] * 4
-    assert figure.outputs[0].data
 
 
 def test_a_cutile_kernel_gets_a_raise_that_its_compiler_accepts(tmp_path):
@@ -73,12 +57,6 @@ def test_nbval_compares_the_line_of_an_exercise_that_needs_no_gpu_alone(tmp_path
         with registered(tmp_path / folder, {"n90_trial": module}):
             tags.append(student_notebook(parse(write_source(tmp_path))).cells[3].metadata.get("tags"))
     assert tags == [["nbval-check-output"], None]
-
-
-def test_a_text_that_stands_twice_gets_two_ids(tmp_path):
-    twice = PAGE + "\n# %%\nprint(answer(1))\n\n# %%\nprint(answer(1))\n"
-    first, second = student_notebook(parse(write_source(tmp_path, twice))).cells[-2:]
-    assert second.id == f"{first.id}-2"
 
 
 class TestTheCommand:
@@ -108,6 +86,27 @@ class TestTheCommand:
         assert "90_trial.py:11: BEGIN SOLUTION is never closed" in done.output
 
 
-def test_the_same_source_gives_the_same_bytes(tmp_path):
-    write_source(tmp_path)
-    assert build("90_trial", tmp_path, tmp_path) == build("90_trial", tmp_path, tmp_path)
+# Executing -----------------------------------------------------------------------------------------------------
+
+
+def test_a_dead_widget_leaves_its_picture_and_warnings_go():
+    widget = v4.new_output(
+        "display_data", {WIDGET: {"model_id": "7"}, "image/png": "picture", "text/plain": "Explorer(children=…)"}
+    )
+    cell = v4.new_code_cell("explore()", outputs=[widget, v4.new_output("stream", name="stderr", text="a warning")])
+    cell.metadata["execution"] = {"iopub.execute_input": "now"}
+    (output,) = without_traces(cell).outputs
+    assert output.data == {"image/png": "picture", "text/plain": "A widget: run the cell to use it."}
+    assert cell.metadata == {}
+
+
+def test_outputs_that_are_there_are_kept(tmp_path):
+    page = v4.new_notebook(cells=[v4.new_code_cell("n = 2"), v4.new_code_cell("n"), v4.new_code_cell("n + 1")])
+    measured = v4.new_output("execute_result", {"text/plain": "measured on a GPU"}, execution_count=7)
+    page.cells[1].update(execution_count=7, outputs=[measured])
+    nbformat.write(page, tmp_path / "page.ipynb")
+    run("page", tmp_path, fill=True)
+    _, had, new = nbformat.read(tmp_path / "page.ipynb", as_version=4).cells
+    assert had.outputs[0].data == {"text/plain": "measured on a GPU"}
+    assert had.execution_count == had.outputs[0].execution_count == 2
+    assert new.outputs[0].data == {"text/plain": "3"}

@@ -10,9 +10,7 @@ from tests.stand_ins import H200
 from tutorlib.cli import app
 from tutorlib.course import doctor
 from tutorlib.machine import device, versions
-from tutorlib.machine.features import MMA_SYNC
 from tutorlib.measuring import targets
-from tutorlib.notebook.progress import NoRecord
 from tutorlib.notebook.standing import Course
 from tutorlib.problems.fault import RESTART
 
@@ -39,81 +37,56 @@ def said():
     return result.output
 
 
-class TestDoctor:
-    def test_no_gpu(self, machine):
-        machine()
-        assert "GPU      no GPU here\n" in said()
-        assert "layouts (00 to 03): everything" in said()
-        assert "Blackwell kernels: results, in the simulator; not speed (no GPU here)" in said()
-
-    def test_a_known_gpu(self, machine):
-        machine(H200)
-        text = said()
-        assert "NVIDIA H200, sm_90, 132 SMs, 140 GiB, driver 580.0" in text
-        assert "by the datasheet: 4.8 TB/s, 989 TFLOP/s bf16" in text
-        assert "Hopper kernels: results and speed" in text
-        assert "Blackwell kernels: results, in the simulator; not speed (this GPU is sm_90" in text
-        assert "sm_90: none, so speed is shown but not graded" in text
-
-    def test_an_unknown_gpu(self, machine):
-        machine(replace(H200, name="NVIDIA Z9000"))
-        assert "the hardware table has no NVIDIA Z9000" in said()
-
-    def test_an_old_driver(self, machine):
-        machine(driver="470.82.01", cuda="13.0")
-        assert "GPU      driver 470.82.01 is too old for torch's CUDA 13.0: it needs 580 or newer" in said()
-        assert device.why_not(MMA_SYNC) == device.obstacle()
-
-    def test_a_torch_without_cuda_beside_a_gpu(self, machine):
-        machine(driver="580.95")
-        assert "this torch is a build without CUDA" in said()
-
-    def test_a_hidden_gpu(self, machine):
-        machine(driver="580.95", cuda="13.0")
-        assert "is CUDA_VISIBLE_DEVICES set?" in said()
-
-    def test_a_missing_package(self, machine):
-        machine(packages={"torch": "2.13.0", "nvidia-cutlass-dsl": None})
-        assert "packages nvidia-cutlass-dsl is missing: install" in said()
-
-    def test_a_broken_context(self, machine, monkeypatch):
-        machine(H200)
-        monkeypatch.undo()
-        monkeypatch.setattr(device, "gpu", lambda: H200)
-
-        def fails(*args, **kwargs):
-            raise RuntimeError("CUDA error: an illegal memory access was encountered\nand more lines")
-
-        monkeypatch.setattr(torch, "ones", fails)
-        assert f"context  CUDA error: an illegal memory access was encountered. {RESTART}\n" in said()
-
-    def test_calibrated(self, machine, monkeypatch):
-        machine(H200)
-        monkeypatch.setattr(targets, "load", lambda: {"sm_90": {"gpu": "NVIDIA H200", "date": "2026-11-20"}})
-        assert "sm_90: calibrated on 2026-11-20 on NVIDIA H200" in said()
+MISSING = {"torch": "2.13.0", "nvidia-cutlass-dsl": None}
 
 
-class TestNextStep:
-    def test_a_beginner(self, machine):
-        machine()
-        assert said().endswith("next     00.1 ceil_div in 00 · Start here; `make lab` opens the contents page\n")
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        ({}, "GPU      no GPU here\n"),
+        ({}, "layouts (00 to 03): everything"),
+        ({}, "Blackwell kernels: results, in the simulator; not speed (no GPU here)"),
+        ({}, "next     00.1 ceil_div in 00 · Start here; `make lab` opens the contents page\n"),
+        ({"gpu": H200}, "NVIDIA H200, sm_90, 132 SMs, 140 GiB, driver 580.0"),
+        ({"gpu": H200}, "by the datasheet: 4.8 TB/s, 989 TFLOP/s bf16"),
+        ({"gpu": H200}, "Hopper kernels: results and speed"),
+        ({"gpu": H200}, "Blackwell kernels: results, in the simulator; not speed (this GPU is sm_90"),
+        ({"gpu": H200}, "sm_90: none, so speed is shown but not graded"),
+        ({"gpu": replace(H200, name="NVIDIA Z9000")}, "the hardware table has no NVIDIA Z9000"),
+        ({"driver": "470.82.01", "cuda": "13.0"}, "driver 470.82.01 is too old for torch's CUDA 13.0: it needs 580 or"),
+        ({"driver": "580.95"}, "this torch is a build without CUDA"),
+        ({"driver": "580.95", "cuda": "13.0"}, "is CUDA_VISIBLE_DEVICES set?"),
+        ({"packages": MISSING}, "packages nvidia-cutlass-dsl is missing: install"),
+        ({"packages": MISSING}, "next     repair the line 'packages' above, then run `tutor doctor` again\n"),
+    ],
+)
+def test_a_machine(machine, made, says):
+    machine(**made)
+    assert says in said()
 
-    def test_something_to_repair_comes_first(self, machine):
-        machine(packages={"torch": "2.13.0", "nvidia-cutlass-dsl": None})
-        assert said().endswith("next     repair the line 'packages' above, then run `tutor doctor` again\n")
 
-    def test_everything_solved(self, machine, monkeypatch):
-        machine()
-        monkeypatch.setattr(doctor, "course_of", lambda attempts, heads: Course(()))
-        assert "next     all that this machine can grade is solved; `tutor grade notebooks`" in said()
+def test_a_broken_context(machine, monkeypatch):
+    machine(H200)
+    monkeypatch.undo()
+    monkeypatch.setattr(device, "gpu", lambda: H200)
 
-    def test_no_record(self, machine, monkeypatch):
-        def unreadable():
-            raise NoRecord("progress.sqlite: file is not a database")
+    def fails(*args, **kwargs):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered\nand more lines")
 
-        machine()
-        monkeypatch.setattr(doctor, "best", unreadable)
-        assert "next     `tutor progress --reset`: your points cannot be read (progress.sqlite: file is" in said()
+    monkeypatch.setattr(torch, "ones", fails)
+    assert f"context  CUDA error: an illegal memory access was encountered. {RESTART}\n" in said()
+
+
+def test_calibrated(machine, monkeypatch):
+    machine(H200)
+    monkeypatch.setattr(targets, "load", lambda: {"sm_90": {"gpu": "NVIDIA H200", "date": "2026-11-20"}})
+    assert "sm_90: calibrated on 2026-11-20 on NVIDIA H200" in said()
+
+
+def test_everything_solved(machine, monkeypatch):
+    machine()
+    monkeypatch.setattr(doctor, "course_of", lambda attempts, heads: Course(()))
+    assert "next     all that this machine can grade is solved; `tutor grade notebooks`" in said()
 
 
 @pytest.mark.parametrize("command", ["calibrate", "evidence"])

@@ -11,12 +11,10 @@ import pytest
 
 from tests.stand_ins import MACHINE, copied
 from tests.trial_course import make_course
-from tutorlib.course import evidence
 from tutorlib.course.evidence import code_sha256, collect, grade_solutions, save_targets, timed_exercises, usable_ratios
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import versions
 from tutorlib.measuring import results, targets
-from tutorlib.measuring.recorded import RECORDED
 from tutorlib.measuring.results import Page, Result, Results
 from tutorlib.paths import SOLUTIONS
 
@@ -59,10 +57,6 @@ class TestCollect:
         assert found.notebooks == {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 0.0)}
         assert found.exercises["05.2"] == Result("passed", find("05.2").points, find("05.2").points, (copied(0.98),))
 
-    def test_an_exercise_that_is_not_timed_has_no_measurement(self):
-        passed = find("00.1").outcome("passed", 2, "✓")
-        assert collect({"00_start": [passed]}).exercises == {"00.1": Result("passed", 2, 2)}
-
     def test_notebooks_that_did_not_run_stay_and_those_that_did_are_replaced(self):
         collect({"05_copy_kernels": [reached(one) for one in LADDER]}).write()
         merged = collect({"00_start": [find("00.1").outcome("passed", 2, "✓")]})
@@ -71,10 +65,6 @@ class TestCollect:
         merged.write()
         again = collect({"05_copy_kernels": [reached(LADDER[0])]})
         assert [id for id in again.exercises if id.startswith("05")] == [LADDER[0].id]
-
-    def test_exercises_stand_in_the_courses_order(self):
-        found = collect({"05_copy_kernels": [reached(one) for one in reversed(LADDER)]})
-        assert list(found.exercises) == [one.id for one in LADDER]
 
 
 class TestTargets:
@@ -197,17 +187,3 @@ class TestExecutePage:
         said, _, unchanged = self.executed(course, 4)
         assert said == ["failed", "90_trial: CheckFailed: ✗ 90.1 answer: wrong"]
         assert unchanged
-
-    def test_grading_does_not_hear_of_what_was_recorded(self, course, tmp_path):
-        path = course.submit(tmp_path, 90, dict.fromkeys((1, 2), "def answer(n):\n    return 3"))
-        data = course.root / "figures" / "data" / "h200.json"
-        graded = course.tutor("grade", path, "--format", "json", **{RECORDED: str(data)})
-        first, _ = json.loads(graded.stdout)["exercises"]
-        assert (first["status"], first["message"]) == ("passed", "2 points\n  None")
-
-
-def test_the_environment_is_as_before_when_a_page_was_executed(monkeypatch):
-    monkeypatch.delenv(RECORDED, raising=False)
-    with evidence.execute.environment(**{RECORDED: "here"}):
-        assert os.environ[RECORDED] == "here"
-    assert RECORDED not in os.environ

@@ -1,8 +1,10 @@
-"""The form of a page: what it opens and closes with. What is not needed further on follows as its appendix."""
+"""The form of a page: its head, its imports, its end. What is not needed further on follows as its appendix."""
 
+import ast
 import re
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 from tutorlib.course.contents import read_head
 from tutorlib.course.source import SourceCell, parse
@@ -45,3 +47,23 @@ def test_an_appendix_has_its_time_in_the_head_and_on_the_page(page):
     assert bool(head.appendix) == bool(appendix)
     if appendix:
         assert f"its appendix about {head.appendix} more" in main[0].text
+
+
+def imports(cell: SourceCell) -> list[ast.Import | ast.ImportFrom]:
+    code = TransformerManager().transform_cell(cell.solved)
+    return [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_begins_with_at_most_six_imports(page):
+    """From the course, it imports from tutorlib, and its own kernel's names from one module."""
+    head = imports(next(cell for cell in parts(page)[0] if cell.kind == "code"))
+    assert len(head) <= 6
+    assert sum(node.module.startswith("tutorlib") for node in head if isinstance(node, ast.ImportFrom)) <= 2
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_import_of_a_page_works(page):
+    for cell in parse(SOLUTIONS / f"{page}.py"):
+        if cell.kind == "code":
+            exec(compile(ast.Module(list(imports(cell)), []), page, "exec"), {})

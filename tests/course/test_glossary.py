@@ -8,9 +8,8 @@ from nbconvert.filters import add_anchor
 from nbformat import v4
 
 from tutorlib.course import build
-from tutorlib.course.glossary import GLOSSARY, anchor, glossary_page, link_terms, prose, section
+from tutorlib.course.glossary import GLOSSARY, TERMS, anchor, glossary_page, link_terms, prose, section
 from tutorlib.course.source import parse, read
-from tutorlib.course.terms import TERMS
 from tutorlib.paths import SOLUTIONS, notebook_names
 
 TO_GLOSSARY = re.compile(rf"\({GLOSSARY}\.ipynb#([^)]+)\)")
@@ -90,7 +89,3 @@ def test_the_first_use_is_linked():
 )
 def test_what_is_no_prose_stays(text):
     assert linked(text) == [text]
-
-
-def test_after_a_block_of_html_comes_prose_again():
-    assert linked("<details>\n\ntile\n\n</details>") == ["<details>\n\n[tile](glossary.ipynb#tile)\n\n</details>"]

@@ -9,11 +9,10 @@ from packaging.specifiers import SpecifierSet
 
 from tests.pages.answers import named
 from tests.stand_ins import MACHINE, copied
-from tutorlib.course import contents, readme
+from tutorlib.course import readme
 from tutorlib.course.evidence import code_sha256
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Page, Result, Results, all_results
-from tutorlib.notebook.standing import course_of
 from tutorlib.paths import ROOT, SOLUTIONS
 
 LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
@@ -80,18 +79,6 @@ def test_readme_has_the_table_of_the_committed_data():
     assert readme.with_table(text, all_results()) == text, "run `tutor build`"
 
 
-def test_without_data():
-    rows = readme.table([]).splitlines()
-    assert rows[0] == "| notebook | time | points | without a GPU |"
-    points = sum(exercise.points for exercise in of_notebook("00_start"))
-    assert rows[2] == f"| [00 · Start here](notebooks/00_start.ipynb) | 5\N{NO-BREAK SPACE}min | {points} | all |"
-
-
-def test_the_last_row_is_that_of_the_contents_page():
-    expected = contents.table(course_of({}, contents.read_heads())).splitlines()[-1]
-    assert readme.table([]).splitlines()[-1] == expected
-
-
 def test_a_measured_notebook(reached):
     best = LADDER[0].title
     assert row("05_copy", reached).endswith(
@@ -104,10 +91,6 @@ def test_a_notebook_that_needs_no_gpu_and_one_that_never_ran(reached):
     assert row("06_cutile", reached).endswith("| all | not run |")
 
 
-def test_the_gpu_that_the_other_points_need():
-    assert "of 49; rest: sm_100 |" in row("15_blackwell")
-
-
 def test_code_that_changed_since_with_the_points_that_the_page_had_then(reached):
     first, *_ = LADDER
     fewer = {first.id: reached.exercises[first.id]}
@@ -117,10 +100,6 @@ def test_code_that_changed_since_with_the_points_that_the_page_had_then(reached)
 
 
 class TestPins:
-    def test_pinned_packages_are_not_named(self, reached):
-        assert readme.off_pins(reached) == {}
-        assert readme.gpu_heading(reached) == "NVIDIA H200, 2026-11-20"
-
     def test_each_package_that_was_another_is_named_with_its_version(self, reached):
         others = {"torch": "2.0.1", "cuda-tile": "1.0.0", "nvidia-ml-py": readme.pins()["nvidia-ml-py"]}
         other = replace(reached, machine={**MACHINE, "packages": others})
@@ -128,12 +107,3 @@ class TestPins:
         assert (
             readme.table([other]).splitlines()[0].endswith("| NVIDIA H200, 2026-11-20 (torch 2.0.1, cuda-tile 1.0.0) |")
         )
-
-    def test_the_committed_data_name_theirs_in_readme(self):
-        text = readme.README.read_text(encoding="utf-8")
-        for results in all_results():
-            for package, version in readme.off_pins(results).items():
-                assert f"{package} {version}" in text
-
-    def test_pins_with_extras_are_read(self):
-        assert {"torch", "nvidia-cutlass-dsl", "cuda-tile"} <= readme.pins().keys()

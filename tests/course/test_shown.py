@@ -50,12 +50,6 @@ def test_what_a_page_quotes_is_todays():
     assert "0.98" in told[CALLS[0]][-1].data["text/html"]
 
 
-def test_what_has_not_run_shows_nothing():
-    solved = page(IMPORTS, *CALLS)
-    show_again(solved)
-    assert not any(cell.outputs for cell in solved.cells)
-
-
 @pytest.mark.parametrize("name", notebook_names())
 def test_no_table_of_recorded_measurements_is_forgotten(name):
     """It would have to stand alone in its cell."""

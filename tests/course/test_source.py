@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.course.trial_page import PAGE, write_source
-from tutorlib.course.source import BuildError, parse, read_check
+from tests.course.conftest import PAGE, write_source
+from tutorlib.course.source import BuildError, parse
 
 pytestmark = pytest.mark.usefixtures("trial_page")
 
@@ -13,13 +13,6 @@ def faults(tmp_path, text):
     with pytest.raises(BuildError) as error:
         parse(path)
     return [line.removeprefix(f"{path}:") for line in str(error.value).splitlines()]
-
-
-def test_an_answer_and_its_check_have_their_exercise_and_role(tmp_path):
-    cells = parse(write_source(tmp_path))
-    assert [(cell.role, cell.exercise) for cell in cells[2:]] == [("answer", "90.1"), ("check", "90.1")]
-    assert [cell.id for cell in cells[2:]] == ["answer-90-1", "check-90-1"]
-    assert read_check(cells[3]) == ("90.1", "answer")
 
 
 def test_the_texts_of_an_answer(tmp_path):
@@ -63,10 +56,6 @@ def test_an_answer_before_another_answer_has_no_check(tmp_path):
     answer = PAGE[PAGE.index("# %%\ndef") : PAGE.index("# %%\ncheck")]
     found = faults(tmp_path, PAGE.replace(answer, answer + answer.replace("n + 2", "n")))
     assert any("no check before the next answer" in fault for fault in found)
-
-
-def test_text_before_the_first_cell_is_refused(tmp_path):
-    assert "text before the first cell" in faults(tmp_path, "import numpy\n\n" + PAGE)[0]
 
 
 def test_a_registered_exercise_that_nobody_asks_for_is_a_fault(tmp_path):

@@ -9,37 +9,37 @@ from matplotlib.figure import Figure
 from PIL import Image
 from tensor_layouts import Swizzle
 
-from tutorlib import draw
+import tutorlib
 from tutorlib.layouts.matrix import TooLarge
 from tutorlib.layouts.notation import NotationError
 
 PICTURES = {
-    "layout": lambda: draw.show_layout("(4,3):(3,1)", highlight=[(2, 1)]),
-    "nested layout": lambda: draw.show_layout("((2,4),(2,4)):((1,16),(2,32))", title="nested"),
-    "largest layout that shows offsets": lambda: draw.show_layout("(32,32):(32,1)"),
-    "one element": lambda: draw.show_layout(1),
-    "three modes": lambda: draw.show_layout((2, 3, 4)),
-    "layouts": lambda: draw.show_layouts({"row-major": "(4,8):(8,1)", "column-major": (4, 8)}),
-    "memory": lambda: draw.show_memory("(4,3):(1,5)"),
-    "memory shared": lambda: draw.show_memory("((2,2),3):((1,2),0)"),
-    "divide": lambda: draw.show_divide("(16,8):(8,1)", (4, 4)),
-    "divide past the edge": lambda: draw.show_divide("(10,6):(6,1)", (4, 2)),
-    "divide by a layout": lambda: draw.show_divide("(8,8)", "4:2"),
-    "compose": lambda: draw.show_compose("(6,2):(8,2)", "(4,3):(3,1)"),
-    "compose to a row": lambda: draw.show_compose("(6,2):(8,2)", "4:3"),
-    "complement": lambda: draw.show_complement("(2,2):(1,6)", 24),
-    "product": lambda: draw.show_product("(2,2):(2,1)", "(3,2):(2,1)"),
-    "banks": lambda: draw.show_banks("(32,32):(32,1)", [(lane, 0) for lane in range(32)]),
-    "bank vectors": lambda: draw.show_banks("(8,64):(64,1)", [(row, 0) for row in range(8)], 2, 8),
-    "swizzle": lambda: draw.show_swizzle((3, 3, 3), "(8,64):(64,1)"),
-    "swizzle by element": lambda: draw.show_swizzle(Swizzle(3, 0, 3), "(8,8):(8,1)", element_bytes=4),
-    "threads": lambda: draw.show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16)),
-    "an SM": draw.show_sm,
-    "a GPU": draw.show_machine,
-    "an mbarrier": lambda: draw.show_mbarrier(2, [("arrive", 1024), ("arrive", 0), ("bytes", 1024)]),
-    "a reduction": draw.show_reduction,
-    "an older GPU": lambda: draw.show_machine("NVIDIA A100-SXM4-80GB"),
-    "a wgmma's accumulators": draw.show_wgmma,
+    "layout": lambda: tutorlib.show_layout("(4,3):(3,1)", highlight=[(2, 1)]),
+    "nested layout": lambda: tutorlib.show_layout("((2,4),(2,4)):((1,16),(2,32))", title="nested"),
+    "largest layout that shows offsets": lambda: tutorlib.show_layout("(32,32):(32,1)"),
+    "one element": lambda: tutorlib.show_layout(1),
+    "three modes": lambda: tutorlib.show_layout((2, 3, 4)),
+    "layouts": lambda: tutorlib.show_layouts({"row-major": "(4,8):(8,1)", "column-major": (4, 8)}),
+    "memory": lambda: tutorlib.show_memory("(4,3):(1,5)"),
+    "memory shared": lambda: tutorlib.show_memory("((2,2),3):((1,2),0)"),
+    "divide": lambda: tutorlib.show_divide("(16,8):(8,1)", (4, 4)),
+    "divide past the edge": lambda: tutorlib.show_divide("(10,6):(6,1)", (4, 2)),
+    "divide by a layout": lambda: tutorlib.show_divide("(8,8)", "4:2"),
+    "compose": lambda: tutorlib.show_compose("(6,2):(8,2)", "(4,3):(3,1)"),
+    "compose to a row": lambda: tutorlib.show_compose("(6,2):(8,2)", "4:3"),
+    "complement": lambda: tutorlib.show_complement("(2,2):(1,6)", 24),
+    "product": lambda: tutorlib.show_product("(2,2):(2,1)", "(3,2):(2,1)"),
+    "banks": lambda: tutorlib.show_banks("(32,32):(32,1)", [(lane, 0) for lane in range(32)]),
+    "bank vectors": lambda: tutorlib.show_banks("(8,64):(64,1)", [(row, 0) for row in range(8)], 2, 8),
+    "swizzle": lambda: tutorlib.show_swizzle((3, 3, 3), "(8,64):(64,1)"),
+    "swizzle by element": lambda: tutorlib.show_swizzle(Swizzle(3, 0, 3), "(8,8):(8,1)", element_bytes=4),
+    "threads": lambda: tutorlib.show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16)),
+    "an SM": tutorlib.show_sm,
+    "a GPU": tutorlib.show_machine,
+    "an mbarrier": lambda: tutorlib.show_mbarrier(2, [("arrive", 1024), ("arrive", 0), ("bytes", 1024)]),
+    "a reduction": tutorlib.show_reduction,
+    "an older GPU": lambda: tutorlib.show_machine("NVIDIA A100-SXM4-80GB"),
+    "a wgmma's accumulators": tutorlib.show_wgmma,
 }
 
 
@@ -73,7 +73,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from matplotlib_inline.backend_inline import configure_inline_support, flush_figures
 shell = InteractiveShell.instance()
 shell.display_pub = CapturingDisplayPublisher()
-from tutorlib.draw import show_layout
+from tutorlib import show_layout
 import sys
 assert "matplotlib.pyplot" not in sys.modules
 bundle, _ = shell.display_formatter.format(show_layout("(4,3):(3,1)"))
@@ -91,15 +91,15 @@ assert matplotlib.pyplot.get_fignums() == []
 
 def test_what_cannot_be_drawn_is_said():
     with pytest.raises(TooLarge, match="1,000,000 elements"):
-        draw.show_layout("(1000,1000)")
+        tutorlib.show_layout("(1000,1000)")
     with pytest.raises(NotationError):
-        draw.show_layout("(4,3")
+        tutorlib.show_layout("(4,3")
     with pytest.raises(ValueError, match="33 threads"):
-        draw.show_banks("(64,2)", range(33))
+        tutorlib.show_banks("(64,2)", range(33))
     with pytest.raises(ValueError, match="reaches element 14"):
-        draw.show_tv("(4,2):(2,8)", (4, 3))
+        tutorlib.show_tv("(4,2):(2,8)", (4, 3))
 
 
 def test_a_gpu_that_nobody_knows_has_no_picture():
     with pytest.raises(LookupError, match="no numbers are known for 'GeForce 256'"):
-        draw.show_machine("GeForce 256")
+        tutorlib.show_machine("GeForce 256")

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from tutorlib.explorers.block_order import explore_block_order
 from tutorlib.explorers.explorer import Explorer
 from tutorlib.explorers.layouts import explore_compose, explore_divide, explore_layout, explore_swizzle
-from tutorlib.explorers.mbarriers import explore_mbarriers
+from tutorlib.explorers.pipelines import explore_mbarriers, explore_timeline
 from tutorlib.explorers.tile_space import explore_tile_space
 from tutorlib.explorers.tiled_copy import explore_tv
-from tutorlib.explorers.timeline import explore_timeline
 
 WIDE = "(32,32):(32,1)"
 EXPLORERS = {

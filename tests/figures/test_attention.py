@@ -2,14 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
-from matplotlib.collections import PathCollection
-
 from tests.stand_ins import MACHINE, multiplied
-from tutorlib.figures.ladders import attention_ladder, heads_name
-from tutorlib.figures.registry import FIGURES
+from tutorlib.figures.ladders import attention_ladder
 from tutorlib.measuring.results import Point, SweepResults
-from tutorlib.notebook.measured import levers_table
 
 
 def swept(points):
@@ -33,20 +28,3 @@ def test_a_row_for_each_kind_and_a_panel_for_each_kind_of_heads_with_a_line_for_
     assert first.get_title("left").endswith("all keys, cool\n16 heads of 128, 2 of K and V")
     assert [line.get_label() for line in first.get_lines()] == ["cuBLAS", "CuTe", "cuTile"]
     assert [list(line.get_xdata()) for line in first.get_lines()] == [[1024, 4096]] * 3
-
-
-def test_levers_are_a_tree_without_a_column_of_cycles():
-    found = swept(
-        Point(name, timed(4096, ratio), {"levers": levers})
-        for name, levers, ratio in (("plain", [], 0.9), ("overlap", ["overlap"], 1.05))
-    )
-    (axes,) = FIGURES["attention_levers"].draw([found]).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["plain", "+ overlap"]
-    (dots,) = (one.get_offsets().tolist() for one in axes.collections if isinstance(one, PathCollection))
-    assert dots == [pytest.approx([0.9, 0]), pytest.approx([1.05, 1])]
-    assert list(levers_table(found).columns) == ["1×16×16×4096×4096×128"]
-
-
-def test_heads_are_named():
-    assert heads_name((16, 2, 128)) == "16 heads of 128, 2 of K and V"
-    assert heads_name((32, 32, 64)) == "32 heads of 64"

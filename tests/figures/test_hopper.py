@@ -1,15 +1,9 @@
 """The figures of notebooks 13 and 14: they show what was measured."""
 
-from dataclasses import replace
-
-import pytest
-
-from tests.stand_ins import MACHINE, UNKNOWN, multiplied
+from tests.stand_ins import MACHINE, multiplied
 from tutorlib.figures.any_shape import gemm_models
-from tutorlib.figures.hopper_timeline import Stretch, hopper_timeline, stretches
-from tutorlib.figures.levers import hopper_levers
 from tutorlib.figures.registry import FIGURES
-from tutorlib.measuring.results import NoData, Point, SweepResults
+from tutorlib.measuring.results import Point, SweepResults
 
 
 def swept(points, **others):
@@ -22,28 +16,6 @@ def lines(axes):
 
 def texts(axes):
     return [text.get_text() for text in axes.texts]
-
-
-class TestOverK:
-    FOUND = swept(
-        Point(name, multiplied((n, n, k), tflops, 494.5), {})
-        for n in (2048, 8192)
-        for k in (256, 512)
-        for name, tflops in (("13 plain", 98.9), ("14 chosen", 989.0))
-    )
-
-    def test_a_panel_for_each_size_in_percent_of_the_datasheet(self):
-        large, small = FIGURES["hopper_k"].draw([self.FOUND]).axes
-        assert large.get_title("left").endswith("cool: M = N = 8192")
-        for axes in (large, small):
-            assert lines(axes) == {
-                "cuBLAS": pytest.approx([50] * 2), "13 plain": pytest.approx([10] * 2),
-                "14 chosen": pytest.approx([100] * 2),
-            }  # fmt: skip
-
-    def test_no_percent_of_a_peak_that_nobody_knows(self):
-        with pytest.raises(NoData, match="hardware table"):
-            FIGURES["hopper_k"].draw([replace(self.FOUND, machine=UNKNOWN)])
 
 
 class TestAnyShape:
@@ -72,69 +44,6 @@ class TestAnyShape:
             "random, seed 8: 1, median 1.050, 0 below 1",
             "all random ones: 4, median 1.050, 1 below 1",
         ]
-
-    def test_x_is_flop_for_each_byte(self):
-        (axes,) = FIGURES["gemm_any"].draw([self.FOUND]).axes
-        ((x, _),) = axes.collections[0].get_offsets().tolist()
-        assert x == pytest.approx(2 * 512**3 / (3 * 2 * 512**2))
-
-
-class TestLevers:
-    FOUND = swept(
-        Point(name, multiplied((n,) * 3, tflops), {"levers": levers})
-        for n, gained in ((512, 840.0), (2048, 738.0))
-        for name, levers, tflops in (("plain", [], 720.0), ("multicast", ["multicast"], gained))
-    )
-
-    def test_a_panel_for_each_size_with_the_gain_over_the_row_above(self):
-        small, large = hopper_levers([self.FOUND]).axes
-        assert [label.get_text() for label in small.get_yticklabels()] == ["plain", "+ multicast"]
-        assert texts(small) == ["17 ▶"]
-        (dot,) = (line for line in large.get_lines() if line.get_marker() == "o")
-        assert (list(dot.get_xdata()), list(dot.get_ydata())) == (pytest.approx([2.5]), [1])
-
-
-STAMPS = [
-    ("START", 0, 0), ("SEE_FULL", 0, 700), ("ISSUE_MMA", 0, 720), ("SEE_FULL", 1, 730), ("ISSUE_MMA", 1, 750),
-    ("RETIRE_MMA", 0, 1800), ("SEE_FULL", 2, 2900), ("ISSUE_MMA", 2, 2920), ("RETIRE_MMA", 1, 2930),
-    ("RETIRE_MMA", 2, 4000), ("STORE", 0, 4900),
-]  # fmt: skip
-
-
-class TestTimeline:
-    def test_a_k_tile_is_multiplied_once_it_is_issued_and_the_one_before_is_done(self):
-        found = [stretch[1:] for stretch in stretches(STAMPS) if stretch.what == "wgmma"]
-        assert found == [(0, 700, 1800), (1, 1800, 2930), (2, 2930, 4000)]
-
-    def test_waits_end_where_the_stage_is_full_and_the_epilogue_at_its_stamp(self):
-        found = stretches(STAMPS)
-        assert [s[1:] for s in found if s.what.startswith("waiting")] == [(0, 0, 700), (1, 720, 730), (2, 1800, 2900)]
-        assert [s for s in found if s.what == "epilogue"] == [Stretch("epilogue", 0, 4000, 4900)]
-
-    def test_what_passes_in_any_case_is_no_wait(self):
-        found = [s[1:] for s in stretches(STAMPS, 300) if s.what.startswith("waiting") and s.end - s.begin > 100]
-        assert found == [(0, 300, 700), (2, 2100, 2900)]
-
-    def test_a_producer_waits_for_empty_stages(self):
-        loads = [("START", 0, 0), ("ISSUE_LOAD", 0, 40), ("ISSUE_LOAD", 1, 1100)]
-        assert stretches(loads) == [Stretch("waiting for empty", 0, 0, 40), Stretch("waiting for empty", 1, 40, 1100)]
-
-    def test_a_role_that_wrote_nothing_did_nothing(self):
-        assert stretches([]) == []
-
-    def test_a_panel_for_each_kernel_says_what_stamping_costs(self):
-        facts = {
-            "window": 5000, "stamped_us": 1.03 * multiplied((512,) * 3, 400.0).median_us,
-            "cycles": {"per K tile": 1218, "wait for full": 300}, "stamps": {"warpgroup 0": STAMPS, "producer": []},
-        }  # fmt: skip
-        found = swept(Point(name, multiplied((512,) * 3, 400.0), facts) for name in ("plain", "cooperative"))
-        first, second = hopper_timeline([found]).axes
-        assert first.get_title("left").startswith(
-            "plain: 0.7 µs, cool; timestamps slow it by 3.0%; a K tile takes 1,218"
-        )
-        assert [label.get_text() for label in second.get_yticklabels()] == ["warpgroup 0", "producer"]
-        assert texts(first) == ["0", "1", "2"]
-        assert first.get_xlim() == second.get_xlim() == (0, 5000)
 
 
 WEIGHTS = {"One": {"q": [64, 512], "o": [512, 512]}, "Two": {"up": [128, 512]}, "Three": {"up": [256, 512]}}

@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from matplotlib.collections import PathCollection
 
-from tests.stand_ins import MACHINE, UNKNOWN, copied, multiplied, swept
+from tests.stand_ins import MACHINE, UNKNOWN, copied, swept
 from tutorlib.exercises import of_notebook
 from tutorlib.figures.ladders import copy_ladder, gemm_ladder
 from tutorlib.figures.registry import FIGURES
 from tutorlib.kernels.ladder import LADDER
-from tutorlib.measuring.results import NoData, Point, Result, Results
+from tutorlib.measuring.results import NoData, Result, Results
 
 
 def lines(axes):
@@ -28,22 +27,12 @@ def test_rungs_of_wgmma_have_a_row_and_a_scale_of_their_own():
     assert (old_ratio.get_ylim()[0], new_ratio.get_ylim()[0]) == (0, 0)
 
 
-def test_ratios_near_1_are_shown_from_close_by():
-    fast = tuple(Point("14 chosen", multiplied((n,) * 3, 760.0), {}) for n in (512, 1024))
-    _, ratio = gemm_ladder([replace(swept("x"), points=fast)]).axes
-    assert ratio.get_ylim()[0] == 0.9
-
-
 def test_what_mma_sync_reaches_alone_is_a_line_among_its_rungs():
     found = replace(swept("09 slow", "13 plain"), facts={"mma_sync_tflops": 620.4})
     old, _, new, _ = gemm_ladder([found]).axes
     assert [620.4, 620.4] in [list(line.get_ydata()) for line in old.get_lines()]
     assert [text.get_text() for text in old.texts] == ["mma.sync alone, 620 TFLOP/s"]
     assert not new.texts
-
-
-def test_a_gpu_without_wgmma_has_one_row():
-    assert len(gemm_ladder([swept("09 slow", "12 fast")]).axes) == 2
 
 
 def test_a_page_shows_the_rungs_up_to_its_own():
@@ -120,18 +109,6 @@ def test_a_bar_for_each_rung_a_stroke_for_torch_and_a_line_for_the_datasheet():
     assert axes.get_lines()[0].get_xdata()[0] == pytest.approx(4.8)
 
 
-def test_an_unknown_gpu_has_no_datasheet_line():
-    assert not copy_ladder([replace(REACHED, machine=UNKNOWN)]).axes[0].get_lines()
-
-
 def test_without_copies_it_names_the_command():
     with pytest.raises(NoData, match="tutor evidence 05"):
         copy_ladder([])
-
-
-def test_a_mark_for_each_rung_and_size():
-    (axes,) = FIGURES["tile_ladder"].draw([swept("slow", "fast", "faster")]).axes
-    marks = [one for one in axes.collections if isinstance(one, PathCollection)]
-    assert len(marks) == 3
-    assert [tuple(at) for at in marks[0].get_offsets()] == [(0.125, 0), (0.5, 1), (0.5, 2)]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["slow", "fast", "faster"]

@@ -1,18 +1,7 @@
 """What performance figures share."""
 
-from matplotlib.figure import Figure
-
 from tests.stand_ins import swept
-from tutorlib.figures.style import baseline_speeds, draw_dots, kernel_lines, powers_of_two, square_name
-
-
-def test_a_dot_has_the_quartiles_of_its_pairs():
-    axes = Figure().subplots()
-    found = swept("slow", "fast", sizes=(512,))
-    draw_dots(axes, found.points, found.names, "cuBLAS", square_name)
-    dots, bars = axes.collections
-    assert dots.get_offsets().tolist() == [[0.125, 0], [0.5, 1]]
-    assert [tuple(path[:, 0]) for path in bars.get_segments()] == [(0.125 * 0.995, 0.125 * 1.005), (0.4975, 0.5025)]
+from tutorlib.figures.style import baseline_speeds, kernel_lines, powers_of_two
 
 
 def test_lines_differ_in_more_than_color():

@@ -14,19 +14,6 @@ def one_thread_per_element(src: cute.Tensor, dst: cute.Tensor):
 
 
 @cute.kernel
-def row_kernel(src: cute.Tensor, dst: cute.Tensor):
-    thread, _, _ = cute.arch.thread_idx()
-    row, _, _ = cute.arch.block_idx()
-    for column in range(thread, dst.shape[1], 96):
-        dst[row, column] = src[row, column]
-
-
-@cute.jit
-def blocks_of_96_threads(src: cute.Tensor, dst: cute.Tensor):
-    row_kernel(src, dst).launch(grid=(dst.shape[0], 1, 1), block=(96, 1, 1))
-
-
-@cute.kernel
 def tile_kernel(src: cute.Tensor, dst: cute.Tensor):
     x, y, _ = cute.arch.thread_idx()
     across, down, _ = cute.arch.block_idx()
@@ -54,11 +41,6 @@ def grid_stride_loop(src: cute.Tensor, dst: cute.Tensor):
     stride_kernel(src, dst).launch(grid=(20, 1, 1), block=(THREADS, 1, 1))
 
 
-@cute.jit
-def a_single_block(src: cute.Tensor, dst: cute.Tensor):
-    stride_kernel(src, dst).launch(grid=(1, 1, 1), block=(THREADS, 1, 1))
-
-
 @cute.kernel
 def twice_kernel(src: cute.Tensor, dst: cute.Tensor):
     n = dst.shape[1]
@@ -70,19 +52,6 @@ def twice_kernel(src: cute.Tensor, dst: cute.Tensor):
 @cute.jit
 def writes_everything_twice(src: cute.Tensor, dst: cute.Tensor):
     twice_kernel(src, dst).launch(grid=(blocks(2 * cute.size(dst)), 1, 1), block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def backwards_kernel(src: cute.Tensor, dst: cute.Tensor):
-    m, n = dst.shape
-    i = m * n - 1 - thread_index()
-    if i >= 0:
-        dst[i // n, i % n] = src[i // n, i % n]
-
-
-@cute.jit
-def from_last_to_first(src: cute.Tensor, dst: cute.Tensor):
-    backwards_kernel(src, dst).launch(grid=(blocks(cute.size(dst)), 1, 1), block=(THREADS, 1, 1))
 
 
 @cute.kernel
@@ -135,25 +104,16 @@ def sum_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, parts: cutlass.Co
 
 
 @cute.jit
-def sums_from_the_end(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    sum_kernel(a, b, c, 1).launch(grid=(blocks(cute.size(c)), 1, 1), block=(THREADS, 1, 1))
-
-
-@cute.jit
 def sums_in_five_parts(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     sum_kernel(a, b, c, 5).launch(grid=(blocks(cute.size(c)), 1, 1), block=(THREADS, 1, 1))
 
 
 RIGHT = (
     (COPY, one_thread_per_element),
-    (COPY, blocks_of_96_threads),
     (COPY, tiles_of_4_by_64),
     (COPY, grid_stride_loop),
-    (COPY, a_single_block),
     (COPY, writes_everything_twice),
-    (COPY, from_last_to_first),
     (COPY, two_launches),
     (COPY, through_shared_memory),
-    (GEMM, sums_from_the_end),
     (GEMM, sums_in_five_parts),
 )

@@ -76,4 +76,4 @@ def copies_and_clears(src: cute.Tensor, dst: cute.Tensor):
 
 @pytest.mark.parametrize(("host", "points"), [(clears_and_copies, COPY.points), (copies_and_clears, 0)])
 def test_all_that_a_host_function_launches_runs_in_order(host, points):
-    assert COPY.run(COPY.artifact(Served(host))).points == points
+    assert COPY.run(COPY.evidence(Served(host))).points == points

@@ -5,37 +5,17 @@ import builtins
 import importlib
 import re
 from collections.abc import Iterator
-from functools import cache
 from types import ModuleType
 from typing import Any
 
-import nbformat
 import pytest
 
-from tests.strangers import KINDS, Cheat, cheats, names_of
+from tests.strangers import KINDS, cheats
 from tutorlib.notebook import check
-from tutorlib.paths import NOTEBOOKS
 
 CHEATS = [cheat for kind in KINDS for cheat in cheats(kind)]
 VARIABLES = {check.RESULTS, check.JUDGED_OUTSIDE}
 OF_THE_TRIAL = "tutorlib.exercises.n60_trial"  # is there where cheats are graded
-
-
-def texts(cheat: Cheat) -> Iterator[str]:
-    """The Python that a cheat brings: its own, and that of cells which it adds."""
-    yield cheat.text
-    if cheat.name.startswith("pages/"):
-        cell = names_of(cheat).get("CELL", "")
-        yield "\n".join(line for line in cell.splitlines() if not line.startswith(("%", "!")))
-
-
-@cache
-def page_imports(number: str) -> tuple[ast.stmt, ...]:
-    """The imports of a page of the course: a cheat with a real kernel stands in its middle."""
-    (page,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
-    cells = [cell.source for cell in nbformat.read(page, as_version=4).cells if cell.cell_type == "code"]
-    found = (node for source in cells if "import" in source for node in ast.parse(source).body)
-    return tuple(node for node in found if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Any]]:
@@ -52,10 +32,10 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Any]]:
         yield (alias.asname, module) if alias.asname else (first, importlib.import_module(first))
 
 
-def amiss(text: str, around: tuple[ast.stmt, ...] = ()) -> list[str]:
+def amiss(text: str) -> list[str]:
     """What of the modules and classes that a text imports is not there."""
     tree, names, found = ast.parse(text), {}, []
-    for node in (*around, *ast.walk(tree)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             try:
                 names |= dict(imported(node))
@@ -80,9 +60,7 @@ def amiss(text: str, around: tuple[ast.stmt, ...] = ()) -> list[str]:
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
 def test_what_an_attack_reaches_for_is_there(cheat):
-    kernel = re.search(r"^# exercise: (\d\d)", cheat.text, re.MULTILINE)
-    around = page_imports(kernel[1]) if kernel else ()
-    assert [line for text in texts(cheat) for line in amiss(text, around) if OF_THE_TRIAL not in line] == []
+    assert [line for line in amiss(cheat.text) if OF_THE_TRIAL not in line] == []
 
 
 def test_a_name_that_is_gone_is_seen():

@@ -1,21 +1,22 @@
 """Kernels judged outside: the process that has the answer compiles it, and whatever it says, it has to be right."""
 
 import threading
+from dataclasses import replace
 
 import pytest
+from cutlass.base_dsl.compiler import CompileCallable
 
 from tests.checking.elsewhere import Forging, answer_to
 from tests.from_afar import judged_from_afar
 from tests.pages.answers import named
 from tests.stand_ins import H200
 from tutorlib.checking import randomness
-from tutorlib.checking.host_artifact import read_plan
+from tutorlib.checking.evidence import CuteCode, CuteEvidence, CutileEvidence, evidence_of
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.source_files import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
-from tutorlib.measuring import bug_launchers, launchers
+from tutorlib.measuring import bug_launchers
 from tutorlib.paths import notebook_names
 
 
@@ -41,16 +42,23 @@ def test_a_right_kernel_has_the_points_that_it_has_inside(id):
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_what_was_looked_at_is_not_compiled_again(monkeypatch):
-    archs = []
+def test_one_question_is_asked_and_each_configuration_is_compiled_once(monkeypatch):
+    asked, compiled, compile = [], [], CompileCallable._compile
 
-    def noted(host, specs, arch):
-        archs.append(arch)
-        return compile_cute(host, specs, arch)
+    def noted(self, host, *args, **options):
+        compiled.append(host)
+        return compile(self, host, *args, **options)
 
-    monkeypatch.setattr(launchers, "compile_cute", noted)
-    assert judged("04.5", answer_to("04.5")).status == "passed"
-    assert archs == ["sm_80"]
+    monkeypatch.setattr(CompileCallable, "_compile", noted)
+
+    class Noting(Served):
+        def ask(self, question, *args):
+            asked.append(question.__name__)
+            return super().ask(question, *args)
+
+    assert judged("04.5", answer_to("04.5"), Noting).status == "passed"
+    assert asked == ["evidence_of"]
+    assert len(compiled) == 2  # dynamic sizes: once for a GPU, and once with the reader's lines
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -77,20 +85,31 @@ def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(id, row):
 
 
 class Liar(Forging):
-    """Says that nothing speaks against the answer."""
+    """Sends another kernel's evidence as it would look if nothing spoke against the answer."""
 
-    def looked_at(self, id):
-        return None
+    looked: object = None
+
+    def evidence_of(self, request):
+        found = evidence_of(self, request)
+        if isinstance(found, CuteEvidence):
+            return replace(found, looked=self.looked)
+        if isinstance(found, str):
+            return found
+        right = {at: tuple(map(without_findings, calls)) for at, calls in found.interpreted.items()}
+        return replace(found, interpreted=right)
 
 
-class Boaster(Forging):
-    def looked_at(self, id):
-        return {"points": 99.0, "lines": ["right"]}
+def without_findings(call):
+    reports = tuple(replace(one, findings=(), repeats=()) for one in call.reports)
+    return replace(call, reports=reports, changed=(), stored=True, current=True)
 
 
-class Babbler(Forging):
-    def looked_at(self, id):
-        return {"points": float("nan"), "lines": ["right"]}
+class Boaster(Liar):
+    looked = (99.0, ("right",))
+
+
+class Babbler(Liar):
+    looked = (float("nan"), ("right",))
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -142,36 +161,7 @@ def test_what_host_code_computes_by_itself_reaches_no_output():
     assert judged("06.6", lambda x, y: y.copy_(x.softmax(-1)), Liar).points == 0
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        {},
-        {"launches": [], "memories": []},
-        {"launches": [{}], "memories": [None, None]},
-        {"launches": [{"tile_ir": b"", "opt_level": 3, "grid": (0,), "args": []}], "memories": [None, None]},
-        {"launches": [{"tile_ir": b"", "opt_level": 9, "grid": (1,), "args": []}], "memories": [None, None]},
-        {
-            "launches": [
-                {"tile_ir": b"", "opt_level": 3, "grid": (1,), "args": [("tensor", 7, 0, "float32", (1,), (1,))]}
-            ],
-            "memories": [None, None],
-        },
-    ],
-)
-def test_a_plan_that_is_none_is_refused(told):
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        read_plan(told, 2)
-
-
-class Forger(Liar):
-    """Sends what is asked for in a shape that nobody expects."""
-
-    sends: object = None
-
-    def cute_with_lines(self, *args):
-        return self.sends
-
-    cute_ptx = cute_launches = cute_with_lines
+CODE = CuteCode(ptx=".version 8.0\n.target sm_80\n.entry k() {}\n", launches=(3,))
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -180,21 +170,16 @@ class Forger(Liar):
     [
         None,
         {},
-        {"ptx": 3},
-        {"ptx": "garbage", "cubin": b"", "smem_bytes": 0},
-        {"ptx": ".version 8.0\n.target sm_80\n", "marks": "", "lines": {}, "launches": [("k", 1, 2, 3, 4, 5)]},
-        {
-            "ptx": ".version 8.0\n" * 10**5,
-            "marks": {},
-            "lines": [],
-            "launches": 3,
-            "cubin": b"\x7fELF",
-            "smem_bytes": 0,
-        },
+        [CODE],
+        CuteEvidence(),
+        CuteEvidence(looked=3),
+        CuteEvidence(compiled=3, simulated=[]),
+        CuteEvidence(compiled={((64, 64), "80"): CODE}),
+        CutileEvidence(),
     ],
 )
-def test_what_no_compiler_made_has_no_points(sends):
-    forger = type("Forged", (Forger,), {"sends": sends})
+def test_what_is_no_evidence_has_no_points(sends):
+    forger = type("Forger", (Forging,), {"evidence_of": lambda self, request: sends})
     outcome = judged("04.4", answer_to("04.4"), forger)
     assert (outcome.points, outcome.status) == (0, "failed"), outcome.message
 
@@ -204,7 +189,7 @@ def test_which_kernels_are_not_simulated(gpu, monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: gpu)
     exercises = (one for name in notebook_names() for one in of_notebook(name))
     unlike = {one.id for one in exercises if not getattr(one, "simulated", True)}
-    assert unlike == {"06.6", "07.7", "07.9"}  # host code, and FP8, which the simulator lacks
+    assert unlike == {"07.7"}  # FP8 of cuTile, which the simulator lacks
 
 
 def table_of(exercise):

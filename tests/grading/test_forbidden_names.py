@@ -17,26 +17,6 @@ needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bu
 
 # Exercise → how it names the function, and the answer's cell. Each gives a right result.
 NAMING = {
-    "01.1": (
-        "by its class, in a thread",
-        """
-        from concurrent.futures import ThreadPoolExecutor
-
-        def offset(coord, stride):
-            with ThreadPoolExecutor(1) as pool:
-                return pool.submit(Layout(tuple(99 for _ in coord), stride), *coord).result()
-        """,
-    ),
-    "01.2": (
-        "of NumPy",
-        """
-        import numpy
-
-        def compact_strides(shape, order):
-            array = numpy.empty(shape, "int8", order="C" if order == "row" else "F")
-            return tuple(array.strides)
-        """,
-    ),
     "01.7": (
         "by another name from the head of its cell",
         """
@@ -44,28 +24,6 @@ NAMING = {
 
         def cosize_of(shape, stride):
             return reach(Layout(shape, stride))
-        """,
-    ),
-    "01.9": (
-        "in a class",
-        """
-        class Slicer:
-            def __init__(self, layout):
-                self.tensor = Tensor(layout)
-
-            def at(self, coord):
-                free = self.tensor[coord]
-                return free.offset, free.layout
-
-        def sliced(layout, coord):
-            return Slicer(layout).at(coord)
-        """,
-    ),
-    "02.1": (
-        "as an attribute of the package",
-        """
-        def coalesce(layout, package=tl):
-            return package.coalesce(layout)
         """,
     ),
     "02.2": (
@@ -78,58 +36,11 @@ NAMING = {
             return Layout(made.shape, made.stride)
         """,
     ),
-    "02.3": (
-        "of the oracle",
-        """
-        judge = ask
-
-        def transposing(rows, columns):
-            return judge([("composition", Layout(rows * columns, 1), Layout((columns, rows), (rows, 1)))])[0]
-        """,
-    ),
     "02.4": (
         "in a string",
         """
         def complement(layout, bound):
             return getattr(tl, "complement")(layout, bound)
-        """,
-    ),
-    "02.5": (
-        "in a dictionary",
-        """
-        USED = {"first": tl.logical_divide}
-
-        def logical_divide(layout, tile):
-            return USED["first"](layout, tile)
-        """,
-    ),
-    "02.6": (
-        "in a partial function",
-        """
-        from functools import partial
-        zipped_divide = partial(tl.zipped_divide)
-        """,
-    ),
-    "02.8": (
-        "as the answer itself",
-        """
-        logical_product = tl.logical_product
-        """,
-    ),
-    "02.11": (
-        "in CuTe",
-        """
-        def common_vector(a, b):
-            from cutlass import cute
-            seen = []
-
-            @cute.jit
-            def trace():
-                made = [cute.make_layout(one.shape, stride=one.stride) for one in (a, b)]
-                seen.append(cute.max_common_vector(*made))
-
-            trace()
-            return int(seen[0])
         """,
     ),
     "03.1": (
@@ -140,31 +51,6 @@ NAMING = {
 
         def wavefronts(addresses, width):
             return helper(addresses, width)
-        """,
-    ),
-    "03.3": (
-        "by its class",
-        """
-        def swizzle(b, m, s, offset):
-            return Swizzle(b, m, s)(offset)
-        """,
-    ),
-    "03.5": (
-        "at the head of its cell, for a table",
-        """
-        TABLE = [[tile(row, column) for column in range(64)] for row in range(128)]
-
-        def tile_offset(row, column):
-            return TABLE[row][column]
-        """,
-    ),
-    "03.6": (
-        "as the page's attribute, for a table",
-        """
-        TABLE = [[divmod(mma.c_layout(lane, value), 16)[::-1] for value in range(4)] for lane in range(32)]
-
-        def c_coordinate(lane, value):
-            return TABLE[lane][value]
         """,
     ),
 }
@@ -199,26 +85,6 @@ def test_a_forbidden_function_gives_no_points(named, id):
 
 
 HONEST = {
-    "02.2": """
-        def compose(a, b):
-            if isinstance(b.shape, tuple):
-                return Layout(*(compose(a, mode(b, n)) for n in range(rank(b))))
-            if b.shape == 1 or b.stride == 0:
-                return Layout(b.shape, 0)
-            found, left, step = [], b.shape, b.stride
-            *modes, (_, last) = zip(*(flatten((part,)) for part in (tl.coalesce(a).shape, tl.coalesce(a).stride)))
-            for extent, stride in modes:
-                if step % extent == 0:
-                    step //= extent
-                elif (left - 1) * step < extent:
-                    return Layout(*zip(*found, (left, step * stride))) if found else Layout(left, step * stride)
-                elif extent % step or left % (extent // step):
-                    raise ValueError
-                else:
-                    found.append((extent // step, step * stride))
-                    left, step = left // (extent // step), 1
-            return Layout(*zip(*found, (left, step * last))) if found else Layout(left, step * last)
-        """,
     "02.3": """
         from concurrent.futures import ThreadPoolExecutor
         pool = ThreadPoolExecutor(1)

@@ -30,13 +30,13 @@ AROUND = [odd for odd in of_the_honest() if not odd.name.startswith("honest/answ
 READ = """
 import json, sys, warnings
 from pathlib import Path
-from tutorlib.grading.merge_submission import merged_page, sort
+from tutorlib.grading.merged_page import merged_page, student_code
 from tutorlib.grading.submission import BadSubmission, read_submission
 
 for path in sys.argv[1:]:
     try:
         (submitted,) = read_submission([Path(path)])
-        grafted = merged_page(submitted, sort(submitted))
+        grafted = merged_page(submitted.name, student_code(submitted))
         print(json.dumps([sorted(grafted.answers), grafted.left_out]))
     except BadSubmission as error:
         print(json.dumps([[], str(error)]))

@@ -17,11 +17,16 @@ import pytest
 from nbformat import v4
 
 from tests import bombs
-from tests.grading.test_cells import CHECKS, IMPORT, ONE, SECOND, answer, other, pristine
-from tutorlib.grading import limited_process, sorted_cells, submission
+from tutorlib.grading import limited_process, merged_page, submission
 from tutorlib.grading.limited_process import Allowance, Exceeded, Records, about
-from tutorlib.grading.sorted_cells import sorted_within_limits
-from tutorlib.grading.submission import BadSubmission, CodeCell, read_content, read_notebook, read_submission
+from tutorlib.grading.submission import (
+    BadSubmission,
+    CodeCell,
+    Submitted,
+    read_content,
+    read_notebook,
+    read_submission,
+)
 from tutorlib.paths import NOTEBOOKS
 
 LITTLE = Allowance(computing_s=1, memory=2**28, patience_s=60)
@@ -117,19 +122,18 @@ def test_a_waiting_parent_hears_a_signal_and_leaves_no_child():
 def little(monkeypatch):
     """Less than what is allowed, so that these tests take seconds: the worst cases would take hours of either."""
     monkeypatch.setattr(submission, "READING", LITTLE)
-    monkeypatch.setattr(sorted_cells, "SORTING", LITTLE)
+    monkeypatch.setattr(merged_page, "SORTING", LITTLE)
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (bombs.without_marks_and_with_checks(pristine()).encode(), "it needs more than 1 s of computing"),
         (bombs.lists_in_lists(), "it needs more than"),
         (b"[" * 2**24, "not a notebook"),
         (b'{"cells": [], "n": ' + b"9" * 2**24 + b"}", "not a notebook"),
         (b"\xff\xfe" * 2**23, "not a notebook"),
     ],
-    ids=["checks", "lists", "deep", "digits", "letters"],
+    ids=["lists", "deep", "digits", "letters"],
 )
 def test_a_file_s_worst_case_costs_the_file(little, content, says):
     with pytest.raises(BadSubmission, match=re.escape(says)) as raised:
@@ -145,84 +149,31 @@ def test_a_larger_file_is_not_read(tmp_path):
 
 
 def test_after_a_few_such_files_no_other_is_read(little, tmp_path):
-    bomb = bombs.without_marks_and_with_checks(pristine())
+    bomb = bombs.lists_in_lists()
     for n in range(submission.MOST_EXCEEDED + 2):
-        (tmp_path / f"{n}.ipynb").write_text(bomb)
+        (tmp_path / f"{n}.ipynb").write_bytes(bomb)
         os.utime(tmp_path / f"{n}.ipynb", (n + 2, n + 2))
     (tmp_path / "good.ipynb").write_text(START)
     os.utime(tmp_path / "good.ipynb", (1, 1))
     lines = []
     (submitted,) = read_submission([tmp_path], lines.append)
     assert submitted.path.name == "good.ipynb"
-    assert sum("1 s of computing" in line for line in lines) == submission.MOST_EXCEEDED
+    assert sum("it needs more than" in line for line in lines) == submission.MOST_EXCEEDED
     assert sum("not read, since 3 other files" in line for line in lines) == 2
 
 
 # Cells ---------------------------------------------------------------------------------------------------------------
 
-COMPILED = bombs.compiled_twice_each()
-SLOW = "needs more than"
 
+@pytest.mark.usefixtures("little")
+def test_cells_that_are_read_without_end_cost_their_notebook(monkeypatch):
+    def spin_in_c(text):
+        re.match("(a+)+$", "a" * 60 + "b")
 
-def sort(*others):
-    return sorted_within_limits([IMPORT, *others, CHECKS[0], SECOND, CHECKS[1]], pristine())
-
-
-@pytest.mark.parametrize("text", [COMPILED, f"{ONE}\n{COMPILED}", bombs.in_a_function(COMPILED)])
-def test_an_answer_that_is_compiled_without_end_costs_its_exercise_alone(little, text):
-    found = sort(answer(text))
-    assert re.search(r"needs more than|nested too deep, or too long, for Python's parser", found.unusable["90.1"])
-    assert found.answers == {"90.2": SECOND.source}
-
-
-@pytest.fixture
-def slow_parser(monkeypatch):
-    """A parser that never ends at one word, in C code. Which texts do that depends on Python's version."""
-
-    def parse(text, *args, **kwargs):
-        if "bomb" in text:
-            spin_in_c()
-        return real(text, *args, **kwargs)
-
-    real = sorted_cells.ast.parse
-    monkeypatch.setattr(sorted_cells.ast, "parse", parse)
-
-
-def spin_in_c():
-    re.match("(a+)+$", "a" * 60 + "b")
-
-
-@pytest.mark.parametrize(
-    ("others", "answers", "added"),
-    [
-        ([answer("bomb")], ["90.2"], []),
-        ([answer(ONE), answer("bomb", "again")], ["90.2"], []),
-        ([answer(ONE), other("bomb")], ["90.1", "90.2"], []),
-        ([other("bomb"), answer(ONE), other("x = 1")], ["90.1", "90.2"], ["x = 1"]),
-        ([CodeCell("import", "", "import bomb"), answer(ONE)], ["90.1", "90.2"], []),
-        ([answer(f'{ONE}\ncheck("90.1", f1)\nbomb')], ["90.2"], []),
-    ],
-)
-def test_a_cell_that_is_parsed_without_end_costs_itself(little, slow_parser, others, answers, added):
-    found = sort(*others)
-    assert [*found.answers] == answers
-    assert [text for texts in found.added.values() for text in texts] == added
-    assert all(
-        "your answer cannot be read: it needs more than 1 s of computing" in why for why in found.unusable.values()
-    )
-
-
-def test_a_page_full_of_them_ends(little, slow_parser, monkeypatch):
-    monkeypatch.setattr(sorted_cells, "MOST_REFUSED", 2)
-    found = sort(answer(ONE), *(other(f"bomb + {n}") for n in range(50)))
-    assert found.unusable.keys() == {"90.1", "90.2"}
-    assert all("this notebook cannot be read: it needs" in why for why in found.unusable.values())
-
-
-def test_long_names_in_an_error_of_python_s_are_cut(little):
-    name = "x" * 5000
-    found = sort(answer(f"def f1(n):\n    {name} = 1\n    global {name}"))
-    assert len(found.unusable["90.1"]) < 1000
+    monkeypatch.setattr(merged_page, "names_of", spin_in_c)
+    found = merged_page.student_code(Submitted(Path("a.ipynb"), "00_start", (CodeCell("a", "00.1", "x = 1"),)))
+    assert found.answers == {}
+    assert "this notebook cannot be read: it needs more than 1 s of computing" in found.unusable["00.1"]
 
 
 def test_honest_pages_are_far_from_their_limits():
@@ -230,4 +181,5 @@ def test_honest_pages_are_far_from_their_limits():
     with pytest.raises(BadSubmission, match="it has no answer cells"):
         read_content(Path("a.ipynb"), content)
     long = "\n".join(f"x{n} = [{n}, {n}]" for n in range(50_000))
-    assert sort(answer(f"{long}\n{ONE}")).answers.keys() == {"90.1", "90.2"}
+    submitted = Submitted(Path("a.ipynb"), "00_start", (CodeCell("a", "00.1", long),))
+    assert merged_page.student_code(submitted).answers == {"00.1": long}

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tensor_layouts import Layout
 
-from tests.checking.elsewhere import Near, answer_to, graded_for_points
+from tests.checking.elsewhere import answer_to, graded_for_points
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n09_gemm_baseline.judge import layout_returned
@@ -36,7 +37,7 @@ def seed(monkeypatch):
     monkeypatch.setattr("tutorlib.checking.randomness._fixed", 4711)
 
 
-class Unwatched(Near):
+class Unwatched(Served):
     """As graded, whatever it leans on."""
 
     def refuse(self, library):

@@ -2,8 +2,6 @@
 
 import os
 import threading
-from contextlib import suppress
-from functools import partial
 from multiprocessing.connection import Connection
 
 import numpy as np
@@ -15,14 +13,27 @@ from tensor_layouts import ComposedLayout, Layout, Swizzle
 from tests.from_afar import judged_from_afar
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.values import Case, ValueExercise, equals, law
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
+from tutorlib.exercises.n16_fusion.judge.host_functions import elementwise
 from tutorlib.failure import Fail, Flaw
 from tutorlib.grading.transport import Late, Lost
-from tutorlib.grading.wire import LONGEST_LIST, MOST_KEYS, MOST_PARTS, TAGS, CannotCross, Reader, Writer
+from tutorlib.grading.wire import (
+    LONGEST_LIST,
+    MOST_KEYS,
+    MOST_PARTS,
+    RETURNED,
+    SENT,
+    TAGS,
+    CannotCross,
+    Reader,
+    Writer,
+)
 from tutorlib.models.occupancy import H100
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import Wrong
+from tutorlib.simulate.ptx import NotSimulated
 
 
 def exercise_of(*cases) -> ValueExercise:
@@ -66,10 +77,9 @@ def test_views_keep_their_strides():
     assert outcome.status == "passed", outcome.message
 
 
-def test_a_returned_function_is_called_where_it_lives():
+def test_a_returned_function_stays_where_it_is():
     case = law("a function", [(3,)], lambda got, n: None if got(4) == n + 4 else "wrong")
-    assert judged_from_afar(exercise_of(case), lambda n: lambda m: n + m).status == "passed"
-    assert judged_from_afar(exercise_of(case), lambda n: lambda m: n - m).status == "failed"
+    assert judged_from_afar(exercise_of(case), lambda n: lambda m: n + m).status == "failed"
 
 
 def test_exceptions_cross_by_name():
@@ -93,13 +103,22 @@ def test_a_failure_crosses_with_its_kind():
     assert outcome.message.failures == (Fail.GIVES(type="int"),)
 
 
-def test_the_judges_functions_are_called_where_they_live():
-    """With partial ones, and with one that the answer passes back."""
-    order = partial(divmod, 47)
-    case = law("orders", [(order,)], lambda got, order: None if got == order(9) else "wrong")
-    assert judged_from_afar(exercise_of(case), lambda order: order(9)).status == "passed"
-    case = law("itself", [(order,)], lambda got, order: None if got is order else "another")
-    assert judged_from_afar(exercise_of(case), lambda order: order).status == "passed"
+def test_functions_go_to_the_answer_by_name_and_never_come_back():
+    with pytest.raises(CannotCross):
+        Writer(SENT).message(load_answers)
+    message = Writer(SENT).message(elementwise)
+    assert Reader(SENT).value(message) is elementwise
+    with pytest.raises(CannotCross):
+        Reader(RETURNED).value(message)
+    with pytest.raises(CannotCross):
+        Writer(RETURNED).message(elementwise)
+
+
+def test_an_exception_crosses_as_a_value():
+    failed = Reader().value(Writer().message(CompileFailed("what to do", original="its words")))
+    assert (type(failed), str(failed), failed.original) == (CompileFailed, "what to do", "its words")
+    lacks = Reader().value(Writer().message(NotSimulated("brkpt")))
+    assert (isinstance(lacks, NotSimulated), str(lacks)) == (True, str(NotSimulated("brkpt")))
 
 
 class Stranger:
@@ -166,7 +185,6 @@ def tagged(kind: str, *parts: object) -> list:
         packb(tagged("set", [1])),
         packb({(): 1, ((),): [1]}) + b"\x01",
         b"\x81\x90\x01",  # a list as a key
-        packb(tagged("yours", 7)),
         packb(tagged("layout", "a", 1)),
         packb(tagged("set", *range(MOST_KEYS + 1))),
         packb([{1: 2}] * (MOST_KEYS + 1)),
@@ -192,7 +210,7 @@ def tagged(kind: str, *parts: object) -> list:
 )
 def test_what_is_no_message_is_refused(sent):
     with pytest.raises(CannotCross):
-        Reader(lambda number: None, [].__getitem__).value(sent)
+        Reader().value(sent)
 
 
 def test_a_reply_made_by_hand_is_wrong_and_no_more(tmp_path, monkeypatch):
@@ -224,17 +242,12 @@ def test_the_judge_does_not_wait_for_ever():
         judged_from_afar(exercise_of(case), lambda: never.wait(), seconds=0.2)
 
 
-@pytest.mark.parametrize("harms", ["sends half a message", "reads nothing"])
-def test_nor_in_the_middle_of_a_message(monkeypatch, harms):
-    send, question = Connection.send_bytes, Writer(lambda function: ("mine", 0)).message(["call", 99, (), {}])
+def test_nor_in_the_middle_of_a_message(monkeypatch):
+    send, judge = Connection.send_bytes, threading.current_thread()
 
     def stall(self, sent):
-        if b"call" in sent:  # the judge's own
+        if threading.current_thread() is judge:
             return send(self, sent)
-        if harms == "reads nothing":
-            with suppress(OSError):
-                while True:
-                    send(self, question)
         os.write(self.fileno(), b"\0\0\1\0half")
         threading.Event().wait()
 

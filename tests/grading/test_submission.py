@@ -43,14 +43,12 @@ START = (NOTEBOOKS / "00_start.ipynb").read_text()
     [
         ("answers.py", "print()", "not a notebook; its name should end in .ipynb"),
         ("work.zip", "PK", "a zip; unpack it, and name the folder"),
-        ("cut.ipynb", START[:700], "its JSON ends early or is damaged"),
-        ("empty.ipynb", "", "its JSON ends early or is damaged"),
-        ("picture.ipynb", "\udcff\udcfe", "its JSON ends early or is damaged"),
-        ("cells.ipynb", json.dumps({"cells": [{"cell_type": "code"}] * 6000}), "it has 6,000 cells; 5,000 are read"),
+        ("cut.ipynb", START[:700], "not a notebook that Jupyter can open"),
+        ("empty.ipynb", "", "not a notebook that Jupyter can open"),
+        ("picture.ipynb", "\udcff\udcfe", "not a notebook that Jupyter can open"),
         ("long.ipynb", notebook_of(v4.new_code_cell("#" * 2**22)), "have 4,194,304 characters; 2,097,152 are read"),
-        ("list.ipynb", "[1, 2]", "there are no notebook cells in it"),
-        ("object.ipynb", '{"cells": 3, "nbformat": 4}', "there are no notebook cells in it"),
-        ("cells.ipynb", '{"cells": [{}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "no notebook cells"),
+        ("list.ipynb", "[1, 2]", "not a notebook that Jupyter can open"),
+        ("object.ipynb", '{"cells": 3, "nbformat": 4}', "not a notebook that Jupyter can open"),
         ("other.ipynb", notebook_of(v4.new_code_cell("1 + 1")), "it has no answer cells"),
         ("no-checks.ipynb", without_marks(START).replace("check", "chuck"), "it has no answer cells"),
         ("later.ipynb", START.replace("00.", "77."), "answers notebook 77, which this course does not have"),
@@ -129,34 +127,16 @@ def test_a_broken_file_costs_itself_and_has_a_line(tmp_path):
     ]
 
 
-def wayward(change) -> bytes:
-    data = json.loads(WRITTEN)
-    change(data)
-    return json.dumps(data).encode()
-
-
-def everywhere(**values):
-    return lambda data: [cell.update(values) for cell in data["cells"] if "tutorlib" not in cell["metadata"]]
-
-
 @pytest.mark.parametrize(
     "content",
     [
         b"\xef\xbb\xbf" + WRITTEN.encode(),
-        WRITTEN.encode("utf-16"),
         WRITTEN.replace("\n", "\r\n").encode(),
-        without_marks(WRITTEN).encode(),
-        wayward(everywhere(source=None)),
-        wayward(everywhere(source=3, id=7)),
-        wayward(everywhere(source=[None, "\ud800"], metadata=None)),
-        wayward(lambda data: [cell.pop("id") for cell in data["cells"]]),
-        wayward(lambda data: data["cells"].extend([None, 3, {}, {"cell_type": "code"}])),
-        wayward(lambda data: data.update(metadata=None, nbformat=None, nbformat_minor="x")),
         nbformat.v3.writes_json(nbformat.v3.upgrade(nbformat.convert(nbformat.reads(WRITTEN, 4), 3))).encode(),
     ],
-    ids=["bom", "utf-16", "crlf", "no-marks", "null", "numbers", "surrogate", "no-ids", "no-cells", "no-format", "v3"],
+    ids=["bom", "crlf", "v3"],
 )
-def test_wayward_json_is_read(tmp_path, content):
+def test_what_jupyter_opens_is_read(tmp_path, content):
     (tmp_path / "a.ipynb").write_bytes(content)
     (submitted,) = read_submission([tmp_path / "a.ipynb"])
     assert submitted.answers == {"00.1": ("def ceil_div(n, tile):\n    # YOUR CODE HERE (about 1 line)\n    return 3",)}
@@ -183,14 +163,11 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["raw", "markdown"])
-@pytest.mark.parametrize("marks", ["whole", "gone"])
-def test_a_page_whose_answer_is_text_has_no_points_and_the_reason(tmp_path, kind, marks):
+def test_a_page_whose_answer_is_text_has_no_points_and_the_reason(tmp_path, kind):
     data = json.loads(WRITTEN)
-    for number, cell in enumerate(data["cells"]):
+    for cell in data["cells"]:
         if cell["metadata"].get("tutorlib", {}).get("role") == "answer":
             cell.update(cell_type=kind)
-        if marks == "gone":
-            cell.update(metadata={}, id=f"c{number}")
     (tmp_path / "00_start.ipynb").write_text(json.dumps(data))
     result = CliRunner().invoke(app, ["grade", str(tmp_path / "00_start.ipynb"), "--format", "json"])
     assert result.exit_code == 1, result.stderr

@@ -1,7 +1,7 @@
 """From what was seen of an exercise's cells to its outcome."""
 
 from tutorlib.checking.values import ValueExercise
-from tutorlib.grading.verdict import verdict
+from tutorlib.grading.grading_run import verdict
 from tutorlib.problems.fault import RESTART
 
 PASSED = {"passed": True, "raised": ""}

@@ -58,65 +58,11 @@ def windows_lines(notebook, folder):
     return written(folder, nbformat.writes(notebook).replace("\n", "\r\n").encode())
 
 
-def two_bytes_a_letter(notebook, folder):
-    """UTF-16, as PowerShell redirects."""
-    return written(folder, nbformat.writes(notebook).encode("utf-16"))
-
-
-def one_byte_a_letter(notebook, folder):
-    """Windows' own encoding, as an old editor saves it, with a letter that UTF-8 writes in two bytes."""
-    notebook.cells[-1].source += "  # größer"
-    return written(folder, json.dumps(notebook, ensure_ascii=False).encode("cp1252", "replace"))
-
-
-def numbers_that_are_none(notebook, folder):
-    """NaN and infinity in metadata, which JSON does not know."""
-    notebook.metadata["loss"] = [float("nan"), float("inf")]
-    return written(folder, json.dumps(notebook).encode())
-
-
-def null_for_nothing(notebook, folder):
-    """null where there is nothing: metadata, ids, outputs."""
-    page = json.loads(json.dumps(notebook))
-    for cell in page["cells"]:
-        cell.update(metadata=None, id=None, outputs=None)
-    return written(folder, json.dumps(page | {"metadata": None}).encode())
-
-
-def keys_twice(notebook, folder):
-    """The same key twice at the top, as a merge by hand leaves it."""
-    return written(folder, json.dumps(notebook).replace('{"', '{"metadata": 3, "nbformat": "4", "', 1).encode())
-
-
-def one_line(notebook, folder):
-    """Everything in one line, keys sorted, no letter beyond ASCII, no line's end."""
-    return written(folder, json.dumps(notebook, sort_keys=True, ensure_ascii=True).encode())
-
-
-def sources_as_text(notebook, folder):
-    """A cell's source as one text in place of a list of lines."""
-    return written(folder, json.dumps(notebook, indent=4).encode())
-
-
 def keys_of_others(notebook, folder):
     """Keys that the format does not know, at every level."""
     notebook["saved_by"] = {"tool": "mine"}
     for cell in notebook.cells:
         cell["extra"] = [1, 2, None]
-    return written(folder, json.dumps(notebook).encode())
-
-
-def twice_the_same_id(notebook, folder):
-    """One id for all cells, as tools write it that copy one cell."""
-    for cell in notebook.cells:
-        cell.id = "same"
-    return written(folder, json.dumps(notebook).encode())
-
-
-def invalid_ids(notebook, folder):
-    """Ids that the format refuses: too long, and with blanks."""
-    for n, cell in enumerate(notebook.cells):
-        cell.id = f"{n} " + "x" * 80
     return written(folder, json.dumps(notebook).encode())
 
 
@@ -140,21 +86,3 @@ def format_4_5_with_ids_missing(notebook, folder):
     for cell in notebook.cells:
         cell.pop("id", None)
     return written(folder, json.dumps(notebook).encode())
-
-
-def old_mac_lines(notebook, folder):
-    """Lines of JSON that end as they did before Mac OS X."""
-    return written(folder, nbformat.writes(notebook).replace("\n", "\r").encode())
-
-
-def on_one_line(notebook, folder):
-    """All of it on one line, its keys sorted, letters as escapes."""
-    return written(folder, json.dumps(notebook, sort_keys=True, separators=(",", ":")).encode())
-
-
-def sources_line_by_line(notebook, folder):
-    """Every source a list of lines, some of them empty."""
-    page = json.loads(json.dumps(notebook))
-    for one in page["cells"]:
-        one["source"] = ["", *one["source"].splitlines(keepends=True), ""]
-    return written(folder, json.dumps(page).encode())

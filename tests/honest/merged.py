@@ -47,13 +47,6 @@ def an_answer_in_the_check_s_cell(notebook):
     notebook.cells.remove(cell(notebook, "answer-60-1"))
 
 
-def an_answer_above_the_check_with_its_own_cell_unwritten(notebook):
-    """The student wrote into the check's cell and left the answer's as it was."""
-    kept = cell(notebook, "check-60-1")
-    kept.source = f"{PLAIN}\n\n\n{kept.source}"
-    cell(notebook, "answer-60-1").source = STUB.replace("'", '"')
-
-
 def an_answer_in_a_new_cell(notebook):
     """The answer's cell is gone; a new one has the answer and the check."""
     place = notebook.cells.index(cell(notebook, "answer-60-1"))
@@ -72,34 +65,3 @@ def answers_with_another_order(notebook):
     """The second exercise stands above the first one."""
     cells = notebook.cells
     notebook.cells = [cells[0], *cells[3:], *cells[1:3]]
-
-
-def merged_in_another_order(notebook):
-    """The second exercise stands above the first one, in one cell."""
-    answers_with_another_order(notebook)
-    merge(notebook, "answer-60-2", "check-60-2", "answer-60-1", "check-60-1")
-
-
-def the_package_imported_anew(notebook):
-    """The cell imports what it calls, and calls it more than once."""
-    kept = cell(notebook, "answer-60-1")
-    kept.source = f'from tutorlib import check, explain, hint\n\nhint("60.1")\n\n\n{kept.source}\n\n\n'
-    kept.source += 'check("60.1", answer)\nhint("60.1")\nexplain("60.1", answer)\ncheck("60.1", answer)'
-
-
-def a_trial_below_the_check(notebook):
-    """What stands behind the merged checks fails."""
-    kept = merge(notebook, "answer-60-1", "check-60-1", "answer-60-2", "check-60-2")
-    kept.source += "\n\nprint(answer(3))\n1 / 0"
-
-
-def a_check_above_the_answer(notebook):
-    """The cell of the second answer begins with the check of the first one."""
-    kept = cell(notebook, "answer-60-2")
-    kept.source = f'check("60.1", answer)\n\n\n{kept.source}'
-
-
-def a_check_over_two_lines(notebook):
-    """Black has broken the merged check into lines."""
-    kept = merge(notebook, "answer-60-1", "check-60-1", "answer-60-2", "check-60-2")
-    kept.source = kept.source.replace('check("60.1", answer)', 'check(\n    "60.1",\n    answer,\n)')

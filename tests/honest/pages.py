@@ -46,40 +46,16 @@ def helper_between(notebook):
     cell(notebook, "answer-60-2").source = USES_HELPER
 
 
-def helper_of_an_answer(notebook):
-    """The second answer calls a helper that stands in the first one's cell."""
-    cell(notebook, "answer-60-1").source = f"{HELPER}\n\n\n{USES_HELPER}"
-    cell(notebook, "answer-60-2").source = USES_HELPER
-
-
-def import_added(notebook):
-    """An import in a cell of its own."""
-    add(notebook, "from operator import add as plus")
-    cell(notebook, "answer-60-1").source = "def answer(n):\n    return plus(n, 1), 2 * n"
-
-
 def import_in_the_courses_cell(notebook):
     """Imports and a constant in the course's own import cell."""
     notebook.cells[0].source += "\nimport numpy as np\n\nSTEP = 1"
     cell(notebook, "answer-60-1").source = "def answer(n):\n    return int(np.add(n, STEP)), 2 * n"
 
 
-def imports_rewritten(notebook):
-    """The course's import cell written anew, with another import in front."""
-    notebook.cells[0].source = "import operator\nimport tutorlib\nfrom tutorlib import check as check"
-    cell(notebook, "answer-60-1").source = "def answer(n):\n    return operator.add(n, 1), 2 * n"
-
-
 def module_written(notebook):
     """A module of its own, written by one cell and imported by the answer."""
     add(notebook, f"%%writefile my_helper.py\n{HELPER}\n")
     cell(notebook, "answer-60-1").source = f"from my_helper import following\n\n\n{USES_HELPER}"
-
-
-def class_above(notebook):
-    """A class in a cell of its own, whose method is the answer."""
-    add(notebook, "class Pairs:\n    def of(self, n):\n        return n + 1, 2 * n")
-    cell(notebook, "answer-60-1").source = "answer = Pairs().of"
 
 
 def trials_around(notebook):
@@ -106,20 +82,6 @@ def cell_that_is_not_python(notebook):
 def cell_that_asks(notebook):
     """A cell that asks for input, which nobody gives while it is graded."""
     add(notebook, "n = input('n? ')")
-
-
-def cells_of_the_shell(notebook):
-    """What people run to look around and to install."""
-    add(notebook, "!ls -la\n!pip list | head -3")
-    add(notebook, "%%bash\nuname -a\nexit 1")
-    add(notebook, "%pip install --quiet --no-index a-package-that-nobody-has")
-
-
-def checks_of_its_own(notebook):
-    """The check is run again, further up and further down."""
-    add(notebook, 'check("60.1", answer)', before="answer-60-2")
-    add(notebook, 'check("60.2", lambda n: 0)', before="answer-60-2")
-    notebook.cells.append(v4.new_code_cell('check("60.1", answer)\ncheck("60.2", answer)'))
 
 
 def empty_cells(notebook):
@@ -151,30 +113,15 @@ def unsolved_copy_below(notebook):
     notebook.cells.insert(at(notebook, "answer-60-1") + 1, copied(notebook, STUB))
 
 
-def unsolved_copy_above(notebook):
-    """The cell as the course gave it stands above the answer."""
-    notebook.cells.insert(at(notebook, "answer-60-1"), copied(notebook, STUB))
-
-
 def commented_copy_below(notebook):
     """An earlier attempt, commented out, stands in a copy below the answer."""
     notebook.cells.insert(at(notebook, "answer-60-1") + 1, copied(notebook, "# def answer(n):\n#     return n, n"))
-
-
-def empty_copy_below(notebook):
-    """A copy whose text was deleted."""
-    notebook.cells.insert(at(notebook, "answer-60-1") + 1, copied(notebook, "\n"))
 
 
 def identical_copies(notebook):
     """Three times the same answer."""
     for _ in range(2):
         notebook.cells.append(copied(notebook, PLAIN))
-
-
-def copy_with_other_white_space(notebook):
-    """Twice the same answer, but for white space and a comment."""
-    notebook.cells.append(copied(notebook, "# again\n" + PLAIN.replace("    ", "  ") + "\n\n"))
 
 
 # The page ------------------------------------------------------------------------------------------------------------
@@ -185,11 +132,6 @@ def notes_added(notebook):
     picture = {"x.png": {"image/png": "iVBORw0KGgo="}}
     notebook.cells.insert(0, v4.new_markdown_cell("# My notes\n![](attachment:x.png) $n+1$", attachments=picture))
     notebook.cells.append(v4.new_raw_cell("raw"))
-
-
-def answers_alone(notebook):
-    """Every cell of the course's but the answers was deleted."""
-    notebook.cells = [one for one in notebook.cells if one.id.startswith("answer-")]
 
 
 def checks_deleted(notebook):
@@ -235,20 +177,6 @@ def megabytes_of_outputs(notebook):
     notebook.cells[0].outputs.append(v4.new_output("display_data", data={"image/png": "A" * 5_000_000}))
 
 
-def widgets_stored(notebook):
-    """The state of widgets is stored with the notebook."""
-    state = {"0": {"model_name": "IntSliderModel", "state": {"value": 3}}}
-    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": state}}
-
-
-def settings_of_cells(notebook):
-    """Tags, folded cells, slides, cells that may not be edited, and another grader's marks."""
-    for one in notebook.cells:
-        one.metadata.update(tags=["mine", "skip-execution"], collapsed=True, editable=False, deletable=False)
-        one.metadata.update(jupyter={"source_hidden": True}, slideshow={"slide_type": "skip"}, scrolled=True)
-        one.metadata["nbgrader"] = {"grade": False, "solution": True, "locked": False}
-
-
 # Where it was edited -------------------------------------------------------------------------------------------------
 
 
@@ -274,30 +202,6 @@ def edited_in_colab(notebook):
         one.metadata = {"id": f"Ab{n}xYz", "colab": {"base_uri": "https://localhost:8080/"}, "outputId": "7"}
 
 
-def colab_with_trials_between(notebook):
-    """Colab, and a trial between an answer that is bound in an unusual way and its check."""
-    edited_in_colab(notebook)
-    for n, one in reversed([*enumerate(notebook.cells)]):
-        if one.source == PLAIN:
-            one.source = "from typing import Any\n\nanswer: Any = lambda n: (n + 1, 2 * n)"
-            notebook.cells.insert(n + 1, v4.new_code_cell("[answer(n) for n in range(3)]"))
-            del notebook.cells[n + 1]["id"]
-
-
-def edited_at_kaggle(notebook):
-    """Kaggle: no ids, and its own marks."""
-    for one in notebook.cells:
-        del one["id"]
-        one.metadata = {"_uuid": "8f2839f25d086af7", "trusted": True, "execution": {"iopub.status.busy": "2026"}}
-    notebook.metadata["kaggle"] = {"accelerator": "gpu", "dataSources": [], "isInternetEnabled": True}
-
-
-def recorded_times(notebook):
-    """JupyterLab records when each cell ran."""
-    for one in notebook.cells:
-        one.metadata["execution"] = {"iopub.execute_input": "2026-03-01T10:00:00.000000Z", "shell.execute_reply": None}
-
-
 def edited_in_vs_code(notebook):
     """VS Code: a language for each cell, and its own idea of the kernel."""
     notebook.metadata["kernelspec"] = {"display_name": ".venv (3.11)", "language": "python", "name": "venv"}
@@ -307,103 +211,12 @@ def edited_in_vs_code(notebook):
         one.metadata["vscode"] = {"languageId": "python"}
 
 
-def no_kernel_named(notebook):
-    """Neither kernel nor language is named."""
-    for name in ("kernelspec", "language_info"):
-        notebook.metadata.pop(name, None)
-
-
-def paired_with_a_script(notebook):
-    """jupytext keeps it beside a script."""
-    notebook.metadata["jupytext"] = {"formats": "ipynb,py:percent", "text_representation": {"extension": ".py"}}
-
-
-def edited_in_pycharm(notebook):
-    """PyCharm: an id of its own for each cell, times, and whether a cell is folded or just ran."""
-    for n, one in enumerate(notebook.cells):
-        one.id = f"{n:x}" * 16
-        one.metadata.update(pycharm={"name": "#%%\n", "is_executing": False}, ExecuteTime={"end_time": "2026-03-01"})
-
-
-def edited_in_deepnote(notebook):
-    """Deepnote: marks for each cell, its own ids, and a cell with its name at the end."""
-    for n, one in enumerate(notebook.cells):
-        one.id = f"{n:032x}"
-        one.metadata.update(cell_id=one.id, deepnote_cell_type="code", source_hash="b623e53d", execution_start=1)
-    notebook.metadata["deepnote"] = {"is_reactive": False}
-    notebook.cells.append(v4.new_markdown_cell("<a href='https://deepnote.com'>Created in deepnote.com</a>"))
-
-
-def edited_in_emacs(notebook):
-    """EIN: a name that is a number, and half of the metadata."""
-    notebook.metadata = {"kernelspec": {"name": "python3", "argv": ["python"]}, "name": "60_trial.ipynb"}
-    for one in notebook.cells:
-        one.metadata = {**one.metadata, "autoscroll": False, "ein.hycell": False, "ein.tags": "worksheet-0"}
-
-
-def exported_by_nbdev(notebook):
-    """nbdev: directives in front of each cell."""
-    cell(notebook, "answer-60-1").source = f"#| default_exp core\n#| export\n{PLAIN}"
-    cell(notebook, "answer-60-2").source = f"#|eval: true\n#|echo: false\n{PLAIN}"
-
-
-def kept_by_quarto(notebook):
-    """Quarto: a head in a raw cell, and options in front of an answer."""
-    notebook.cells.insert(0, v4.new_raw_cell("---\ntitle: Mine\nexecute:\n  enabled: true\n---"))
-    cell(notebook, "answer-60-1").source = f"#| label: answer\n#| code-fold: true\n{PLAIN}"
-
-
-def run_by_papermill(notebook):
-    """papermill: parameters injected, and what it noted of each cell."""
-    notebook.metadata["papermill"] = {"duration": 3.5, "exception": None, "parameters": {"n": 3}, "version": "2.6.0"}
-    add(notebook, "# Parameters\nn = 3")
-    for one in notebook.cells:
-        one.metadata["papermill"] = {"status": "completed", "exception": False, "duration": 0.01}
-
-
-def assigned_by_nbgrader(notebook):
-    """nbgrader knows the cells, and locks the course's."""
-    for n, one in enumerate(notebook.cells):
-        solution = one.id.startswith("answer-")
-        one.metadata["nbgrader"] = {"grade": not solution, "grade_id": f"cell-{n}", "locked": not solution, "points": 0}
-
-
 def answers_above_the_imports(notebook):
     """The answers' cells were moved above everything, the course's imports included."""
     notebook.cells.sort(key=lambda one: not one.id.startswith("answer-"))
-
-
-def everything_in_one_cell_above(notebook):
-    """Both answers' helpers, constants and imports stand in one long cell at the top, under `if True`."""
-    notebook.cells.insert(0, v4.new_code_cell(f"if True:\n    import math\n    STEP = 1\n\n\n{HELPER}"))
-    cell(notebook, "answer-60-2").source = USES_HELPER
 
 
 def helper_below_its_check(notebook):
     """The second answer calls a helper that its own cell imports from the first: names found in `globals()`."""
     cell(notebook, "answer-60-1").source = f"{HELPER}\n\n\n{USES_HELPER}\n\n\nfirst = answer"
     cell(notebook, "answer-60-2").source = "answer = lambda n: globals()['first'](n)"
-
-
-def a_loop_left_running(notebook):
-    """A task of the page's own loop goes on while it is graded."""
-    add(
-        notebook,
-        "import asyncio\n\n\nasync def tick():\n    while True:\n        await asyncio.sleep(1)\n\n\n"
-        "task = asyncio.create_task(tick())",
-    )
-
-
-def settings_in_an_added_cell(notebook):
-    """Settings for everything below: sockets that give up, warnings as errors, strict numbers, another folder."""
-    add(
-        notebook,
-        "import os, socket, warnings\nimport numpy as np\nsocket.setdefaulttimeout(5)\nwarnings.simplefilter('error')\n"
-        "np.seterr(all='raise')\nos.makedirs('work', exist_ok=True)\nos.chdir('work')",
-    )
-
-
-def headings_and_rules(notebook):
-    """Sections of its own between all cells."""
-    for n in reversed(range(len(notebook.cells))):
-        notebook.cells.insert(n, v4.new_markdown_cell(f"---\n## Part {n}"))

@@ -8,14 +8,14 @@ from tutorlib.instruments.sweeps import make_sweep
 from tutorlib.instruments.sweeps.attention import shapes
 from tutorlib.machine import device
 from tutorlib.machine.device import GPU
-from tutorlib.measuring import launch_costs, results
+from tutorlib.measuring import recorded, results
 
 H200 = GPU("NVIDIA H200", "90", 132, 50_000_000, 140_000_000_000, "580")
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    for module in (results, launch_costs):
+    for module in (results, recorded):
         monkeypatch.setattr(module, "SWEEPS", tmp_path)
     return tmp_path
 
@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 def answers(**found):
     """In place of processes: what each function gives, or the exception that it ends with."""
 
-    def run(function, *rest, **variables):
+    def run(function, *rest):
         got = found[function.__name__]
         if isinstance(got, Exception):
             raise got
@@ -38,14 +38,9 @@ def test_a_part_that_fails_leaves_the_others(folder, monkeypatch):
     monkeypatch.setattr(launches, "in_a_process", answers(**parts))
     with pytest.raises(launches.Failed, match="no TVM-FFI"):
         launches.record()
-    (found,) = launch_costs.recorded_launches()
+    (found,) = recorded.records(recorded.LAUNCHES)
     assert found[launches.READY] == {"loaded": 5.0}
     assert launches.LATER not in found
-
-
-def test_medians_are_of_each_stage():
-    found = [{"trace": 1.0, "load": 9.0}, {"trace": 5.0, "load": 7.0}, {"trace": 3.0, "load": 8.0}]
-    assert launches.medians(found) == {"trace": 3.0, "load": 8.0}
 
 
 def test_a_process_gives_a_functions_result_or_its_last_line():
@@ -54,7 +49,7 @@ def test_a_process_gives_a_functions_result_or_its_last_line():
         in_a_process(make_sweep, "no such sweep")
 
 
-@pytest.mark.parametrize("found", launch_costs.recorded_launches(), ids=lambda found: found["machine"]["gpu"])
+@pytest.mark.parametrize("found", recorded.records(recorded.LAUNCHES), ids=lambda found: found["machine"]["gpu"])
 def test_what_the_page_says_was_measured(found):
     later = found[launches.LATER]
     ways = list(later)

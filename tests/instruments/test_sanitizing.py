@@ -7,7 +7,7 @@ import pytest
 
 from tutorlib.compiling.errors import ToolMissing
 from tutorlib.instruments import sanitizing
-from tutorlib.measuring import sanitizer
+from tutorlib.measuring import recorded
 from tutorlib.notebook import hunt
 
 MEMCHECK = """\
@@ -73,7 +73,7 @@ def test_without_the_tool_it_says_where_it_comes_from(monkeypatch):
 
 
 def test_the_table(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(sanitizer, "SWEEPS", tmp_path)
+    monkeypatch.setattr(recorded, "SWEEPS", tmp_path)
     assert hunt.show_verdicts() is None
     assert "Not recorded yet" in capsys.readouterr().out
     heard = {"memcheck": sanitizing.read_verdict(MEMCHECK), "racecheck": sanitizing.read_verdict(SILENT)}

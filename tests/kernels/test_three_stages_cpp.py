@@ -9,10 +9,10 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.cpp.three_stages import SMEM_BYTES, SOURCE, STAGES, THREADS, TILE, grid
+from tutorlib.kernels.cpp.gemm import THREE_STAGES
 from tutorlib.simulate.ptx.languages.cpp import compile_cuda, simulate_cuda
 
-TWIN = GemmConfig(TILE, (2, 2), STAGES)
+TWIN = GemmConfig(THREE_STAGES.tile, (2, 2), THREE_STAGES.stages)
 
 
 @pytest.mark.parametrize("shape", [(256, 256, 160), (128, 128, 32)])  # more K tiles than stages, and fewer
@@ -21,7 +21,9 @@ def test_it_multiplies_and_nothing_is_noticed(shape):
     a, b = (torch.randn(rows, k, generator=torch.Generator().manual_seed(0)).bfloat16() for rows in (m, n))
     c = torch.full((m, n), torch.nan).bfloat16()
     arguments = {"a": a, "b": b, "c": c, "m": m, "n": n, "k": k}
-    report = simulate_cuda(SOURCE, grid(shape), (THREADS, 1, 1), arguments, SMEM_BYTES)
+    report = simulate_cuda(
+        THREE_STAGES.source, THREE_STAGES.grid(shape), (THREE_STAGES.threads, 1, 1), arguments, THREE_STAGES.smem_bytes
+    )
     torch.testing.assert_close(c.float(), a.float() @ b.float().mT, rtol=2**-7, atol=0.02)
     assert not report.findings
     assert not [access for access in report.accesses if access.wasted]  # no bank conflict, whole sectors
@@ -29,7 +31,7 @@ def test_it_multiplies_and_nothing_is_noticed(shape):
 
 def test_it_has_the_instructions_of_its_python_twin():
     theirs = opcodes(compile_cute(make_gemm(TWIN, multistage), [TensorSpec((4096, 4096), "bf16")] * 3).ptx)
-    ours = opcodes(compile_cuda(SOURCE))
-    assert (TWIN.smem_bytes, TWIN.threads) == (SMEM_BYTES, THREADS)
+    ours = opcodes(compile_cuda(THREE_STAGES.source))
+    assert (TWIN.smem_bytes, TWIN.threads) == (THREE_STAGES.smem_bytes, THREE_STAGES.threads)
     for name in ("cp.async", "ldmatrix.x4", "mma.sync", "st.global.v4", "wait_group", "bar.sync"):
         assert ours.count(name) == theirs.count(name) > 0, name

@@ -1,4 +1,4 @@
-"""Compositions, cell by cell, against the real CuTe DSL."""
+"""Layouts, their composition and their offsets, compared with the real CuTe."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,3 +41,19 @@ def test_a_composition_that_leaves_a_has_no_value_there():
     view = compose_view("(2,2):(2,1)", "6:1")
     assert view.offsets == ((0, 2, 1, 3, None, None),)
     assert view.source((0, 4)) is None
+
+
+@thorough
+@given(many(layouts()))
+def test_layout_numbers_are_cutes(batch):
+    """Offsets by flat index and by natural coordinate."""
+    views = [layout_view(layout) for layout in batch]
+    places = [[view.at(cell) for cell in cells_of(view.layout)] for view in views]
+    by_index = ask([("crd2idx", place.index, v.layout) for v, row in zip(views, places, strict=True) for place in row])
+    natural = ask(
+        [("crd2idx", place.coordinate, v.layout) for v, row in zip(views, places, strict=True) for place in row]
+    )
+    assert by_index == natural == [place.offset for row in places for place in row]
+    for place in (place for row in places for place in row):
+        terms, _, total = place.sum.partition(" = ")
+        assert int(total) == place.offset == eval(terms.replace("·", "*"))

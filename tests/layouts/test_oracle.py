@@ -5,23 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from cutlass import cute
 from tensor_layouts import Layout
 
-from tutorlib.layouts import oracle
 from tutorlib.layouts.oracle import Refused, ask
 
 ROW_MAJOR = Layout((8, 4), (4, 1))
-
-
-def test_answers_come_in_order_and_in_kind():
-    questions = [
-        ("logical_divide", ROW_MAJOR, (2, 2)),
-        ("cosize", Layout(4, 2)),
-        ("idx2crd", 9, (8, 4)),
-        ("complement", Layout(4, 2), 24),
-    ]
-    assert ask(questions) == [Layout(((2, 4), (2, 2)), ((4, 8), (1, 2))), 7, (1, 1), Layout((2, 3), (1, 8))]
 
 
 def test_every_operation_of_the_course():
@@ -48,14 +36,6 @@ def test_a_refusal_costs_the_others_nothing():
     assert refused.why.startswith("unable to compute the following composition")
 
 
-def test_a_refusal_by_python_says_why_too():
-    assert ask([("coalesce", Layout(0, 1))]) == [Refused("Expected size in shape to be strictly positive, but got 0")]
-
-
-def test_the_same_question_is_traced_again():
-    assert ask([("size", ROW_MAJOR)]) == ask([("size", ROW_MAJOR)]) == [32]
-
-
 @pytest.mark.parametrize(
     "question",
     [
@@ -69,28 +49,6 @@ def test_the_same_question_is_traced_again():
 def test_only_operations_on_layouts_and_integers_are_asked(question):
     with pytest.raises(ValueError, match="operations on layouts and integers"):
         ask([question])
-
-
-def test_the_operations_are_cutes():
-    assert [name for name in oracle.OPERATIONS if not callable(getattr(cute, name, None))] == []
-
-
-def test_a_batch_is_one_trace(monkeypatch):
-    """A trace costs what a question does not: so a check asks for all that it wants to know at once."""
-    traced = []
-    trace = oracle.trace()
-    monkeypatch.setattr(oracle, "trace", lambda: lambda *args: traced.append(args) or trace(*args))
-    assert len(ask([("size", Layout((m, 64), (64, 1))) for m in range(8, 408, 8)])) == 50
-    assert len(traced) == 1
-
-
-def test_the_traced_function_is_made_once():
-    assert oracle.trace() is oracle.trace()
-
-
-def test_importing_the_oracle_does_not_import_cutlass():
-    code = "import sys, tutorlib.layouts.oracle; sys.exit('cutlass' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 INTERLOCKED = Layout((4, 2), (1, 2))

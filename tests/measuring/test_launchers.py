@@ -1,7 +1,5 @@
 """Launchers: the tensors that a kernel is compiled for, and how often it is."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 
@@ -12,7 +10,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
-from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, launched_blocks, tensor_specs
+from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, tensor_specs
 from tutorlib.problems.catalogue import copy, gemm, gemm_fp8, transpose
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.work import Work
@@ -49,11 +47,11 @@ class TestHopper:
 
     @pytest.fixture
     def made(self, on_cpu, monkeypatch):
-        """(configuration, shape, events) of each launch that was made ready."""
+        """(configuration, shape) of each launch that was made ready."""
         made = []
 
-        def launcher(config, m, n, k, events=None, parts=None):
-            made.append((config, (m, n, k), events))
+        def launcher(config, m, n, k, parts=None):
+            made.append((config, (m, n, k)))
 
             def run(a, b, c, scale_a=None, scale_b=None):
                 if config.scaled:
@@ -75,39 +73,15 @@ class TestHopper:
 
     @pytest.mark.parametrize(
         ("problem", "config"),
-        [
-            (gemm("bf16"), HopperConfig()),
-            (gemm_fp8(), HopperConfig((128, 160, 128), dtype="e4m3", scaled=True)),
-        ],
+        [(gemm("bf16"), HopperConfig()), (gemm_fp8(), HopperConfig((128, 160, 128), dtype="e4m3", scaled=True))],
         ids=["bf16", "one scale"],
     )
     def test_the_kernel_gets_the_problems_tensors(self, made, problem, config):
         assert self.is_right(problem, HopperLauncher(config))
-        assert made == [(config, self.SHAPE, None)]
+        assert made == [(config, self.SHAPE)]
 
     def test_sets_of_tensors_share_a_launch(self, made):
         launcher = HopperLauncher(HopperConfig())
         for _ in range(3):
             launcher.on(Work(gemm("bf16"), self.SHAPE))
         assert len(made) == 1
-
-    def test_a_traced_kernel_writes_where_the_launcher_says(self, made, monkeypatch):
-        monkeypatch.setattr(launch, "trace_buffer", lambda config, blocks: SimpleNamespace(blocks=blocks))
-        launcher = HopperLauncher(HopperConfig(schedule="plain", persistent=False, trace=True))
-        launcher.on(Work(gemm("bf16"), self.SHAPE))
-        assert made[0][2] is launcher.events[self.SHAPE]
-        assert launcher.events[self.SHAPE].blocks == 2 * 2
-
-    @pytest.mark.usefixtures("made")
-    @pytest.mark.parametrize(
-        ("config", "blocks"),
-        [
-            (HopperConfig(), 132),
-            (HopperConfig(persistent=False), 2 * 2),
-            (HopperConfig(persistent=False, cluster=(2, 1)), 1 * 2 * 2),
-            (HopperConfig(persistent=False, split_k=2), 2 * 2 * 2),
-            (HopperConfig(persistent=False, transposed=True), 3 * 1),
-        ],
-    )
-    def test_how_many_blocks_may_write_down_what_they_did(self, config, blocks):
-        assert launched_blocks(config, self.SHAPE) == blocks

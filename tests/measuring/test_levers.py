@@ -33,11 +33,9 @@ class TestStacks:
         ]  # fmt: skip
         assert [stack.label for stack in stacks_of(FOUND)] == ["", "+ a", "· + b", "+ b", "another", "· · + c"]
 
-    def test_it_has_its_ratios_and_the_cycles_of_where_it_was_traced(self):
+    def test_it_has_its_ratios(self):
         found = stacks_of(FOUND)[1].measured
         assert {shape: one.ratio for shape, one in found.items()} == {SMALL: 0.55, LARGE: 0.63}
-        traced = Point("x", multiplied(SMALL, 50.0), {"levers": [], "cycles": {"per K tile": 1218}})
-        assert stacks_of(SweepResults(MACHINE, "", True, (traced,)))[0].cycles == 1218
 
 
 class TestGains:

@@ -8,11 +8,9 @@ import pytest
 
 from tests.stand_ins import H200, OnTorch, copied, led_in
 from tutorlib.machine import device
-from tutorlib.measuring import bench, sustained
+from tutorlib.measuring import bench
 from tutorlib.measuring import measure as measuring
 from tutorlib.measuring.measure import ATTEMPTS, WrongWhenTimed, measure
-from tutorlib.measuring.measurement import Alone
-from tutorlib.measuring.sustained import HostBound
 from tutorlib.problems.catalogue import copy
 from tutorlib.problems.fault import KernelFault
 
@@ -64,25 +62,6 @@ class TestEveryTimedCall:
             measure(COPY, OnTorch(refused), (64, 96))
 
 
-@pytest.mark.usefixtures("small_cache")
-class TestSustained:
-    def test_it_has_both_kernels_alone_and_what_they_leave_is_looked_at(self, monkeypatch):
-        alone = Alone(2.0, 1500, 700.0), Alone(3.0, 1400, 690.0)
-        monkeypatch.setattr(sustained, "sustained", lambda *calls: (led_in(*calls, pairs=4), *alone))
-        measured = measure(COPY, OnTorch(lambda src, dst: dst.copy_(src)), (64, 96), regime="sustained")
-        assert (measured.regime, measured.alone, measured.baseline_alone) == ("sustained", *alone)
-        with pytest.raises(WrongWhenTimed, match="still NaN"):
-            measure(COPY, OnTorch(lambda src, dst: dst[:-1].copy_(src[:-1])), (64, 96), regime="sustained")
-
-    def test_a_launch_that_the_host_is_too_slow_for_is_no_fault_of_the_kernel(self, monkeypatch):
-        def refuse(*calls):
-            raise HostBound("the host takes longer")
-
-        monkeypatch.setattr(sustained, "sustained", refuse)
-        with pytest.raises(HostBound):
-            measure(COPY, OnTorch(lambda src, dst: dst.copy_(src)), (64, 96), regime="sustained")
-
-
 class TestNoise:
     @pytest.fixture
     def taken(self, monkeypatch):
@@ -91,7 +70,7 @@ class TestNoise:
         def give(*measurements):
             waiting, taken = list(measurements), []
 
-            def measure_once(problem, launcher, shape, regime, pairs):
+            def measure_once(problem, launcher, shape, pairs):
                 taken.append(waiting.pop(0))
                 return taken[-1]
 
@@ -105,11 +84,6 @@ class TestNoise:
         found = taken(noisy, good)
         assert measure(COPY, None, (64, 96)) is good
         assert found == [noisy, good]
-
-    def test_seconds_of_load_are_not_taken_again(self, taken):
-        found = taken(copied(0.5, spread=0.3), copied(0.95))
-        assert measure(COPY, None, (64, 96), regime="sustained").noisy
-        assert len(found) == 1
 
     def test_one_that_stays_noisy_is_given_as_it_is(self, taken):
         found = taken(*(copied(0.5, spread=0.3) for _ in range(ATTEMPTS)))

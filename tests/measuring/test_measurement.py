@@ -1,15 +1,12 @@
 """Measurements: the arithmetic on times, rates as text, and what is refused."""
 
-import dataclasses
-import json
-
 import pytest
 
 from tests.stand_ins import copied
 from tutorlib.machine.clocks import Clocks
 from tutorlib.machine.hardware import HARDWARE
 from tutorlib.measuring.bench import Times
-from tutorlib.measuring.measurement import Alone, Measurement, draw_text, floor_us, impossible, rate, summarise
+from tutorlib.measuring.measurement import Measurement, floor_us, impossible, rate, summarise
 from tutorlib.problems.catalogue import copy, gemm, gemm_fp8
 
 GIB = (16384, 16384)  # fp32: 1 GiB read, 1 GiB written
@@ -47,46 +44,6 @@ class TestSummary:
             == repr(m)
             == ("16384×16384 fp32, cool: 500.0 µs (500.0 to 500.0), 4.29 TB/s, 0.980 of torch copy_'s speed")
         )
-
-
-class TestSustained:
-    """A measurement under the power limit: 600 W at 10 % less time, beside a baseline at 700 W."""
-
-    ALONE = Alone(900.0, 1600, 600.0, True)
-    FOUND = dataclasses.replace(
-        copied(1.05), regime="sustained", alone=ALONE, baseline_alone=Alone(1000.0, 1500, 700.0, True)
-    )
-
-    def test_ratios_of_each_alone(self):
-        assert self.FOUND.ratio == 1.05  # in turn, at one clock
-        assert self.FOUND.alone_ratio == pytest.approx(1000 / 900)
-        assert self.FOUND.alone.joules == pytest.approx(0.54)
-        assert self.FOUND.energy_ratio == pytest.approx(0.54 / 0.7)
-
-    def test_a_power_limit_is_no_noise(self):
-        assert self.FOUND.noisy is None
-        held = Times((500.0,) * 4, (500.0,) * 4, (Clocks(1500, (), power_limited=True),) * 3)
-        assert summarise(held, copy("fp32"), GIB).noisy is None
-
-    def test_the_text_says_regime_clock_and_power(self):
-        assert "fp32, sustained: " in str(self.FOUND)
-        assert str(self.FOUND).endswith(
-            "; alone 900.0 µs at 1,600 MHz and 600 W, torch copy_ 1,000.0 µs at 1,500 MHz and 700 W"
-        )
-        assert draw_text(Alone(5.0)) == "5.0 µs"
-
-    def test_it_is_read_back_the_same(self):
-        assert Measurement.from_json(json.loads(json.dumps(self.FOUND.as_json()))) == self.FOUND
-
-    def test_what_was_measured_before_there_were_two_is_cool(self):
-        before = {key: value for key, value in copied(0.95).as_json().items() if key != "regime"}
-        assert Measurement.from_json(before) == copied(0.95)
-
-    def test_without_an_energy_counter_there_is_no_energy(self):
-        found = dataclasses.replace(self.FOUND, alone=Alone(900.0, 1600))
-        assert (found.alone.joules, found.energy_ratio) == (None, None)
-        assert found.alone_ratio == pytest.approx(1000 / 900)
-        assert copied(0.95).alone_ratio is None
 
 
 class TestRoofline:
@@ -129,9 +86,3 @@ class TestAsJson:
 )
 def test_a_rate_is_written_in_one_way(tflops, gbps, text):
     assert rate(tflops, gbps) == text
-
-
-def test_the_baselines_own_rate():
-    measured = copied(0.5)
-    assert measured.baseline_gbps == pytest.approx(2 * measured.gbps)
-    assert measured.baseline_tflops is None

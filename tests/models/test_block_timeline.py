@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from tutorlib.draw import show_block, show_handover
+from tutorlib import show_block, show_handover
 from tutorlib.models.block_timeline import EPILOGUE_ROWS, TENSOR_CORES, TMA_ROW, time_block
 
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorlib.models import l2
 from tutorlib.models.l2 import Lru, as_published, blocks, coverage, grouped, raster, timetable, traffic, waves
 
 grids = st.tuples(st.integers(1, 40), st.integers(1, 40))
@@ -79,11 +78,6 @@ class TestTraffic:
         assert found.fetched == found.least == 2 * (16 * grid[0] + 32 * grid[1])
         assert found.requested == 2 * (16 + 32) * grid[0] * grid[1]
 
-    def test_no_room_for_a_second_step_still_shares_the_first(self):
-        found = traffic((4, 4), raster, k_tiles=3, tile_bytes=(10, 10), in_flight=4, l2=80)
-        assert found.fetched == 3 * 4 * (4 + 1) * 10  # each wave: four rows of A, one column of B
-        assert found.hit_rate == 1 - 600 / 960
-
     def test_groups_fetch_less_than_raster_on_a_large_grid(self):
         """Notebook 11's grid: 8192³ in tiles of 128×128×64, two blocks on each of an H200's SMs."""
         h200 = {"k_tiles": 128, "tile_bytes": (16384, 16384), "in_flight": 264, "l2": 60 * MB}
@@ -102,20 +96,6 @@ class TestTraffic:
             assert len(running) <= in_flight
             if step == steps - 1:
                 running.remove(block)
-
-    def test_a_finer_walk_along_k_changes_little(self, monkeypatch):
-        coarse = traffic((32, 32), grouped, 128, (16384, 16384), 66, 30 * MB, drift=0.125)
-        monkeypatch.setattr(l2, "STEPS", 128)
-        fine = traffic((32, 32), grouped, 128, (16384, 16384), 66, 30 * MB, drift=0.125)
-        assert coarse.requested == fine.requested
-        assert coarse.fetched == pytest.approx(fine.fetched, rel=0.03)
-
-    def test_a_load_is_one_look_into_the_cache_however_large_the_grid(self, monkeypatch):
-        """What a slider of the explorer waits for: two loads for each block and step, and no walk over the cache."""
-        loads = []
-        monkeypatch.setattr(l2.Lru, "load", lambda cache, tile, bytes: loads.append(tile) or 0)
-        traffic((64, 64), raster, 1000, (16384, 16384), 264, 30 * MB, drift=0.125)
-        assert len(loads) == 2 * 64 * 64 * l2.STEPS
 
     def test_the_cache_drops_what_was_used_longest_ago(self):
         cache = Lru(30)

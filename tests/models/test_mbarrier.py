@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorlib.exercises.n13_hopper_gemm.exercises import ring
-from tutorlib.models.mbarrier import FAULTS, LOOPS, Mbarrier, RingModel, fresh
+from tutorlib.models.mbarrier import FAULTS, LOOPS, RingModel, fresh
 
 arrivals = st.tuples(st.just("arrive"), st.integers(0, 3))  # with so many bytes announced
 deliveries = st.tuples(st.just("bytes"), st.integers(1, 3))
@@ -43,11 +43,6 @@ def test_a_phase_is_over_when_all_have_arrived_and_all_bytes_have_come(count, hi
 def test_a_fresh_barrier_lets_the_producer_pass_and_not_the_consumer():
     assert fresh(1).lets_pass(1)
     assert not fresh(1).lets_pass(0)
-
-
-def test_bytes_may_come_before_they_are_announced():
-    assert fresh(1).deliver(48) == Mbarrier(count=1, missing=1, pending=-48)
-    assert fresh(1).deliver(48).arrive(48) == Mbarrier(count=1, missing=1, phase=1)
 
 
 orders = st.lists(st.sampled_from(("producer", "consumer", "A", "B", "last")), min_size=1, max_size=300)
@@ -109,11 +104,6 @@ SHOWS = [  # fault, stages, which transfers first, what it comes to
 @pytest.mark.parametrize(("fault", "stages", "transfers", "says"), SHOWS)
 def test_a_broken_ring_shows_it(fault, stages, transfers, says):
     assert says in fairly(RingModel(stages, fault), transfers).wrong
-
-
-def test_with_a_alone_announced_the_consumer_may_read_before_b_is_there():
-    model = played(RingModel(2, "the producer expects A's bytes alone"), ["producer"] * 3 + ["A"] + ["consumer"] * 2)
-    assert "B of tile 0 is not there" in model.wrong
 
 
 def test_every_fault_is_shown():

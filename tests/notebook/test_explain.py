@@ -11,13 +11,11 @@ from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib import explain
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
-from tutorlib.draw.palette import RAMP
 from tutorlib.draw.simulated import Story, WarpAccess, bank_grid_of, telling, timelines_of, worst_accesses
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.models.banks import wavefronts
 from tutorlib.simulate.ptx.languages.cute_host import simulate_host
 from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
-from tutorlib.simulate.ptx.report import BlockEvent, BlockTrace
 
 COPIES = load_answers("05_copy_kernels")
 SCALE = """
@@ -58,26 +56,9 @@ def test_the_report_marks_what_costs_too_much(capsys):
     assert "mine.partition_S(turned)" in said
 
 
-def test_what_several_blocks_store_alike_is_said(capsys):
-    explain("__global__ void one(float* y) { y[threadIdx.x] = 1; }", torch.zeros(32), grid=(2,), block=(32,))
-    said = capsys.readouterr().out
-    assert "✓ no hazard" in said
-    assert "! block 0 stores argument 0[0], which" in said
-
-
-def test_a_swizzle_costs_what_it_must(capsys):
-    explain(COPIES["05.7"], torch.randn(64, 64), torch.zeros(64, 64))
-    assert "!" not in capsys.readouterr().out
-
-
 def test_an_exercise_and_its_answer_are_enough(capsys):
     assert explain("05.7", COPIES["05.7"], shape=(64, 128)) is not None
     assert capsys.readouterr().out.startswith("transpose 64×128: ✓ dst is right\n2 blocks, ")
-
-
-def test_a_size_that_takes_more_than_the_checks_budget_is_simulated_to_its_end(capsys):
-    explain("09.9", load_answers("09_gemm_baseline")["09.9"], shape=(264, 264, 328))
-    assert "✓ c is right" in capsys.readouterr().out
 
 
 def test_of_a_wrong_answer_it_says_what_is_wrong(capsys):
@@ -112,15 +93,6 @@ def test_what_the_warps_did_in_order(transpose):
     assert list(grid.labels[1]) == ["", "", "", "0", ""]
 
 
-def test_rows_that_are_written_one_by_one_up_to_a_barrier_are_one_buffer():
-    row, nowhere = np.arange(32) * 4, np.empty(0, np.int64)
-    doings = [("load", nowhere), ("write", row), ("load", nowhere), ("write", row + 128), ("barrier", nowhere)]
-    events = [BlockEvent(0, does, (0,), at, 4) for does, at in (*doings, ("read", row + 128), ("write", row))]
-    story = Story(BlockTrace(1, 256, events))
-    assert story.buffers == {0: [0, 1]}
-    assert story.steps[5].reads == {0}
-
-
 def test_a_buffer_for_each_stage_and_a_number_for_each_copy_into_it(three_stages):
     """128×128×64 tiles, four K tiles, three stages: the fourth copy goes where the first was."""
     story = Story(three_stages.trace)
@@ -130,19 +102,6 @@ def test_a_buffer_for_each_stage_and_a_number_for_each_copy_into_it(three_stages
     first = grid.labels[1]
     assert next(label for label in first if label and label != "·") == "0"
     assert first.index("3") > max(n for n, label in enumerate(first) if label == "0")
-
-
-def test_nothing_is_read_before_it_has_arrived(three_stages):
-    story = Story(three_stages.trace)
-    for column, step in enumerate(story.steps):
-        for number in step.reads:
-            assert story.contents[number].arrived < column
-
-
-def test_two_copies_are_in_flight_while_a_tile_is_multiplied(three_stages):
-    story = Story(three_stages.trace)
-    first = next(n for n, step in enumerate(story.steps) if step.does == "math")
-    assert sum(c.begun < first and (c.arrived is None or c.arrived > first) for c in story.contents) == 2
 
 
 def test_each_thread_in_its_bank(transpose):
@@ -156,25 +115,6 @@ def test_each_thread_in_its_bank(transpose):
     assert telling([read, written]) == [read]
 
 
-def test_a_shade_is_a_wavefront_the_first_the_palest(transpose):
-    read, _ = worst_accesses(transpose)
-    shades = [row[0] for row in bank_grid_of(read).colors]
-    assert (shades[0], shades[-1], len(set(shades))) == (RAMP[0], RAMP[-1], 32)
-
-
-def test_a_long_trace_is_told_to_its_end():
-    kinds = ["load", "store"] * 150
-    grids = timelines_of(BlockTrace(1, 256, [BlockEvent(0, does, (0,), np.empty(0, np.int64), 4) for does in kinds]))
-    assert [grid.title.splitlines()[0] for grid in grids] == [
-        "the first block, step by step", "steps 64 to 127 (300 in all)", "steps 236 to 299 (300 in all)",
-    ]  # fmt: skip
-    assert grids[-1].labels[0][-1] == "S"
-
-
-def test_where_nothing_is_wasted_each_opcode_is_drawn_once(three_stages):
-    assert [access.opcode for access in telling(worst_accesses(three_stages))] == ["cp.async", "ldmatrix"]
-
-
 @pytest.mark.parametrize("width", [4, 8, 16])
 @pytest.mark.parametrize("stride", [4, 8, 16, 64, 132, 528])
 def test_wavefronts_are_the_models(width, stride):
@@ -182,12 +122,6 @@ def test_wavefronts_are_the_models(width, stride):
     access = WarpAccess("", "", 0, addresses, width)
     vector = width // 4
     assert access.wavefronts == wavefronts([int(a) // 4 for a in addresses], 4, vector)
-
-
-def test_threads_that_want_one_word_share_it():
-    access = WarpAccess("", "", 0, np.zeros(32, np.int64), 4)
-    assert access.wavefronts == 1
-    assert bank_grid_of(access).labels[0][0] == "0+"
 
 
 def test_a_cutile_kernel(capsys):

@@ -1,4 +1,4 @@
-"""`make lab` as somebody who has just cloned the course: the first screen, in headless Chromium."""
+"""`make lab` right after the course is cloned, in headless Chromium: the first screen, a check and an explorer."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def lab(tmp_path):
     (course / ".venv").symlink_to(sys.prefix)
     port = free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON"))}
-    env |= {"HOME": str(tmp_path), "PYTHONPATH": str(course), PROGRESS: str(tmp_path / "progress.sqlite")}
+    env |= {"HOME": str(tmp_path), "PYTHONPATH": str(course), PROGRESS: str(tmp_path / "progress.jsonl")}
     options = f"--no-browser --ip=127.0.0.1 --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=test"
     with (tmp_path / "lab.log").open("w") as log:
         server = subprocess.Popen(
@@ -114,3 +114,15 @@ def test_the_first_screen(lab, chromium, tmp_path):
         expect(table).to_contain_text("Next: 01.1 offset")
         page.screenshot(path=tmp_path / "5_after_a_check.png")
         assert page.get_by_text("Jupyter news").count() == 0
+
+        page.goto(lab.replace("/?", "/lab/tree/01_layouts.ipynb?"))
+        expect(page.get_by_text("| Idle")).to_be_visible()
+        top.run("explore_layout")
+        explorer = top.panel.locator(".jp-OutputArea-output").filter(has=page.locator(".tutorlib-grids"))
+        explorer.locator("input").fill("(4,3):(3,1)")
+        expect(explorer.locator("figcaption")).to_have_text("(4,3):(3,1)")
+        explorer.locator("[data-row='2'][data-column='1']").click()
+        expect(explorer.locator(".answer")).to_contain_text("offset 2·3 + 1·1 = 7")
+        explorer.locator("input").fill("(4,3):(3")
+        expect(explorer.locator(".problem")).to_have_text("The stride (3 lacks a ).")
+        page.screenshot(path=tmp_path / "6_explorer.png")

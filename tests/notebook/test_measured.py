@@ -1,22 +1,17 @@
 """Measurements as a page shows them: one call each, and a line where there are none."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
-from tests.stand_ins import MACHINE, multiplied, swept
+from tests.stand_ins import MACHINE, multiplied
 from tutorlib.measuring import results
-from tutorlib.measuring.measurement import Alone
 from tutorlib.measuring.results import Point, SweepResults
-from tutorlib.notebook import measured as page
-from tutorlib.notebook.fusion import show_costs
 from tutorlib.notebook.measured import (
+    show_costs,
     show_counts,
-    show_ladder,
     show_levers,
     show_speeds,
-    show_sustained,
     show_sweep,
 )
 
@@ -37,7 +32,6 @@ def write(name, points, **others):
     "show",
     [
         show_levers,
-        show_sustained,
         lambda: show_sweep("gemm_k"),
         lambda: show_speeds("gemm_k"),
     ],
@@ -45,13 +39,6 @@ def write(name, points, **others):
 def test_where_nothing_was_measured_a_line_says_how(show, capsys):
     assert show() is None
     assert "not measured yet: run `tutor sweep " in capsys.readouterr().out
-
-
-def test_a_sweep_says_which_regime_its_numbers_are_of():
-    swept("slow", "fast").write("gemm_rungs")
-    table = show_sweep("gemm_rungs")
-    assert set(table.columns.get_level_values(0)) == {"NVIDIA H200, 2026-11-20, cool"}
-    assert table["NVIDIA H200, 2026-11-20, cool"].loc["slow", "512"] == "0.125 ±0.5%"
 
 
 @pytest.mark.parametrize(
@@ -101,14 +88,6 @@ def test_a_gpu_whose_sweep_was_cut_off_is_left_out_if_another_s_is_complete():
     assert list(table.index) == [("4,096 tokens", "cuBLAS", "swapped")]
 
 
-def test_so_is_a_rung_of_a_ladder(monkeypatch, capsys):
-    restless = replace(multiplied(ONE, 840.0), spread=0.06)
-    found = SimpleNamespace(gpu="GPU", date="2026-11-21", timed=lambda *numbers: {"09.6": restless})
-    monkeypatch.setattr(page, "all_results", lambda: [found])
-    assert show_ladder("09")["GPU, 2026-11-21, cool"]["beside"].iloc[0] == "≈1.050 ±3.0% of cuBLAS"
-    assert "≈: the pairs spread" in capsys.readouterr().out
-
-
 def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(capsys):
     points = [Point(name, multiplied(shape, speed)) for shape in (ONE, TWO) for name, speed in (("a", 100), ("b", 400))]
     assert show_counts("copy_naive", over="b", read="dram.read") is None
@@ -118,33 +97,6 @@ def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(c
     table = show_counts("copy_naive", over="b", read="read", both=("read", "written"))[COLUMN.format("cool")]
     assert table.loc["a"].to_dict() == {"time": "×4.0", "read": "×2.0", "both": "×2.5"}
     assert set(table.loc["b"]) == {"×1.0"}
-
-
-def test_speeds_have_the_baseline_below_and_the_smallest_shape_first():
-    swept("slow", "fast", sizes=(2048, 512)).write("gemm_waves")
-    table = show_speeds("gemm_waves")["NVIDIA H200, 2026-11-20, cool"]
-    assert list(table.columns) == ["512", "2048"]
-    assert table["2048"].to_dict() == {"slow": "100", "fast": "400", "cuBLAS": "800"}
-
-
-def test_with_many_shapes_a_row_has_the_throughput_too():
-    few, many = (512, 1024), tuple(128 * n for n in range(1, 10))
-    for sizes, said in ((few, "0.125 ±0.5%"), (many, "0.125 ±0.5%, 100 TFLOP/s")):
-        swept("slow", "fast", sizes=sizes).write("gemm_k")
-        table = show_sweep("gemm_k")
-        assert said in set(map(str, table.to_numpy().flat)), table
-
-
-def test_a_gpu_that_ran_few_rungs_leaves_places_empty_and_the_order_as_it_is(monkeypatch):
-    def of_gpu(gpu, *ids):
-        timed = {id: multiplied(ONE, 100 + n) for n, id in enumerate(ids)}
-        return SimpleNamespace(gpu=gpu, date="2026-11-21", timed=lambda *numbers: timed)
-
-    monkeypatch.setattr(page, "all_results", lambda: [of_gpu("few", "12.3"), of_gpu("all", "09.9", "10.2", "12.3")])
-    table = show_ladder("09", "10", "12")
-    assert list(table.index) == ["09.9 your GEMM", "10.2 double buffer", "12.3 tuned"]
-    assert list(table["few, 2026-11-21, cool"]["gain"]) == ["", "", ""]
-    assert list(table["all, 2026-11-21, cool"]["gain"]) == ["", "×1.01", "×1.01, within noise"]
 
 
 class TestLevers:
@@ -165,16 +117,3 @@ class TestLevers:
         assert list(table.index) == ["plain", "+ multicast", "· + polling"]
         assert list(table["1024"]) == ["0.900 ±0.5%", "0.990 ±0.5% (+10.0%)", "1.000 ±0.5% (+1.0%)"]
         assert list(table["2048"]) == ["0.900 ±0.5%", "0.945 ±0.5% (+5.0%)", "0.945 ±0.5% (+0.0%, within noise)"]
-
-
-def test_under_the_power_limit_each_has_its_clock_power_and_energy():
-    alone, beside = Alone(90.0, 1600, 600.0, True), Alone(100.0, 1500, 700.0, True)
-    runs = {"less": Alone(100.0, 1500, 690.0, True), "ours": beside, "more": Alone(100.0, 1500, 720.0, True)}
-    measured = replace(multiplied(ONE, 840.0), regime="sustained", alone=alone)
-    write("hopper_sustained", [Point(name, replace(measured, baseline_alone=run), {}) for name, run in runs.items()])
-    table = show_sustained()[COLUMN.format("sustained")]
-    assert dict(table.loc["1024", "ours"]) == {
-        **{"in turn": "1.050 ±0.5%", "alone": "1.111", "µs": "90.0", "MHz": "1,600", "W": "600"},
-        **{"mJ": "54", "energy": "0.771"},
-    }
-    assert list(table.loc["1024", "cuBLAS"][["µs", "MHz", "W", "mJ"]]) == ["100.0", "1,500", "700", "70"]

@@ -23,17 +23,24 @@ from tests.outside.beside_gpu import HUNG, NAME
 from tests.outside.coverage import FAULTS_DATA
 from tests.outside.faults import EACH, mutants_of
 from tutorlib.compiling.outside import packaged_program
-from tutorlib.instruments.accesses import HARDWARE
 from tutorlib.instruments.sanitizing import OPTIONS, find_program, read_verdict, run_within
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring import counters
+from tutorlib.measuring.recorded import TOOLS
 from tutorlib.measuring.results import sweep_file, write_json
-from tutorlib.measuring.sanitizer import TOOLS
 from tutorlib.simulate.kept import ENDING, KeptLaunch
 
 RUNS = 200  # of each kernel and mutant without a tool
 ALONE_S, TOOL_S = 60, 60  # after which these, and one launch under a tool, are stopped
 HUNG_S = 25  # the same for a tool where the launch alone did not end
+WAVEFRONTS, SECTORS = (
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op",
+)
+HARDWARE = (  # counters of the SMs' memory pipes: wavefronts by instruction, sectors
+    *(f"{WAVEFRONTS}_{op}.sum" for op in ("ld", "st", "ldsm", "ldgsts")),
+    *(f"{SECTORS}_{op}.sum" for op in ("ld", "st")),
+)
 ISSUED = (
     "smsp__inst_executed.sum",
     *(f"smsp__sass_inst_executed_op_{op}.sum" for op in ("shared_ld", "shared_st", "global_ld", "global_st")),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.outside.runs import kept_in, simulated
 from tests.outside.table import Case
-from tutorlib.instruments.accesses import costs_of
 from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
 from tutorlib.simulate.ptx.report import Report
 
@@ -35,5 +34,7 @@ def with_counts(kept: KeptLaunch, case: str) -> KeptLaunch:
 def counts_of(report: Report) -> dict[str, int]:
     """Wavefronts and sectors, and how often warps issued the instructions whose names begin so, and all of them."""
     issued = {name: sum(one.warps for one in report.issued if one.opcode.startswith(name)) for name in ISSUED}
-    costs = {name: taken for name, (taken, _) in costs_of(report).items()}
+    kinds = [("shared", op) for op in ("ld.", "st.", "ldmatrix", "cp.async")]
+    kinds += [("global", op) for op in ("ld.", "st.", "cp.async")]
+    costs = {f"{space} {op.rstrip('.')}": report.total(space, op)[0] for space, op in kinds}
     return costs | {f"issued {name}": times for name, times in issued.items()} | {"issued": report.instructions}

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import cache, wraps
 from typing import Any
 from unittest import mock
 
 from tutorlib.checking import cutile, cutile_host, kernel
-from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import find
 from tutorlib.failure import Difference, failures_in
 
 BY_CHANCE = {Difference.NEARLY}  # as the random inputs have it
-TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "interpret"), (cutile_host, "interpret"))
+TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "judged"), (cutile_host, "judged"))
 
 
 def refuted(id: str, answer: Callable) -> Outcome:
@@ -38,15 +36,9 @@ def in_full(id: str, answer: Callable) -> Outcome:
 
 @cache
 def in_brief(id: str, answer: Callable) -> Outcome:
-    """For one GPU, and no size once one was wrong."""
+    """No size once one was wrong."""
     with a_wrong_size_ends_it():
-        return shortened(find(id)).grade(answer)
-
-
-def shortened(exercise: Exercise) -> Exercise:
-    if not isinstance(exercise, CuteExercise):
-        return exercise
-    return replace(exercise, archs=exercise.archs[:1])
+        return find(id).grade(answer)
 
 
 @contextmanager

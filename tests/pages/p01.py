@@ -37,24 +37,6 @@ def strides(shape):
     return tuple(prod(shape[:n]) for n in range(len(shape)))
 
 
-@right("01.2")
-def by_strides_of_a_view(shape, order):
-    """np.cumprod's integers."""
-    if order == "column":
-        return tuple(np.cumprod((1, *shape[:-1])))
-    return tuple(np.cumprod((1, *shape[:0:-1]))[::-1])
-
-
-@right("01.3")
-def peeled_from_the_end(index, shape):
-    """The last mode first, by what is before it."""
-    coord = []
-    for n in reversed(range(len(shape))):
-        at, index = divmod(index, prod(shape[:n]))
-        coord.insert(0, at)
-    return tuple(coord)
-
-
 @right("01.3")
 def in_tensors(index, shape):
     """A list of tensors without axes."""
@@ -75,50 +57,12 @@ def flattened_first(index, shape, stride):
     return total
 
 
-@right("01.5")
-def an_inner_function(index, shape, stride):
-    """A helper of its own that takes pairs."""
-
-    def walk(left, pairs):
-        (extent, step), *rest = pairs
-        return left % extent * step + (walk(left // extent, rest) if rest else 0)
-
-    return walk(index, list(zip(flatten((shape,)), flatten((stride,)), strict=True)))
-
-
-@right("01.8")
-def an_early_return(shape, stride):
-    """Returns from the loop as soon as it is too much."""
-    reached = {True: 0, False: 0}  # by direction
-    for extent, step in zip(shape, stride, strict=True):
-        reached[step > 0] += (extent - 1) * step
-        if not -(2**31) <= reached[step > 0] < 2**31:
-            return False
-    return True
-
-
-@right("01.9")
-def from_the_first_element(layout, coord):
-    """The offset is the layout's at the slice's first element."""
-    offset = layout(*(0 if at is None else at for at in coord))
-    kept = [n for n, at in enumerate(coord) if at is None]
-    shape, stride = (tuple(side[n] for n in kept) for side in (layout.shape, layout.stride))
-    return np.int64(offset), Layout(tl.unwrap(shape), tl.unwrap(stride))
-
-
 @right("01.9")
 def in_nested_brackets(layout, coord):
     """The free modes as (rows, columns) of plain extents where they are plain."""
     offset = sum(mode(layout, n)(at) for n, at in enumerate(coord) if at is not None)
     free = [mode(layout, n) for n in range(rank(layout)) if coord[n] is None]
     return offset, Layout(*free) if len(free) > 1 else free.pop()
-
-
-@right("01.9")
-def in_a_tuple_of_one(layout, coord):
-    """A single free mode as the one mode of a layout."""
-    offset, free = in_nested_brackets(layout, coord)
-    return offset, Layout(free) if coord.count(None) == 1 else free
 
 
 def flat_offset(index, shape, stride):

@@ -18,17 +18,6 @@ def with_numpy(offsets, element_bytes, vector=1):
     return np.unique((starts + np.arange(vector * element_bytes)) // 32).size
 
 
-@right("05.1")
-def sorted_spans(offsets, element_bytes, vector=1):
-    """Goes through the threads in order and counts what is new."""
-    total, reached = 0, -1
-    for offset in sorted(offsets):
-        first, last = offset * element_bytes // 32, ((offset + vector) * element_bytes - 1) // 32
-        total += max(0, last - max(first, reached + 1) + 1)
-        reached = max(reached, last)
-    return total
-
-
 @wrong("05.1", "gives", lesson=True)
 def first_and_last_sector(offsets, element_bytes, vector=1):
     """Forgets the sectors between a wide vector's ends."""

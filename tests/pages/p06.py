@@ -15,41 +15,11 @@ SOFTMAX = SOLVED["06.5"]
 
 
 @right("06.2")
-def a_torch_size(x, y):
-    """A shape as torch has it."""
-    sizes = by_sets(x, y)
-    return None if sizes is None else torch.Size(sizes)
-
-
-@right("06.2")
 def by_numpy_numbers(x, y):
     """Sizes are NumPy's integers."""
     pairs = np.array(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)), dtype=int).reshape(-1, 2)
     fit = (pairs[:, 0] == pairs[:, 1]) | (pairs == 1).any(1)
     return tuple(pairs.max(1)[::-1]) if fit.all() else None
-
-
-@right("06.2")
-def by_sets(x, y):
-    """The sizes other than 1 of each axis, as a set."""
-    axes = [{*pair} - {1} for pair in itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)]
-    return None if any(len(sizes) > 1 for sizes in axes) else [max(sizes, default=1) for sizes in reversed(axes)]
-
-
-@right("06.6")
-def by_logarithm(x, y):
-    """The width by a logarithm, and a grid of three sizes."""
-    tile = 2 ** math.ceil(math.log2(x.shape[1]))
-    ct.launch(torch.cuda.current_stream(x.device), (x.shape[0], 1, 1), SOFTMAX, (x, y, tile))
-
-
-@right("06.6")
-def by_doubling(x, y):
-    """The width by a loop."""
-    tile = 1
-    while tile < x.size(1):
-        tile *= 2
-    ct.launch(torch.cuda.current_stream(), (x.size(0),), SOFTMAX, (x, y, tile))
 
 
 @right("06.6")

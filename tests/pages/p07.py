@@ -34,27 +34,6 @@ def upwards(block, rows, columns, group):
     return first + min(first + group, rows) - 1 - m, n
 
 
-@right("07.2")
-def strip_by_strip(block, rows, columns, group):
-    """Searches for the strip, and returns early from one that is whole."""
-    strip = 0
-    while block >= group * columns:
-        block -= group * columns
-        strip += 1
-    if (strip + 1) * group <= rows:
-        return strip * group + block % group, block // group
-    height = rows - strip * group
-    return strip * group + block % height, block // height
-
-
-@right("07.5")
-def by_steps(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
-    """Whole numbers, and an early return."""
-    if tm * tn * occupancy > 128 * 32 * num_ctas * warps:
-        return False
-    return 2 * occupancy * (tm + tn) * tk * element_bytes <= 227 * 1024 * num_ctas
-
-
 @right("07.5")
 def by_numpy(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
     """NumPy's truth value."""
@@ -62,14 +41,6 @@ def by_numpy(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
         [tm * tn * occupancy / (num_ctas * warps * 32), 2 * occupancy * (tm + tn) * tk * element_bytes / num_ctas]
     )
     return np.all(use <= (128, 227 * 1024))
-
-
-@right("07.5")
-def most_that_fit(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
-    """Asks how many blocks fit, and compares."""
-    by_registers = 128 * num_ctas * warps * 32 // (tm * tn)
-    by_memory = 227 * 1024 * num_ctas // (2 * (tm + tn) * tk * element_bytes)
-    return min(by_registers, by_memory) >= occupancy
 
 
 @right("07.9")

@@ -38,16 +38,6 @@ void add_on_gpu(const float* a, const float* b, float* c, int n) {
 """.replace("LAUNCH", LAUNCH)
 
 
-@right("08.3")
-def by_the_pitch(m, n, k, element_bytes):
-    """Pitches in units of 16 bytes, as TMA counts them."""
-    carried = ""
-    for name, columns in (("a", k), ("b", k), ("c", n)):
-        units, rest = divmod(columns * element_bytes, 16)
-        carried += name * (units > 0 and rest == 0)
-    return carried
-
-
 MANAGED = """
 void add_on_gpu(const float* a, const float* b, float* c, int n) {
     float* memory;

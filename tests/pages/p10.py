@@ -42,23 +42,6 @@ def with_typed_helpers(steps: Steps):
 
 @right("10.2")
 @cute.jit
-def last_tile_apart(steps: Steps):
-    """The loop stops one short, and the last tile is multiplied after it; A and B are loaded by separate calls."""
-    steps.a.load(0, 0)
-    steps.b.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    for k_tile in cutlass.range(steps.k_tiles - 1, unroll=1):
-        wait_for_it()
-        steps.a.load(k_tile + 1, 1 - k_tile % 2)
-        steps.b.load(k_tile + 1, 1 - k_tile % 2)
-        cute.arch.cp_async_commit_group()
-        in_pairs(steps, k_tile % 2)
-    wait_for_it()
-    in_pairs(steps, (steps.k_tiles - 1) % 2)
-
-
-@right("10.2")
-@cute.jit
 def sends_again(steps: Steps):
     """No condition: in the last step the last tile is loaded again, into a buffer that is never read."""
     last = steps.k_tiles - 1

@@ -15,13 +15,6 @@ from tutorlib.kernels import ladder
 from tutorlib.models import l2
 
 
-@right("11.1")
-def by_numpy(tiles):
-    """np.unique of each column, added as int64."""
-    rows, columns = np.array(tiles).T
-    return np.int64(np.unique(rows).size) + np.int64(np.unique(columns).size)
-
-
 def one_set_of_names(tiles):
     """("A", m) and ("B", n) in one set."""
     return len({name for m, n in tiles for name in (("A", m), ("B", n))})
@@ -34,37 +27,6 @@ def a_list_of_two(order, rows, columns):
     missing = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in taken]
     twice = sorted(tile for tile, times in taken.items() if times > 1)
     return [missing, twice]
-
-
-@right("11.2")
-def tuples_of_lists(order, rows, columns):
-    """Tuples for lists, lists for tiles."""
-    missing, twice = a_list_of_two(order, rows, columns)
-    return tuple(map(list, missing)), tuple(map(list, twice))
-
-
-@right("11.2")
-def neighbors_in_a_sorted_list(order, rows, columns):
-    """Compares neighbors in the sorted list of all tiles."""
-    tiles = sorted(order(block, rows, columns) for block in range(rows * columns))
-    missing = set(product(range(rows), range(columns))) - {*tiles}
-    return sorted(missing), sorted({x for x, y in pairwise(tiles) if x == y})
-
-
-@right("11.3")
-def in_a_loop(rows, columns, in_flight):
-    """Keeps the best so far, from small to large, and returns early for one row."""
-    if rows == 1:
-        return 1
-    best, least, height = rows, None, 1
-    while True:
-        order = partial(l2.grouped, group=min(height, rows))
-        reads = sum(one_set_of_names(wave) for wave in l2.waves((rows, columns), order, in_flight))
-        if least is None or reads < least:
-            best, least = min(height, rows), reads
-        if height >= rows:
-            return best
-        height *= 2
 
 
 @right("11.3")
@@ -90,14 +52,6 @@ def by_dictionary(rows, columns, in_flight):
 
 
 @right("11.4")
-def cutlass_min(block, rows, columns):
-    """cutlass.min, and a list for a tuple."""
-    strip, place = block // (8 * columns), block % (8 * columns)
-    height = cutlass.min(8, rows - strip * 8)
-    return [strip * 8 + place % height, place // height]
-
-
-@right("11.4")
 def strips_of_columns(block, rows, columns):
     """Groups of columns in place of rows."""
     n, m = l2.grouped(block, columns, rows, 8)
@@ -115,57 +69,11 @@ def a_list_by_age(waves, steps, room):
     return fetched
 
 
-@right("11.5")
-def a_plain_dict(waves, steps, room):
-    """A dict keeps the order in which keys came: a use takes the key out and puts it in again."""
-    held, fetched = {}, 0
-    for tile in (x for wave in waves for k in range(steps) for m, n in wave for x in ((0, m, k), (1, n, k))):
-        if tile in held:
-            del held[tile]
-        else:
-            fetched += 1
-            if len(held) == room:
-                del held[next(iter(held))]
-        held[tile] = None
-    return fetched
-
-
-@right("11.5")
-def by_last_uses(waves, steps, room):
-    """Remembers when each tile was used, and looks for the oldest; NumPy's integers."""
-    last, now, fetched = {}, 0, np.int64(0)
-    for wave in waves:
-        for k in range(steps):
-            for tile in ((which, pair[which], k) for pair in wave for which in (0, 1)):
-                if tile not in last:
-                    fetched += 1
-                    if len(last) >= room:
-                        del last[min(last, key=last.get)]
-                last[tile] = now = now + 1
-    return fetched
-
-
 @right("11.6")
 def exactly(m, n, tile, sms):
     """A fraction."""
     most = -(-(-(-m // tile[0]) * -(-n // tile[1])) // sms)
     return Fraction(m * n, most * sms * tile[0] * tile[1])
-
-
-@right("11.6")
-def by_dealing(m, n, tile, sms):
-    """Deals tiles to the SMs, one after the other."""
-    blocks = [0] * sms
-    for at in range(len(range(0, m, tile[0])) * len(range(0, n, tile[1]))):
-        blocks[at % sms] += 1
-    return m / tile[0] * n / tile[1] / max(blocks) / sms
-
-
-@right("11.6")
-def by_waves(m, n, tile, sms):
-    """Whole waves, and one more if tiles are left; NumPy's float."""
-    waves, left = divmod(np.ceil(m / tile[0]) * np.ceil(n / tile[1]), sms)
-    return np.float64(m * n) / ((waves + (left > 0)) * sms * np.prod(tile))
 
 
 def loads(waves, steps):
@@ -228,9 +136,6 @@ def remainder_forgotten(block, rows, columns):
     """All groups on top of each other."""
     place = block % (8 * columns)
     return place % min(8, rows), place // min(8, rows)
-
-
-SHARED = "Blocks in one row share their tile of A"
 
 
 def counted(order, rows, columns):

@@ -43,35 +43,4 @@ def rounded_by_thread(sm, smem_bytes, registers, threads):
     return sorted(limits)[0]
 
 
-@right("12.2")
-def by_numpy(sm, smem_bytes, registers, threads):
-    """NumPy's integers, and its min."""
-    unit = np.int64(sm.register_unit)
-    of_a_warp = (32 * registers + unit - 1) // unit * unit
-    warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
-    have = np.array([sm.shared, warps, sm.threads, sm.blocks])
-    return np.min(have // np.array([smem_bytes + sm.reserved, threads // 32, threads, 1]))
-
-
-@right("12.2")
-def one_block_after_the_other(sm, smem_bytes, registers, threads):
-    """Puts blocks on it until one does not fit."""
-    blocks = 0
-    of_a_warp = -(-32 * registers // sm.register_unit) * sm.register_unit
-    while True:
-        n = blocks + 1
-        warps = -(-n * threads // 32 // sm.partitions)  # of the fullest partition
-        fits = n * (smem_bytes + sm.reserved) <= sm.shared and warps * of_a_warp <= sm.registers // sm.partitions
-        if not fits or n * threads > sm.threads or n > sm.blocks:
-            return blocks
-        blocks = n
-
-
-@right("12.5")
-def by_bits(lane):
-    """The lane's five bits: two number the matrix, three its row."""
-    upper_k, lower_m, row = lane >> 4, lane >> 3 & 1, lane & 7
-    return [lower_m << 3, upper_k << 3 | row]
-
-
 WIDE = (128, 256, 32)

@@ -19,6 +19,7 @@ from tutorlib.kernels.hopper import parts as course
 from tutorlib.kernels.hopper.choose import candidates, choose, cost
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.parts import (
+    Parts,
     consume_tiles,
     free_stage,
     load_shared,
@@ -26,98 +27,10 @@ from tutorlib.kernels.hopper.parts import (
     store_pieces,
     take_roles,
 )
-from tutorlib.kernels.hopper.slots import Parts
 from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
 from tutorlib.models.hopper_gemm import at_launch
 
-
-@cute.jit
-def load_stage(steps, k_tile, stage):
-    with cute.arch.elect_one():
-        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
-    steps.load(k_tile, stage)
-
-
-@right("14.1")
-@cute.jit
-def fills_first(steps):
-    """All stages without a wait, since they are empty at the start; then each as it becomes free."""
-    for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-        load_stage(steps, k_tile, k_tile)
-    fill_again(steps)
-
-
-@cute.jit
-def fill_again(steps):
-    """All rounds but the first: each stage as it becomes free."""
-    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    for k_tile in cutlass.range(steps.stages, steps.k_tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        load_stage(steps, k_tile, state.index)
-        state.advance()
-
-
-@right("14.1")
-@cute.jit
-def by_lane(steps):
-    """Lane 0 arrives."""
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        if cute.arch.lane_idx() == 0:
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(k_tile, state.index)
-        state.advance()
-
-
 SOLVED = {id: solved(id) for id in ("14.3", "14.4", "14.6", "14.8", "14.10")}
-
-
-@right("14.3")
-def largest_first(warpgroups, need):
-    """Tries all, from the largest down."""
-    start = 65_536 // (128 * (warpgroups + 1)) // 8 * 8
-    producer = next(count for count in range(24, 256, 8) if count >= need)
-    pool = start * (warpgroups + 1)
-    return producer, next(n for n in range(512, 0, -8) if producer + warpgroups * n <= pool)
-
-
-@right("14.3")
-def what_is_given_back(warpgroups, need):
-    """What each has at the start, and its part of what the producer gives back; masks for rounding."""
-    start = 65_536 // (128 * (1 + warpgroups)) & ~7
-    producer = max(need + 7 & ~7, 24)
-    return producer, start + ((start - producer) // warpgroups & ~7)
-
-
-@right("14.4")
-def stage_by_stage(tile, cluster):
-    """A loop over the wgmmas; no K until the end."""
-    (m, n, k), rows = tile, 0
-    for _ in range(0, m, 64):
-        rows += 64 + n
-    return 2 * k * (rows + m + n), 2 * k * (m // cluster[1]) + 2 * k * (n // cluster[0])
-
-
-@right("14.6")
-def one_by_one(m, n, tile, cluster, at_once):
-    """Hands clusters out until all have been."""
-    waves = 1
-    last = 0
-    for _ in range(0, m, tile[0] * cluster[0]):
-        for _ in range(0, n, tile[1] * cluster[1]):
-            if last == at_once:
-                waves, last = waves + 1, 0
-            last += 1
-    return waves, last
-
-
-@right("14.6")
-def by_divmod(m, n, tile, cluster, at_once):
-    """divmod, and a full wave put right."""
-    down, across = (-(-size // (t * c)) for size, t, c in zip((m, n), tile, cluster, strict=False))
-    waves, last = divmod(down * across, at_once)
-    return (waves + 1, last) if last else (waves, at_once)
 
 
 @right("14.8")
@@ -129,69 +42,11 @@ def longer_shares_last(cluster, count, tiles, k_tiles):
     return [(first // k_tiles, first % k_tiles, first % k_tiles + last - first) for first, last in pairwise(cuts)][::-1]
 
 
-@right("14.8")
-def whole_tiles_first(cluster, clusters, tiles, k_tiles):
-    """As the kernel does it: whole tiles in turn, and the last wave's tiles are shared."""
-    full = tiles // clusters * clusters
-    items = [(tile, 0, k_tiles) for tile in range(cluster, full, clusters)]
-    return items + [
-        (full + tile, begin, end) for tile, begin, end in SOLVED["14.8"](cluster, clusters, tiles - full, k_tiles)
-    ]
-
-
 @right("14.9")
 def by_index(x, scales, block):
     """Looks up each element's scale; in fp64."""
     rows, columns = (torch.arange(size) // step for size, step in zip(x.shape, block, strict=True))
     return x.double() * scales.double()[rows[:, None], columns]
-
-
-@right("14.9")
-def block_after_block(x, scales, block):
-    """Loops over blocks, writes into its own copy."""
-    result = x.float().clone()
-    for i, line in enumerate(scales):
-        for j, scale in enumerate(line):
-            result[i * block[0] : (i + 1) * block[0], j * block[1] : (j + 1) * block[1]] *= scale
-    return result
-
-
-class Model:
-    """The formula in a class, term by term."""
-
-    def __init__(self, config, sm):
-        self.config, self.sm = config, sm
-        self.m, self.n, self.k = config.tile
-
-    @property
-    def step(self):
-        smem, far = step_bytes(self.config.tile, self.config.cluster)
-        math = self.m * self.n * self.k / self.sm.flops * 2
-        return (math if math > smem / self.sm.smem_bytes else smem / self.sm.smem_bytes) + far / self.sm.l2_bytes
-
-    @property
-    def area(self):
-        return self.m * self.n / 32_768
-
-    def __call__(self, m, n, k):
-        down, across = self.config.cluster
-        tiles = -(-m // (self.m * down)) * -(-n // (self.n * across))
-        clusters = self.sm.at_once(blocks=down * across * self.config.split_k)
-        k_tiles = -(-k // (self.k * self.config.split_k))
-        each = k_tiles * self.step + self.sm.store * self.area
-        if self.config.split_k > 1:
-            each += self.sm.exchange * self.area
-        if not self.config.stream_k:
-            return -(-tiles // clusters) * each
-        rounds = max(tiles / clusters, 4 / k_tiles)
-        return rounds * each + self.sm.share * self.area / min(rounds, 1)
-
-
-@right("14.10")
-def by_class_of_model(config, m, n, k, sm):
-    """A class with properties; bytes summed."""
-    cycles = Model(config, sm)(*((n, m) if config.transposed else (m, n)), k)
-    return sm.start + max(cycles / sm.clock, sum((2 * m * k, 2 * n * k, 2 * m * n)) / sm.hbm_bytes)
 
 
 FASTEST = HopperConfig(cluster=(2, 1), defer_stores=True, raster="m", snake=True, zigzag=True)
@@ -200,14 +55,6 @@ FASTEST = HopperConfig(cluster=(2, 1), defer_stores=True, raster="m", snake=True
 def choose_by_cost(m, n, k):
     """The least by the course's finer model."""
     return min(candidates(), key=lambda config: cost(config, m, n, k))
-
-
-@right("14.11")
-def of_numpy():
-    """NumPy's numbers and truth values, in lists."""
-    tile, cluster = np.array([128, 256, 64]), [np.int8(2), np.int64(1)]
-    order = {"raster": "m", "snake": np.True_, "zigzag": np.True_}
-    return HopperConfig(list(tile), cluster=cluster, defer_stores=bool(np.True_), group=np.int32(8), **order)
 
 
 class Chooser:
@@ -264,30 +111,6 @@ def step(steps, state, first: cutlass.Constexpr):
     warpgroup.commit_group()
 
 
-@cute.jit
-def free_by_each(steps, stage):
-    """Helper: an arrival of each warp."""
-    with cute.arch.elect_one():
-        cute.arch.mbarrier_arrive(mbar_ptr=steps.empty + stage)
-
-
-@right("14.2")
-@cute.jit
-def in_helpers(steps):
-    """Two helpers of its own; the stage that is freed has a state of its own."""
-    read = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    done = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    step(steps, read, True)
-    read.advance()
-    for _ in cutlass.range(1, steps.k_tiles, unroll=1):
-        step(steps, read, False)
-        warpgroup.wait_group(1)
-        free_by_each(steps, done.index)
-        read.advance()
-        done.advance()
-    warpgroup.wait_group(0)
-
-
 own = copy_of(parts)
 
 
@@ -311,41 +134,6 @@ def consumers_first(
             produce()
 
 
-@right("14.13")
-@cute.jit
-def another_warp_loads(
-    me,
-    consumers: cutlass.Constexpr,
-    registers: cutlass.Constexpr,
-    produce: cutlass.Constexpr,
-    consume: cutlass.Constexpr,
-):
-    """The producer's last warp loads, not its first."""
-    if me.group == consumers:
-        cute.arch.setmaxregister_decrease(registers[0])
-        if me.warp == 3:
-            produce()
-    else:
-        cute.arch.setmaxregister_increase(registers[1])
-        consume()
-
-
-@right("14.7")
-@cute.jit
-def counts_stages(tiles, loads):
-    """No pipeline state: stage and phase from the number of all loads."""
-    count = Int32(0)
-    for number in cutlass.range(tiles.items(), unroll=1):
-        item = tiles.take(number)
-        for step in cutlass.range(item.k_tiles, unroll=1):
-            stage, turn = count % loads.stages, count // loads.stages
-            loads.issue(item.tile, item.k_tile(step), stage, (turn & 1) ^ 1)
-            count += 1
-    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
-    state.advance(count)
-    loads.finish(state)
-
-
 @right("14.7")
 @cute.jit
 def while_loops(tiles, loads):
@@ -360,19 +148,6 @@ def while_loops(tiles, loads):
             state.advance()
             step += 1
         number += 1
-    loads.finish(state)
-
-
-@right("14.7")
-@cute.jit
-def from_the_end(tiles, loads):
-    """The K tiles of a tile from the last to the first, which a sum does not mind."""
-    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
-    for number in cutlass.range(tiles.items(), unroll=1):
-        item = tiles.take(number)
-        for step in cutlass.range(item.k_tiles, unroll=1):
-            loads.issue(item.tile, item.k_tile(item.k_tiles - 1 - step), state.index, state.phase)
-            state.advance()
     loads.finish(state)
 
 
@@ -403,56 +178,6 @@ def two_states(tiles, multiply, out, defer: cutlass.Constexpr):
     out.drain()
 
 
-@cute.jit
-def all_steps(multiply, state, k_tiles):
-    """Helper: the steps of a tile but the first. Returns the state after the last one."""
-    before = state.clone()
-    state.advance()
-    for _ in cutlass.range(k_tiles - 1, unroll=1):
-        multiply.step(state, False)
-        multiply.retire(1, before)
-        before = state.clone()
-        state.advance()
-    multiply.retire(0, before)
-    return state
-
-
-@right("14.14")
-@cute.jit
-def with_a_helper(tiles, multiply, out, defer: cutlass.Constexpr):
-    """A function of its own for the inner loop."""
-    state = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
-    for number in cutlass.range(tiles.items(), unroll=1):
-        multiply.step(state, True)
-        if cutlass.const_expr(defer) and number != 0:
-            out.store(number - 1)
-        state = all_steps(multiply, state, tiles.take(number).k_tiles)
-        if cutlass.const_expr(not defer):
-            out.round_and_store(number)
-        else:
-            out.round(number)
-    if cutlass.const_expr(defer) and tiles.items() > 0:
-        out.store(tiles.items() - 1)
-    out.drain()
-
-
-@right("14.15")
-@cute.jit
-def waits_at_the_end(out):
-    """Waits for all of its copies itself, before it returns, and so need not wait at the beginning."""
-    for piece in cutlass.range_constexpr(out.pieces):
-        if cutlass.const_expr(piece >= out.buffers):
-            cute.arch.cp_async_bulk_wait_group(out.buffers - 1, read=True)
-            cute.arch.sync_warp()
-        out.write(piece, piece % out.buffers)
-        cute.arch.fence_proxy("async.shared", space="cta")
-        cute.arch.sync_warp()
-        out.copy(piece, piece % out.buffers)
-        cute.arch.cp_async_bulk_commit_group()
-    cute.arch.cp_async_bulk_wait_group(0, read=True)
-    cute.arch.sync_warp()
-
-
 @right("14.15")
 @cute.jit
 def counts_buffers(out):
@@ -470,21 +195,6 @@ def counts_buffers(out):
         buffer = (buffer + 1) % out.buffers
 
 
-@right("14.15")
-@cute.jit
-def fence_after_the_meeting(out):
-    """The warp meets, and then each lane fences: a fence between the writes and the copy, on whatever side of it."""
-    for piece in cutlass.range_constexpr(out.pieces):
-        if cutlass.const_expr(piece == 0 or piece >= out.buffers):
-            cute.arch.cp_async_bulk_wait_group(out.buffers - 1 if piece else 0, read=True)
-            cute.arch.sync_warp()
-        out.write(piece, piece % out.buffers)
-        cute.arch.sync_warp()
-        cute.arch.fence_proxy("async.shared", space="cta")
-        out.copy(piece, piece % out.buffers)
-        cute.arch.cp_async_bulk_commit_group()
-
-
 @right("14.5")
 @cute.jit
 def mask_by_a_loop(operand, row, k_tile, stage, full):
@@ -500,63 +210,6 @@ def mask_by_a_loop(operand, row, k_tile, stage, full):
     g = cute.group_modes(operand.g[None, None, row, k_tile], 0, 2)
     target, source = cpasync.tma_partition(operand.tma, operand.block[across], cute.make_layout(cluster[across]), s, g)
     operand.copy(source, target, full, mask)
-
-
-@right("14.5")
-@cute.jit
-def partitions_all(operand, row, k_tile, stage, full):
-    """Cuts the whole tensors first, and takes the tile from them."""
-    across, cluster, (m, n) = 1 - operand.mode, operand.cluster, operand.block
-    s, g = cute.group_modes(operand.s, 0, 2), cute.group_modes(operand.g, 0, 2)
-    layout = cute.make_layout(cluster[across])
-    target, source = cpasync.tma_partition(operand.tma, operand.block[across], layout, s, g)
-    bits = (
-        [1 << i * cluster[0] for i in range(cluster[1])] if operand.mode == 0 else [1 << i for i in range(cluster[0])]
-    )
-    operand.copy(
-        source[None, row, k_tile], target[None, stage], full, sum(bits) << (m if operand.mode == 0 else n * cluster[0])
-    )
-
-
-@right("14.5")
-@cute.jit
-def two_branches_of_operands(operand, row, k_tile, stage, full):
-    """A and B each in a branch of its own."""
-    s = cute.group_modes(operand.s[None, None, stage], 0, 2)
-    g = cute.group_modes(operand.g[None, None, row, k_tile], 0, 2)
-    down, across = operand.cluster
-    m, n = operand.block
-    if cutlass.const_expr(operand.mode == 1):
-        target, source = cpasync.tma_partition(operand.tma, m, cute.make_layout(down), s, g)
-        operand.copy(source, target, full, (2**down - 1) << (n * down))
-    else:
-        target, source = cpasync.tma_partition(operand.tma, n, cute.make_layout(across), s, g)
-        first = (2 ** (down * across) - 1) // (2**down - 1)  # every `down`-th bit
-        operand.copy(source, target, full, first << m)
-
-
-@right("14.16")
-@cute.jit
-def one_lane_in_a_loop(ring, stage):
-    """An elected lane tells all of them, one after the other."""
-    down, across = ring.cluster
-    with cute.arch.elect_one():
-        for n in cutlass.range_constexpr(across):
-            cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + ring.block[0] + n * down)
-        for m in cutlass.range_constexpr(down):
-            if m != ring.block[0]:
-                cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + m + ring.block[1] * down)
-
-
-@right("14.16")
-@cute.jit
-def lanes_from_the_end(ring, stage):
-    """Lane 31 speaks to block 0, lane 30 to block 1."""
-    block = 31 - cute.arch.lane_idx()
-    n = block // ring.cluster[0]
-    m = block - n * ring.cluster[0]
-    if block < ring.cluster[0] * ring.cluster[1] and (m == ring.block[0] or n == ring.block[1]):
-        cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + block)
 
 
 @right("14.16")

@@ -13,15 +13,14 @@ from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_stat
 from tests.pages.change import copy_of
 from tests.pages.table import base_of, right, wrong
 from tutorlib.dsl.cute.instructions import fence_before
-from tutorlib.kernels.blackwell import loops as course_loops
 from tutorlib.kernels.blackwell import parts
 from tutorlib.kernels.blackwell.steps import TileSteps
 from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
 from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
 
-OWN = copy_of(course_loops)  # as if they were the reader's
+OWN = copy_of(parts)  # as if they were the reader's
 produce_tiles, multiply_tiles, store_tiles = OWN.produce_tiles, OWN.multiply_tiles, OWN.store_tiles
-make_umma = copy_of(parts).make_umma
+make_umma = OWN.make_umma
 
 
 def loops(produce=produce_tiles, multiply=multiply_tiles, store=store_tiles):
@@ -73,15 +72,6 @@ def in_helpers(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
     return acc
 
 
-@right("15.1")
-def doubles(n, accumulators):
-    """Doubles until it is enough."""
-    columns = 32
-    while columns < n * accumulators:
-        columns *= 2
-    return columns if columns <= 512 else 0
-
-
 @right("15.9")
 def in_numpy(block):
     """NumPy's frexp, torch's rounding; arrays for lists."""
@@ -111,44 +101,6 @@ def as_matrices(a, b):
     scales = [torch.tensor([scale for scale, _ in row], dtype=torch.float64) for row in (a, b)]
     rows = [torch.tensor([elements for _, elements in row], dtype=torch.float64) for row in (a, b)]
     return float((scales[0] * scales[1] * (rows[0] * rows[1]).sum(1)).sum())
-
-
-@right("15.11")
-def dequantized(a, b):
-    """Multiplies every element by its scale first."""
-    left, right = ([scale * x for scale, elements in row for x in elements] for row in (a, b))
-    return sum(x * y for x, y in zip(left, right, strict=True))
-
-
-@right("15.9")
-def in_fp32(block):
-    """All in fp32, the scale by ldexp; NumPy's integer for the exponent."""
-    numbers = torch.tensor(block, dtype=torch.float32)
-    largest = numbers.abs().max()
-    exponent = (torch.frexp(largest)[1] - 9).clamp(-127, 127) if largest else torch.tensor(-127)
-    scaled = torch.ldexp(torch.ldexp(numbers, -exponent // 2), -exponent - -exponent // 2)
-    return exponent.numpy()[()], scaled.clamp(-448, 448).to(torch.float8_e4m3fn).tolist()
-
-
-@right("15.10")
-def in_tensors(block, tensor_scale):
-    """A table of distances; argmin of codes, the even ones first."""
-    order = torch.tensor([0, 2, 4, 6, 1, 3, 5, 7])
-    values = torch.tensor(E2M1, dtype=torch.float64)[order]
-    numbers = torch.tensor(block, dtype=torch.float64)
-    scale = (numbers.abs().amax() / 6 / tensor_scale).clamp(max=448).to(torch.float8_e4m3fn).double()
-    scaled = (numbers / (scale * tensor_scale)).nan_to_num(0.0)
-    nearest = values[(scaled.abs()[:, None] - values).abs().argmin(1)]
-    return scale.item(), nearest.copysign(scaled).tolist()
-
-
-@right("15.11")
-def numpys_dot(a, b):
-    """NumPy's dot for a block, its float64 as the sum; an index for zip."""
-    total = np.float64(0)
-    for at in range(len(a)):
-        total += a[at][0] * np.dot(a[at][1], b[at][1]) * b[at][0]
-    return total
 
 
 @cute.jit
@@ -183,19 +135,6 @@ def loads_first(steps: TileSteps):
 
 @right("15.4")
 @cute.jit
-def one_flat_loop(steps: TileSteps):
-    """One loop over all K tiles of all tiles, with Python's range."""
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for step in range(steps.tiles * steps.k_tiles):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(step // steps.k_tiles, step % steps.k_tiles, state.index)
-        state.advance()
-
-
-@right("15.4")
-@cute.jit
 def by_lane_0(steps: TileSteps):
     """A branch for one lane, and a first look at the mbarrier before it waits."""
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
@@ -225,49 +164,6 @@ def commits_in_the_loop(steps: TileSteps):
                 if k_tile == steps.k_tiles - 1:
                     tcgen05.commit(steps.ready + into)
             stage.advance()
-
-
-@cute.jit
-def sum_up(steps: TileSteps, stage: PipelineState, into: cutlass.Int32):
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-        steps.multiply(stage.index, into, k_tile == 0)
-        with cute.arch.elect_one():
-            tcgen05.commit(steps.empty + stage.index)
-        stage.advance()
-    return stage
-
-
-@right("15.5")
-@cute.jit
-def helper_for_a_tile(steps: TileSteps):
-    """A jit function accumulates one tile and returns its state."""
-    stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
-    for _ in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
-        stage = sum_up(steps, stage, acc.index)
-        with cute.arch.elect_one():
-            tcgen05.commit(steps.ready + acc.index)
-        acc.advance()
-
-
-@right("15.6")
-@cute.jit
-def unrolled_parts(steps: TileSteps):
-    """The parts are known when it is compiled: a loop that is unrolled, and a branch that is decided."""
-    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
-        for part in cutlass.range_constexpr(steps.parts):
-            steps.read(acc.index, part)
-            cute.arch.fence_view_async_tmem_load()
-            if cutlass.const_expr(part == steps.parts - 1):
-                fence_before()
-                with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + acc.index)
-            steps.write(number, part)
-        acc.advance()
 
 
 @right("15.6")
@@ -344,16 +240,6 @@ def rolled(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: 
 
 
 @right("15.12")
-def by_the_tile(acc, thread):
-    """local_tile for the parts; the registers from the source's first mode."""
-    parts = cute.local_tile(acc, (128, 64), (0, None, None))  # (128, 64, parts, accumulators)
-    op = tcgen05.Ld32x32bOp(tcgen05.Repetition(64), tcgen05.Pack.NONE)
-    t2r = tcgen05.make_tmem_copy(cute.make_copy_atom(op, Float32), parts[None, None, 0, 0])
-    tTtC = t2r.get_slice(thread).partition_S(parts)
-    return t2r, tTtC, cute.make_rmem_tensor(((64, 1), 1, 1), Float32)
-
-
-@right("15.12")
 def slices_last(acc, thread):
     """Partitions all modes, and drops that of one part along M then; the registers like a tensor of coordinates."""
     parts = cute.flat_divide(acc, (128, 64))
@@ -363,18 +249,6 @@ def slices_last(acc, thread):
     tTtC = mine.partition_S(parts)[None, None, None, 0, None, None]
     coordinates = mine.partition_D(cute.make_identity_tensor((128, 64)))
     return t2r, tTtC, cute.make_rmem_tensor(coordinates.shape, cutlass.Float32)
-
-
-@right("15.12")
-def as_a_list(acc, thread):
-    """Divides by a tiler of the shape of acc; returns a list."""
-    parts = cute.flat_divide(acc, (128, 64, 1))[None, None, 0, 0, None, None]  # (128, 64, parts, accumulators)
-    atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x64), Float32)
-    t2r = tcgen05.make_tmem_copy(atom, parts[None, None, 0, 0])
-    mine = t2r.get_slice(thread % 128)
-    like = cute.make_layout((128, 64), stride=(64, 1))
-    tTrC = cute.make_rmem_tensor(mine.partition_D(cute.make_identity_tensor(like.shape)).shape, Float32)
-    return [t2r, mine.partition_S(parts), tTrC]
 
 
 def to_fp8(numbers):
@@ -416,5 +290,4 @@ def unscaled(row):
 
 allocate_release = base_of(parts.allocate, parts.release)
 produce, multiply = base_of(produce_tiles), base_of(multiply_tiles)
-mma = base_of(parts.make_umma, parts.issue)
 pair = base_of(produce_tiles, multiply_tiles, store_tiles)

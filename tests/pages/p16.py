@@ -112,32 +112,9 @@ def gating(op):
     return gated
 
 
-@wrong("16.10", "another tensor", lesson=True)
-def new_layers(module):
-    """Parameters of their own."""
-    for name, child in module.named_children():
-        if type(child) is nn.Linear:
-            setattr(module, name, KernelLinear(child.in_features, child.out_features, child.bias is not None))
-        else:
-            new_layers(child)
-    return module
-
-
 def by_sigmoid(x):
     """1 + tanh(u) is 2·sigmoid(2u), and 1/(1 + inf) is 0."""
     return x / (1.0 + cute.math.exp(-1.5957691216 * x * (1.0 + 0.044715 * x * x)))
-
-
-def precise(x):
-    """The compiler's slow tanh."""
-    return 0.5 * x * (1.0 + cute.math.tanh(x * (0.7978845608 + 0.0356774081 * x * x)))
-
-
-@right("16.2")
-def with_a_mode(bias, rows):
-    """The bias's own layout, with a mode of stride 0 before it."""
-    (columns,) = bias.shape
-    return cute.make_tensor(bias.iterator, cute.make_layout((rows, columns), stride=(0, *bias.stride)))
 
 
 @right("16.3")
@@ -145,40 +122,6 @@ def by_reciprocal(acc, bias):
     """exp2, and the constants multiplied out."""
     x = acc + bias
     return x / (1.0 + cute.math.exp2(x * (-2.302208198 - 0.1029432397 * x * x), fastmath=True))
-
-
-@right("16.3")
-@cute.jit
-def in_a_jit(acc, bias):
-    """A function with the decorator."""
-    return precise(acc + bias)
-
-
-@right("16.4")
-@cute.jit
-def in_its_own_dtype(acc: Accumulators):
-    """Loads in bf16, converts all at once."""
-    loaded = cute.make_fragment_like(acc.tCgD)
-    loaded.fill(0)
-    for n in cutlass.range_constexpr(cute.size(loaded)):
-        if cute.elem_less(acc.coordinates[n], acc.shape):
-            loaded[n] = acc.tCgD[n]
-    wide = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
-    wide.store(loaded.load().to(Float32))
-    return wide
-
-
-@right("16.4")
-@cute.jit
-def row_and_column(acc: Accumulators):
-    """Both compared by hand."""
-    registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        row, column = acc.coordinates[n]
-        registers[n] = Float32(0.0)
-        if row < acc.shape[0] and column < acc.shape[1]:
-            registers[n] = Float32(acc.tCgD[n])
-    return registers
 
 
 @right("16.4")
@@ -190,33 +133,6 @@ def nothing_outside(acc: Accumulators):
         if cute.elem_less(acc.coordinates[n], acc.shape):
             registers[n] = acc.tCgD[n].to(Float32)
     return registers
-
-
-@right("16.5")
-@cute.jit
-def larger_of_both_ends(values, partial: cute.Tensor, thread):
-    """max(largest, -smallest), shuffles in the other direction, and one lane that writes."""
-    high = values.reduce(cute.ReductionOp.MAX, -Float32.inf, 0)
-    low = values.reduce(cute.ReductionOp.MIN, Float32.inf, 0)
-    mine = cute.arch.fmax(high, -low)
-    for step in cutlass.range_constexpr(5):
-        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=16 >> step))
-    if thread % 32 == 0:
-        partial[thread // 32] = mine
-    cute.arch.sync_threads()
-    left, right = cute.arch.fmax(partial[0], partial[1]), cute.arch.fmax(partial[2], partial[3])
-    return cute.arch.fmax(left, right)
-
-
-@right("16.5")
-@cute.jit
-def by_the_library(values, partial: cute.Tensor, thread):
-    """CuTe's own reduction of a warp."""
-    mine = cute.where(values > 0.0, values, -values).reduce(cute.ReductionOp.MAX, 0.0, 0)
-    mine = cute.arch.warp_reduction_max(mine)
-    partial[thread // 32] = mine
-    cute.arch.sync_threads()
-    return partial.load().reduce(cute.ReductionOp.MAX, 0.0, 0)
 
 
 @right("16.5")
@@ -237,18 +153,6 @@ def downwards(values, partial: cute.Tensor, thread):
 
 
 @right("16.7")
-def element_by_element(tCrC):
-    """Index arithmetic, one number at a time."""
-    pairs, atoms, (neighbors, rest) = tCrC.shape
-    result = cute.make_rmem_tensor((pairs, atoms, (neighbors, rest // 2)), Float32)
-    half = cute.size(result)
-    for n in range(half):
-        g = tCrC[n]
-        result[n] = g / (Float32(1.0) + cute.math.exp(-g)) * tCrC[n + half]
-    return result
-
-
-@right("16.7")
 def by_division(tCrC):
     """g / (1 + exp(-g)): where g is very negative that is g / inf, and 0 is right."""
     pairs, atoms, (neighbors, rest) = tCrC.shape
@@ -256,19 +160,6 @@ def by_division(tCrC):
     gate, up = (cute.make_tensor(tCrC.iterator + n * cute.size(half), half).load() for n in range(2))
     result = cute.make_rmem_tensor(half.shape, Float32)
     result.store(gate / (1.0 + cute.math.exp(-gate)) * up)
-    return result
-
-
-@right("16.7")
-def flat(tCrC):
-    """Both halves as vectors, and the result's shape at the end."""
-    pairs, atoms, (neighbors, rest) = tCrC.shape
-    result = cute.make_rmem_tensor((pairs, atoms, (neighbors, rest // 2)), Float32)
-    size = cute.size(result)
-    both = cute.make_tensor(tCrC.iterator, cute.make_layout((size, 2)))
-    gate, up = both[None, 0].load(), both[None, 1].load()
-    sigmoid = 0.5 + 0.5 * cute.math.tanh(0.5 * gate)
-    cute.make_tensor(result.iterator, cute.make_layout(size)).store(gate * sigmoid * up)
     return result
 
 
@@ -280,36 +171,6 @@ def turned_round(grad, x, weight, gemm):
     return gemm(rows, weight.t().contiguous()).reshape(x.shape), dw.t()
 
 
-@right("16.8")
-def by_einops(grad, x, weight, gemm):
-    """movedim, and a list."""
-    g, v = (t.unflatten(0, (1, -1)).flatten(0, -2) for t in (grad, x))
-    return [
-        gemm(g.contiguous(), weight.movedim(0, 1).contiguous()).view_as(x),
-        gemm(*(t.movedim(0, 1).clone(memory_format=torch.contiguous_format) for t in (g, v))),
-    ]
-
-
-@right("16.8")
-def weight_first(grad, x, weight, gemm):
-    """dx as the transpose of a GEMM."""
-    g, v = grad.flatten(0, -2), x.flatten(0, -2)
-    dw = gemm(g.mT.clone(memory_format=torch.contiguous_format), v.mT.clone(memory_format=torch.contiguous_format))
-    return gemm(weight.mT.contiguous(), g.contiguous()).mT.reshape(x.shape), dw
-
-
-@right("16.10")
-def by_paths(module):
-    """All at once, by their full names."""
-    for path, child in list(module.named_modules()):
-        if type(child) is nn.Linear:
-            new = copy.copy(child)
-            new.__class__ = KernelLinear
-            parent, _, name = path.rpartition(".")
-            setattr(module.get_submodule(parent), name, new)
-    return module
-
-
 @right("16.10")
 def another_class(module):
     """The layers themselves stay, and become of another class."""
@@ -317,21 +178,6 @@ def another_class(module):
         if type(child) is nn.Linear:
             child.__class__ = KernelLinear
     return module
-
-
-@right("16.10")
-def by_apply(module):
-    """nn.Module.apply goes through all of them."""
-
-    def swap(parent):
-        for name, child in list(parent._modules.items()):
-            if type(child) is nn.Linear:
-                with torch.device("meta"):
-                    new = KernelLinear(child.in_features, child.out_features, bias=child.bias is not None)
-                new.weight, new.bias, new.training = child.weight, child.bias, child.training
-                parent._modules[name] = new
-
-    return module.apply(swap)
 
 
 @right("16.11")
@@ -342,37 +188,9 @@ def every_worlds_feature(gate, up, down, rank, world):
     return gate[rank::world].clone(), up[rank::world].clone(), down[:, rank::world].clone().contiguous()
 
 
-@right("16.11")
-def by_views(gate, up, down, rank, world):
-    """unflatten refuses what does not divide; RuntimeError becomes ValueError."""
-    try:
-        parts = [weight.unflatten(0, (world, -1))[rank].clone() for weight in (gate, up, down.mT)]
-    except RuntimeError as error:
-        raise ValueError(str(error)) from error
-    return parts[0], parts[1], parts[2].mT.contiguous()
-
-
-@right("16.11")
-def by_index(gate, up, down, rank, world):
-    """index_select copies by itself."""
-    part, rest = divmod(len(gate), world)
-    if rest:
-        raise ValueError(f"{rest} features are left over")
-    mine = torch.arange(part) + rank * part
-    return tuple(weight.index_select(mode, mine) for weight, mode in ((gate, 0), (up, 0), (down, 1)))
-
-
 def layer_backward(dz, x, weight, gemm):
     rows, of_x = dz.reshape(-1, dz.shape[-1]), x.reshape(-1, x.shape[-1])
     return gemm(rows, weight.t().contiguous()).reshape(x.shape), gemm(rows.t().contiguous(), of_x.t().contiguous())
-
-
-@right("16.12")
-def by_torchs_slope(grad, x, weight, bias, gemm):
-    """torch's own kernel for the elementwise part."""
-    z = gemm(x.reshape(-1, x.shape[-1]), weight).reshape(grad.shape) + bias
-    dz = torch.ops.aten.gelu_backward(grad.contiguous(), z, approximate="tanh")
-    return [*layer_backward(dz, x, weight, gemm), dz.sum(tuple(range(dz.ndim - 1)))]
 
 
 @right("16.12")
@@ -383,15 +201,6 @@ def by_sigmoids(grad, x, weight, bias, gemm):
     dz = grad * (s + z * s * (1 - s) * 1.5957691216057308 * (1.0 + 0.134145 * z.square()))
     db = torch.einsum("...n->n", dz)
     return *layer_backward(dz, x, weight, gemm), db
-
-
-@right("16.12")
-def by_a_small_vjp(grad, x, weight, bias, gemm):
-    """autograd for the elementwise part alone."""
-    z = gemm(x.flatten(0, -2), weight).view(grad.shape) + bias
-    _, pull = torch.func.vjp(lambda z: nn.functional.gelu(z, approximate="tanh"), z)
-    (dz,) = pull(grad)
-    return *layer_backward(dz, x, weight, gemm), dz.flatten(0, -2).mT.sum(1)
 
 
 @right("16.13")
@@ -411,20 +220,6 @@ def by_the_lower_interface(name, forward, fake, backward):
     return getattr(getattr(torch.ops, namespace), short)
 
 
-@right("16.13")
-def for_each_device(name, forward, fake, backward):
-    """A kernel for each kind of device, and keyword arguments."""
-    operator = torch.library.custom_op(name, forward, mutates_args=(), device_types=("cpu", "cuda"))
-    operator.register_autograd(
-        lambda ctx, *grads: tuple(backward(*grads, *ctx.saved_tensors)),
-        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
-    )
-    for device in ("cuda", "cpu"):
-        operator.register_autocast(device_type=device, cast_inputs=torch.bfloat16)
-    operator.register_fake(fake)
-    return operator._opoverload
-
-
 @right("16.14")
 class ByIndex(nn.Module):
     """Rows by their numbers, and down's parameter without its layer."""
@@ -440,20 +235,3 @@ class ByIndex(nn.Module):
 
     def forward(self, x):
         return nn.functional.linear(self.operator(x, self.weights), self.down)
-
-
-@right("16.14")
-class InALayer(nn.Module):
-    """gate and up as one nn.Linear, which is never called."""
-
-    def __init__(self, plain, gated_linear):
-        super().__init__()
-        gate, up = (one.weight.detach().chunk(one.out_features // 8) for one in (plain.gate_proj, plain.up_proj))
-        both = torch.cat([piece for pair in zip(gate, up, strict=True) for piece in pair])
-        self.gate_up_proj = nn.Linear(*both.shape[::-1], bias=False, device="meta")
-        self.gate_up_proj.weight = nn.Parameter(both)
-        self.down_proj = plain.down_proj
-        self.gated_linear = gated_linear
-
-    def forward(self, x):
-        return self.down_proj(self.gated_linear(x, self.gate_up_proj.weight))

@@ -9,31 +9,7 @@ from tests.pages.changed import right_answers
 from tests.pages.table import base_of, right, solution, with_changes
 from tutorlib.exercises.n20_attention_hopper import exercises as operands
 from tutorlib.kernels.attention import parts as course
-from tutorlib.kernels.attention.parts import add_pv, produce_blocks, step
-from tutorlib.kernels.attention.slots import COURSE, AttentionParts
-
-
-@right("20.1")
-def bit_by_bit(row, column):
-    """Bits of the coordinates, each in its place."""
-    thread = (row >> 4) << 5 | (row & 7) << 2 | (column >> 1) & 3
-    return thread, column >> 4, column & 1 | (row >> 3 & 1) << 1 | (column >> 3 & 1) << 2
-
-
-@right("20.1")
-def by_search(row, column):
-    """Of all places the one that has the element."""
-    for warp in range(4):
-        for lane in range(32):
-            for element in range(8):
-                if (
-                    16 * warp + lane // 4 + 8 * (element // 2 % 2),
-                    2 * (lane % 4) + element % 2 + 8 * (element // 4),
-                ) == (
-                    row,
-                    column % 16,
-                ):
-                    return 32 * warp + lane, column // 16, element
+from tutorlib.kernels.attention.parts import COURSE, AttentionParts, add_pv, produce_blocks, step
 
 
 @right("20.1")
@@ -41,15 +17,6 @@ def from_the_accumulator(row, column):
     """The accumulator's number, divided by 8."""
     number = column % 2 + 2 * (row // 8 % 2) + 4 * (column // 8)
     return [32 * (row // 16) + 4 * (row % 8) + column % 8 // 2, *divmod(number, 8)]
-
-
-@right("20.5")
-def counts(m_block, keys, tile, causal):
-    """Tries block by block."""
-    first, last = m_block * tile[0], (m_block + 1) * tile[0] - 1
-    starts = [start for start in range(0, keys, tile[1]) if not causal or start <= last]
-    full = [start for start in starts if start + tile[1] <= keys and (not causal or start + tile[1] - 1 <= first)]
-    return len(starts), len(full)
 
 
 @right("20.5")
@@ -91,18 +58,6 @@ def one_gemm(pv, acc, p, v, stage):
     pv.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.fence()
     cute.gemm(pv, acc, p, v[None, None, None, stage], acc)
-    warpgroup.commit_group()
-
-
-@right("20.3")
-@cute.jit
-def from_the_last(pv, acc, p, v, stage):
-    """The K blocks backwards."""
-    pv.set(warpgroup.Field.ACCUMULATE, True)
-    warpgroup.fence()
-    for number in cutlass.range_constexpr(cute.size(p, mode=[2])):
-        k_block = cute.size(p, mode=[2]) - 1 - number
-        cute.gemm(pv, acc, p[None, None, k_block], v[None, None, k_block, stage], acc)
     warpgroup.commit_group()
 
 

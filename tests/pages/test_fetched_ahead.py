@@ -14,6 +14,6 @@ from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 )
 def test_the_share_of_mma_that_was_fetched_ahead(loop, share):
     exercise = find("10.3")
-    simulator = exercise.simulator(exercise.artifact(Served(loop)))
+    simulator = exercise.simulator(exercise.evidence(Served(loop)))
     ((_, (report,)),) = each_launch(exercise.problem, simulator, [exercise.size_counted])
     assert report.fetched_ahead == share

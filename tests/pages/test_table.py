@@ -5,7 +5,7 @@ import pytest
 from tests.pages.change import DoesNotApply
 from tests.pages.table import base_of, build, kinds_of, read_rows
 from tutorlib.kernels.ampere.main_loops import single_buffer
-from tutorlib.kernels.ampere.moves import fetch
+from tutorlib.kernels.ampere.thread_share import make_operands
 
 TABLE = """\
 01.1 an offset is a sum
@@ -73,9 +73,9 @@ def test_a_row_that_does_not_fit_is_an_error(text):
 
 
 def test_a_change_belongs_to_the_one_function_that_it_fits():
-    both = {"BASES": {"09.3": base_of(single_buffer, fetch)}}
+    both = {"BASES": {"09.3": base_of(single_buffer, make_operands)}}
     loop, copy = answer("09.3", "- wait_group", **both)
-    assert (loop.__name__, copy.__name__) == ("single_buffer", "fetch")
+    assert (loop.__name__, copy.__name__) == ("single_buffer", "make_operands")
     with pytest.raises(DoesNotApply, match="fits 2 functions of 2"):
         answer("09.3", "def → async def", **both)
 

@@ -73,8 +73,8 @@ CALLS = {
     "from tutorlib.explorers.tiled_copy import explore_tv\nexplore_tv()": 40,
     "from tutorlib.explorers.tile_space import explore_tile_space\nexplore_tile_space()": 30,
     "from tutorlib.explorers.block_order import explore_block_order\nexplore_block_order(12, 10, k=512)": 15,
-    "from tutorlib.explorers.timeline import explore_timeline\nexplore_timeline(tiles=13)": 30,
-    "from tutorlib.explorers.mbarriers import explore_mbarriers\nexplore_mbarriers()": 400,
+    "from tutorlib.explorers.pipelines import explore_timeline\nexplore_timeline(tiles=13)": 30,
+    "from tutorlib.explorers.pipelines import explore_mbarriers\nexplore_mbarriers()": 400,
 }
 
 

@@ -3,7 +3,6 @@
 from nbformat import v4
 
 from tutorlib.paths import ROOT
-from tutorlib.site.figures_page import data_of, figure_anchor
 from tutorlib.site.links import REPOSITORY, manual_text, notebook_links
 from tutorlib.site.live import explorer_data
 from tutorlib.site.pages import HIDDEN, redact
@@ -42,13 +41,10 @@ class TestManuals:
 
 class TestExplorers:
     def test_an_explorer_has_its_inputs_with_the_calls_values(self):
-        above = ["from tutorlib.explorers.timeline import explore_timeline", "first = 2\nsecond = first + 1"]
+        above = ["from tutorlib.explorers.pipelines import explore_timeline", "first = 2\nsecond = first + 1"]
         found = explorer_data("explore_timeline(stages=second, tiles=5)", above)
         assert (found["kind"], found["arguments"]["tiles"]) == ("timeline", 5)
         assert found["inputs"][0] == {"kind": "range", "name": "stages", "value": 3, "min": 1, "max": 6, "step": 1}
-
-    def test_a_cell_without_one_has_none(self):
-        assert explorer_data("x = 1\nshow_layout('(4,3)')", []) is None
 
 
 def test_a_line_of_an_answer_is_taken_out_of_text_and_html():
@@ -61,8 +57,3 @@ def test_a_line_of_an_answer_is_taken_out_of_text_and_html():
         redact(output, [line])
     assert outputs[0].text == f"line 3, `{HIDDEN}`\n"
     assert outputs[1].data == {"text/html": f"<td>{HIDDEN}</td>", "image/png": "AA=="}
-
-
-def test_a_figure_has_its_sweeps():
-    assert {path.stem for path in data_of(("hopper_k",))} == {"h200_hopper_k"}
-    assert figure_anchor("gemm_ladder_09") == figure_anchor("gemm_ladder") == "gemm-ladder"

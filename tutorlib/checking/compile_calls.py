@@ -1,8 +1,4 @@
-"""Calls of cute.compile: noted, or recorded without compiling, and their arguments as plain data.
-
-A tensor is told as its type: dtype, memory, alignment, and for each mode of shape and stride its number, or that it is
-dynamic.
-"""
+"""Calls of cute.compile: noted, or recorded without compiling."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +8,7 @@ from typing import Any
 from unittest import mock
 
 CONTROLS = ("options", "is_experimental", "trace_finalize_hooks")  # of cute.compile, and no arguments of the function
-MODE = re.compile(r"\?(?:\{(?:i(?P<width>\d+))? ?(?:div=(?P<divisibility>\d+))?\})?|(?P<static>\d+)")
-WIDTH = 32  # bits of a dynamic mode of which nothing is said; else 64
-MEMORIES = ("generic", "gmem")
-LARGEST = 2**31  # of a mode, a divisibility or an alignment
-
-Mode = int | list[int | None]  # a number; or bits, divisibility, and which symbol, None for one of its own
+MODE = re.compile(r"\?(?:\{[^}]*\})?|(?P<static>\d+)")
 
 
 @contextmanager
@@ -111,9 +102,17 @@ def compile_requests() -> Iterator[list[Requested]]:
 
 
 def without_data(argument: Any) -> Any:
-    """An argument of cute.compile; a tensor as one on a GPU that has no data."""
-    told = argument_in_words(argument)
-    return argument_of({**told, "memory": "gmem"}, {}) if isinstance(told, dict) and "memory" in told else argument
+    """An argument of cute.compile; a tensor of known sizes as one on a GPU that has no data."""
+    import cutlass
+    from cutlass.cute import runtime
+
+    told = tensor_type(argument)
+    if told is None or None in (*told.shape, *told.stride):
+        return argument
+    gmem, kind = cutlass.AddressSpace.gmem, argument.element_type
+    shape: Any = told.shape
+    stride: Any = told.stride
+    return runtime.make_fake_tensor(kind, shape, stride=stride, memspace=gmem, assumed_align=told.align)
 
 
 class WithoutCompile(Exception):
@@ -134,104 +133,31 @@ def options_kept() -> Iterator[None]:
         yield
 
 
-def argument_in_words(argument: Any) -> Any:
-    """An argument of cute.compile as plain data."""
-    from cutlass import Numeric
-    from cutlass.cute import runtime
-
-    if argument is None or type(argument) in (bool, int, float):
-        return argument
-    if isinstance(argument, runtime._FakeStream):
-        return {"stream": bool(argument.use_tvm_ffi_env_stream)}
-    if isinstance(argument, runtime._FakeTensor):
-        flat: Any = (argument.shape, argument.stride)
-        modes = [list(map(mode_of, part)) for part in flat]
-    elif isinstance(argument, runtime._Tensor):
-        modes = modes_of(argument)
-    elif isinstance(argument, Numeric) and type(argument.value) in (bool, int, float):
-        return {"number": type(argument).__name__, "value": argument.value}  # Int32(2)
-    else:
-        return {"unknown": type(argument).__name__}
-    return {
-        "dtype": argument.element_type.__name__,
-        "memory": argument.memspace.name,
-        "align": argument._assumed_align,
-        "shape": modes[0],
-        "stride": modes[1],
-    }
-
-
-def mode_of(mode: Any) -> Mode:
-    """Of a fake tensor."""
-    return mode if isinstance(mode, int) else [mode.width, mode.divisibility, id(mode)]
-
-
-def modes_of(tensor: Any) -> list[list[Mode]]:
-    """Shape and stride of a tensor that was marked: "generic o (?,4):(1,?{i64 div=2})"."""
-    *_, layout = tensor.__cache_key__
-    _, _, text = layout.partition(" o ")
-    return [list(map(mode_in_words, MODE.finditer(part))) for part in text.split(":")]
-
-
-def mode_in_words(words: re.Match[str]) -> Mode:
-    if words["static"]:
-        return int(words["static"])
-    return [int(words["width"] or WIDTH), int(words["divisibility"] or 1), None]
-
-
-def argument_of(told: Any, symbols: dict[int, Any]) -> Any:
-    """The argument of `argument_in_words`; of a tensor, one without data. Raises ValueError.
-
-    symbols: of the call, by which modes are alike; those that are new join them.
+@dataclass(frozen=True)
+class TensorType:
+    """What cute.compile knows of a tensor. align: of its address, in bytes; None for an element's. None among the sizes
+    and strides stands for one that is known at run time only.
     """
-    import cutlass
+
+    align: int | None
+    shape: tuple[int | None, ...]
+    stride: tuple[int | None, ...]
+
+
+def tensor_type(argument: Any) -> TensorType | None:
+    """The type of a wrapped tensor, or of one without data; None for anything else."""
     from cutlass.cute import runtime
 
-    match told:
-        case None | bool() | int() | float():
-            return told
-        case {"stream": bool(of_torch)}:
-            return runtime.make_fake_stream(use_tvm_ffi_env_stream=of_torch)
-        case {"number": str(kind), "value": bool() | int() | float() as value}:
-            return numeric(kind)(value)
-        case {"dtype": str(kind), "memory": str(memory), "align": align, "shape": list(shape), "stride": list(stride)}:
-            if memory not in MEMORIES or len(shape) != len(stride) or not is_alignment(align):
-                raise ValueError("that is no tensor")
-            return runtime.make_fake_tensor(
-                numeric(kind),
-                tuple(mode_from(one, symbols) for one in shape),
-                stride=tuple(mode_from(one, symbols) for one in stride),
-                memspace=cutlass.AddressSpace[memory],
-                assumed_align=align,
-            )
-        case {"unknown": str(kind)}:
-            raise ValueError(f"cute.compile was given a {kind}")
-    raise ValueError("that is no argument of cute.compile")
+    if isinstance(argument, runtime._FakeTensor):
+        parts: Any = (argument.shape, argument.stride)
+        shape, stride = (tuple(mode if isinstance(mode, int) else None for mode in part) for part in parts)
+    elif isinstance(argument, runtime._Tensor):
+        *_, layout = argument.__cache_key__  # "generic o (?,4):(1,?{i64 div=2})"
+        shape, stride = map(modes_in, layout.partition(" o ")[2].split(":"))
+    else:
+        return None
+    return TensorType(argument._assumed_align, shape, stride)
 
 
-def mode_from(told: Any, symbols: dict[int, Any]) -> Any:
-    """A number, or CuTe's symbol."""
-    from cutlass import cute
-
-    match told:
-        case int(size) if not isinstance(size, bool) and 0 <= size < LARGEST:
-            return size
-        case [32 | 64 as width, int(divisibility), int() | None as symbol] if 0 < divisibility < LARGEST:
-            new = cute.SymInt(width, divisibility=divisibility)
-            return new if symbol is None else symbols.setdefault(symbol, new)
-    raise ValueError(f"{told!r} is no mode of a tensor")
-
-
-def is_alignment(told: Any) -> bool:
-    """In bytes; None for that of an element."""
-    return told is None or (type(told) is int and 0 < told < LARGEST and not told & (told - 1))
-
-
-def numeric(name: str) -> Any:
-    """CuTe's type of this name. Raises ValueError."""
-    import cutlass
-
-    kind = getattr(cutlass, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, cutlass.Numeric)):
-        raise ValueError(f"{name!r} is no type of numbers")
-    return kind
+def modes_in(text: str) -> tuple[int | None, ...]:
+    return tuple(int(mode["static"]) if mode["static"] else None for mode in MODE.finditer(text))

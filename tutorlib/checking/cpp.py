@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.evidence import SourceRequest, used
+from tutorlib.checking.exercise import Verdict, wrong
+from tutorlib.checking.facts import busiest, count_issued
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.served import Served, need_function
-from tutorlib.checking.values import attempt
-from tutorlib.checking.work_limits import busiest, count_issued
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.ptx import Report
 
-OF_SOURCE = " that returns the source"  # the function that is wanted
 INSPECTED = "sm_90"  # every machine compiles an answer for this architecture, to look at the code
 ADDRESS = 256  # bytes: cudaMalloc's addresses are multiples of it
 # Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
@@ -53,18 +51,14 @@ class CppExercise(KernelExercise):
     spills: bool = True
     pipelined: bool = False
 
-    def judge(self, served: Served) -> Verdict:
-        served.ask(need_function, OF_SOURCE)
-        return self.judge_returned(served)
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> SourceRequest:
+        return SourceRequest(**self.for_request(()))
 
-    def accept(self, answer: Answer) -> str:
-        return source_of(answer)
+    def seen(self, request: SourceRequest, found: Any) -> str:
+        return used(found, str)
 
-    def artifact(self, served: Served) -> str:
-        return self.accept(served)
-
-    def examine(self, artifact: str) -> Verdict | None:
-        lacks = self.wrong_code(compile_cpp(artifact, INSPECTED))
+    def examine(self, evidence: str) -> Verdict | None:
+        lacks = self.wrong_code(compile_cpp(evidence, INSPECTED))
         return wrong(lacks) if lacks else None
 
     def wrong_code(self, compiled: CompiledCpp) -> str | None:
@@ -117,29 +111,16 @@ class CppExercise(KernelExercise):
         )
         return Flaw(what, Fail.NO_OVERLAP)
 
-    def compile_for(self, artifact: str, arch: str) -> CompiledCpp:
-        return compile_cpp(artifact, f"sm_{arch}")
-
     def unrun(self, why: str) -> Verdict:
-        return compiled_not_run((INSPECTED,), why)
+        return compiled_not_run(INSPECTED, why)
 
-    def simulator(self, artifact: str) -> "SimulatedLauncher":
+    def simulator(self, evidence: str) -> "SimulatedLauncher":
         from tutorlib.measuring.simulated_launchers import SimulatedTileCpp
 
-        return SimulatedTileCpp(artifact, self.grid)
+        return SimulatedTileCpp(evidence, self.grid)
 
-    def launcher(self, artifact: str) -> Launcher:
-        return CppLauncher(artifact, self.grid)
-
-
-def source_of(answer: Answer) -> str:
-    """The source that the answer returns. Raises WrongKind if it is no string, and Unwritten."""
-    source, fault = attempt(answer, ())
-    if fault:
-        raise WrongKind(fault.what)
-    if not isinstance(source, str):
-        raise WrongKind(f"it should return the source, a string; it returns {source!r}.")
-    return source
+    def launcher(self, evidence: str) -> Launcher:
+        return CppLauncher(evidence, self.grid)
 
 
 def wrong_parameters(compiled: CompiledCpp, pointers: int, integers: int) -> str | None:

@@ -1,40 +1,52 @@
 """Exercises whose answer is a cuTile kernel: the same answer is launched on a GPU and interpreted without one."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.interpreting import Interpretation, interpret
+from tutorlib.checking.evidence import At, CutileEvidence, CutileRequest, Trial, used
+from tutorlib.checking.exercise import Verdict, not_run, wrong
+from tutorlib.checking.interpreting import Interpretation, calls_of, judged
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
-from tutorlib.measuring.launchers import CutileLauncher
-from tutorlib.problems.problem import Shape
+from tutorlib.measuring.launchers import tensor_specs
+from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong, by
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.artifact import CutileArtifact
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.cutile import Accepted, TileReport
+    from tutorlib.simulate.cutile import TileReport
+
+ARCH = "sm_80"  # whose code is simulated: `simulate.ptx.languages.cutile.ARCH`, which takes long to import
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Look:
-    """An inspection of a kernel in the answer's process, which receives it as plain data."""
+    """A look at a kernel that is right for the exercise's own problem: at another one, or at the code for a GPU.
 
-    def fault(self, kernel: CutileLauncher) -> Wrong | None:
-        """What is wrong in a kernel that is right for the exercise's own problem, or None."""
+    arch: the target, "sm_90", whose code it wants; "" for none. tried: whether the kernel is interpreted there.
+    """
+
+    problem: Problem
+    shape: Shape
+    arch: str = ""
+    tried: bool = False
+
+    @property
+    def at(self) -> At:
+        return self.problem.name, self.shape
+
+    def fault(self, seen: Interpretation) -> Wrong | None:
+        """What is wrong in what was interpreted, or None."""
         return None
 
-    def waste(self, kernel: CutileLauncher) -> str:
-        """Needless work of a right kernel, as a sentence, or ""."""
+    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
+        """Needless work of a right kernel, as a sentence, or "". Raises CompileFailed."""
         return ""
 
 
@@ -80,31 +92,56 @@ class CutileExercise(KernelExercise):
     factors: str = ""
     products: "Callable[[Shape], int] | None" = None
     masked: "Callable[[Shape], int] | None" = None
-    besides: Look = field(default_factory=Look)
+    besides: Look | None = None
 
-    def accept(self, answer: Answer) -> CutileLauncher:
-        import cuda.tile as ct
+    @property
+    def size_inspected(self) -> Shape:
+        return self.inspected or self.sizes[-1]
 
-        if not isinstance(answer, ct.kernel):
-            raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @ct.kernel function.")
-        return CutileLauncher(answer, self.grid, self.constants)
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> CutileRequest:
+        exported = {(shape, ARCH) for shape in simulated} | {(shape, device.tile_target()) for shape in run}
+        if self.requires or self.forbids:
+            exported.add((self.size_inspected, f"sm_{self.arch or self.needs.since}"))
+        wanted = [(self.problem, shape, arch) for shape, arch in exported]
+        tried = [(self.problem, shape) for shape in self.shapes]
+        if self.besides and self.besides.arch:
+            wanted.append((self.besides.problem, self.besides.shape, self.besides.arch))
+        if self.besides and self.besides.tried:
+            tried.append((self.besides.problem, self.besides.shape))
+        places = {*((problem.name, at) for problem, at, _ in wanted), *((problem.name, at) for problem, at in tried)}
+        return CutileRequest(
+            **self.for_request(run),
+            trials={at: Trial(grid=self.grid(at[1]), constants=self.constants(at[1])) for at in places},
+            calls={(problem.name, shape): calls_of(problem, shape) for problem, shape in tried},
+            compiled={((problem.name, at), arch): tuple(tensor_specs(problem, at)) for problem, at, arch in wanted},
+        )
 
-    def look_into(self, kernel: CutileLauncher) -> Verdict | None:
-        """Interpret it on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
+    def seen(self, request: CutileRequest, found: Any) -> CutileEvidence:
+        return replace(used(found, CutileEvidence), calls=request.calls)
+
+    def look(self, evidence: CutileEvidence) -> Verdict | None:
+        """What was interpreted, on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
         from tutorlib.simulate.ptx import NotSimulated
 
-        accepted: Accepted = []
         try:
-            seen = {shape: self.interpret(kernel.kernel, shape, accepted) for shape in self.shapes}
+            seen = {shape: self.interpretation(evidence, shape) for shape in self.shapes}
+            beside = self.beside(evidence)
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
-        if fault := self.besides.fault(kernel):
+        if self.besides and beside and (fault := self.besides.fault(beside)):
             return wrong(fault.what, *filter(None, [fault.mistake]))
         needless = (self.needless(shape, one) for shape, one in seen.items())
-        wasted = next(filter(None, needless), "") or self.besides.waste(kernel)
+        wasted = next(filter(None, needless), "") or (self.besides.waste(evidence, beside) if self.besides else "")
         return self.more_than_it_must(wasted) if wasted else None
+
+    def beside(self, evidence: CutileEvidence) -> Interpretation | None:
+        """What was interpreted of the problem besides, where one was."""
+        if not (self.besides and self.besides.tried):
+            return None
+        at = self.besides.at
+        return judged(self.besides.problem, self.besides.shape, evidence.calls[at], evidence.interpreted.get(at))
 
     def needless(self, shape: Shape, found: Interpretation) -> str:
         """Needless work at a size, as a sentence, or ""."""
@@ -154,59 +191,43 @@ class CutileExercise(KernelExercise):
             of = "tiles of scores that its blocks mask"
             yield report.selected, self.masked(shape), of, Fail.TOO_MANY(instruction="ct.where")
 
-    def artifact(self, served: Served) -> "CutileArtifact":
-        from tutorlib.checking.artifact import CutileArtifact
-
-        return CutileArtifact.of(served, self)
-
-    def examine(self, artifact: "CutileArtifact") -> Verdict | None:
+    def examine(self, evidence: CutileEvidence) -> Verdict | None:
         """Its instructions, if the exercise asks for some: compiling takes long."""
         if self.requires or self.forbids:
-            lacks = self.lacking(self.compile_for(artifact, self.arch or str(self.needs.since)).instructions)
+            lacks = self.lacking(self.compile_for(evidence, self.arch or str(self.needs.since)).instructions)
             return wrong(lacks) if lacks else None
         return None
 
-    def without_gpu(self, artifact: "CutileArtifact", why: str) -> Verdict:
-        """A kernel that cannot be simulated is interpreted in the answer's process, on inputs drawn here."""
-        from tutorlib.checking.artifact import InterpretedArtifact
+    def compile_for(self, evidence: CutileEvidence, arch: str) -> Compiled:
+        """The kernel at the size that is inspected, for a compute capability ("90"). Raises CompileFailed."""
+        from tutorlib.checking.launching import compiled_cutile
 
-        if self.simulated:
-            return super().without_gpu(artifact, why)
-        launcher, shapes = InterpretedArtifact(artifact), self.sizes_simulated
-        found = {shape: find_simulated_fault(self.problem, launcher, shape, self.patterned) for shape in shapes}
-        wrongs = {shape: wrong for shape, wrong in found.items() if wrong}
-        return self.wrong_at(wrongs, shapes) if wrongs else self.unrun(why)
-
-    def compile_for(self, artifact: "CutileArtifact", arch: str) -> Compiled:
-        return artifact.compiled(self.problem, self.inspected or self.sizes[-1], f"sm_{arch}")
+        return compiled_cutile(evidence, self.problem, self.size_inspected, f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:
         if not self.tiers:
             return Verdict(self.points)
         return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
 
-    def simulator(self, artifact: "CutileArtifact") -> "SimulatedLauncher":
-        from tutorlib.checking.artifact import SimulatedCutileArtifact
+    def simulator(self, evidence: CutileEvidence) -> "SimulatedLauncher":
+        from tutorlib.checking.launching import SimulatedCutileEvidence
 
-        return SimulatedCutileArtifact(artifact, self.grid)
+        return SimulatedCutileEvidence(evidence, self.problem, self.grid)
 
-    def launcher(self, artifact: "CutileArtifact") -> Launcher:
-        from tutorlib.checking.artifact_launch import LaunchedCutileArtifact
+    def launcher(self, evidence: CutileEvidence) -> Launcher:
+        from tutorlib.checking.launching import LaunchedCutileEvidence
 
-        return LaunchedCutileArtifact(artifact, self.grid)
+        return LaunchedCutileEvidence(evidence, self.grid)
 
-    def interpret(self, kernel: Any, shape: Shape, accepted: "Accepted") -> Interpretation:
-        """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
-        from tutorlib.simulate.cutile import run
-
-        def launches(*tensors: "Tensor", **options: Any) -> "list[TileReport]":
-            return [run(kernel, self.grid(shape), (*tensors, *self.constants(shape)), accepted=accepted, **options)]
-
-        found = interpret(self.problem, shape, launches, self.mistakes(shape))
+    def interpretation(self, evidence: CutileEvidence, shape: Shape) -> Interpretation:
+        """What was interpreted at this size, and whether blocks and tiles are as asked. Raises as `judged`."""
+        at = self.problem.name, shape
+        found = judged(self.problem, shape, evidence.calls[at], evidence.interpreted.get(at), self.mistakes(shape))
         if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):
-            return Interpretation(Wrong("right, but blocks are not in the order that is asked for.", f"{misplaced}."))
+            out_of_order = Wrong("right, but blocks are not in the order that is asked for.", f"{misplaced}.")
+            return replace(found, wrong=out_of_order)
         if not found.wrong and (other := self.of_other_size(shape, found)):
-            return Interpretation(Wrong(other, "Use tiles of the size that the kernel is given."))
+            return replace(found, wrong=Wrong(other, "Use tiles of the size that the kernel is given."))
         return found
 
     def of_other_size(self, shape: Shape, found: Interpretation) -> str:

@@ -1,27 +1,24 @@
 """Exercises whose answer is a host function that launches cuTile kernels."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.interpreting import interpret
+from tutorlib.checking.cutile import ARCH
+from tutorlib.checking.evidence import HostEvidence, HostRequest, used
+from tutorlib.checking.exercise import Verdict
+from tutorlib.checking.interpreting import calls_of, judged
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.part import need_callable
-from tutorlib.checking.served import Served
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.checking.launch_plan import Planned
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.machine import device
+from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import BY_LUCK, Wrong
-from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from tutorlib.checking.cutile_launches import Launched
-    from tutorlib.checking.host_artifact import HostArtifact, Planned, SimulatedHostArtifact
-    from tutorlib.simulate.cutile import Accepted, TileReport
+    from tutorlib.checking.launching import SimulatedHostEvidence
 
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
 
@@ -30,8 +27,8 @@ GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer tha
 class HostExercise(KernelExercise):
     """An exercise whose answer takes the problem's tensors, the output last, and calls ct.launch itself.
 
-    Every machine interprets what it launches, with a GPU of a few SMs in torch's place; one with a GPU then
-    calls it there, too.
+    Every machine interprets what it launches, with a GPU of a few SMs in torch's place; one with a GPU then carries the
+    launches out there, others simulate them.
 
     unlike: takes a shape, the launches, and the number of the GPU's SMs; gives a sentence about a launch that is not as
         the exercise asks, or None.
@@ -41,44 +38,41 @@ class HostExercise(KernelExercise):
     patterned: bool = False  # it is interpreted on identity and ramp
     unlike: "Callable[[Shape, Sequence[Planned], int], str | None]" = field(default=lambda shape, launched, sms: None)
     planned: tuple[Shape, ...] = ()
-    mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
 
-    @property
-    def simulated(self) -> bool:
-        """Interpreting is all that a machine without a GPU does."""
-        return False
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> HostRequest:
+        gpu = {(shape, device.tile_target(), device.need_gpu().sms) for shape in run}
+        shapes = {*self.shapes, *self.planned, *simulated}
+        plans = gpu | {(shape, ARCH, sms) for shape in shapes for sms in GPUS}
+        return HostRequest(
+            **self.for_request(run),
+            specs={shape: tuple(tensor_specs(self.problem, shape)) for shape, *_ in plans},
+            plans=tuple(sorted(plans)),
+            calls={(self.problem.name, shape): calls_of(self.problem, shape) for shape in self.shapes},
+        )
 
-    def accept(self, answer: Answer) -> Answer:
-        import cuda.tile as ct
+    def seen(self, request: HostRequest, found: Any) -> HostEvidence:
+        return replace(used(found, HostEvidence), calls=request.calls)
 
-        if isinstance(answer, ct.kernel):
-            raise WrongKind("that is the kernel; the exercise asks for the Python function that launches it.")
-        return need_callable(answer)
+    def simulator(self, evidence: HostEvidence) -> "SimulatedHostEvidence":
+        from tutorlib.checking.launching import SimulatedHostEvidence
 
-    def artifact(self, served: Served) -> "HostArtifact":
-        from tutorlib.checking.host_artifact import HostArtifact
+        return SimulatedHostEvidence(evidence, self.problem, GPUS[0])
 
-        return HostArtifact.of(served, self)
-
-    def simulator(self, artifact: "HostArtifact") -> "SimulatedHostArtifact":
-        from tutorlib.checking.host_artifact import SimulatedHostArtifact
-
-        return SimulatedHostArtifact(artifact)
-
-    def judge_artifact(self, artifact: "HostArtifact") -> Verdict:
+    def judge_evidence(self, evidence: HostEvidence) -> Verdict:
         """The judge also compares the launches for each of the GPUS with those that the exercise asks for."""
-        found = super().judge_artifact(artifact)
+        found = super().judge_evidence(evidence)
         if found.points < self.correctness_points:
             return found
         shapes = (*self.shapes, *self.planned)
-        wrongs = {shape: Wrong(what) for shape in shapes if (what := self.not_as_asked(artifact, shape))}
+        wrongs = {shape: Wrong(what) for shape in shapes if (what := self.not_as_asked(evidence, shape))}
         return self.wrong_at(wrongs, shapes) if wrongs else found
 
-    def not_as_asked(self, artifact: "HostArtifact", shape: Shape) -> str:
+    def not_as_asked(self, evidence: HostEvidence, shape: Shape) -> str:
         """A sentence about the launches at this size for one of the GPUS, or ""."""
-        launcher = self.simulator(artifact)
+        from tutorlib.checking.launching import plan_at
+
         try:
-            planned = {sms: launcher.plan(shape, sms).launches for sms in GPUS}
+            planned = {sms: plan_at(evidence, self.problem, shape, ARCH, sms).launches for sms in GPUS}
         except CompileFailed as failed:
             return str(failed)
         if not all(planned.values()):
@@ -86,48 +80,33 @@ class HostExercise(KernelExercise):
         unlike = filter(None, (self.unlike(shape, launches, sms) for sms, launches in planned.items()))
         return next((f"{what}." for what in unlike), "")
 
-    def look_into(self, kernel: Answer) -> Verdict | None:
-        accepted: Accepted = []
-        wrongs = {shape: found for shape in self.shapes if (found := self.interpret(kernel, shape, accepted))}
+    def look(self, evidence: HostEvidence) -> Verdict | None:
+        found = {shape: self.fault(evidence, shape) for shape in self.shapes}
+        wrongs = {shape: wrong for shape, wrong in found.items() if wrong}
         return self.wrong_at(wrongs, self.shapes) if wrongs else None
 
-    def interpret(self, host: Answer, shape: Shape, accepted: "Accepted") -> Wrong | None:
-        """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
-        from tutorlib.checking.cutile_launches import launches_interpreted, stores_to
-
-        last: list[Launched] = []
-        stored = False
-
-        def launches(*tensors: "Tensor", **options: Any) -> "list[TileReport]":
-            nonlocal stored
-            with launches_interpreted(accepted=accepted, **options) as launched:
-                host(*tensors)
-            last[:] = launched
-            stored = stores_to(launched, tensors[-1])
-            return [one.report for one in launched]
-
-        found = interpret(self.problem, shape, launches, self.mistakes(shape)).wrong
-        if not found and not stored:
+    def fault(self, evidence: HostEvidence, shape: Shape) -> Wrong | None:
+        """What is wrong with the calls that were interpreted at this size. Raises CompileFailed and NotSimulated."""
+        at = self.problem.name, shape
+        found = judged(self.problem, shape, evidence.calls[at], evidence.interpreted.get(at), self.mistakes(shape))
+        if found.wrong:
+            return found.wrong if found.reports else Wrong(found.wrong.what, "It launched nothing.")
+        if not found.last.stored:
             name = self.problem.output.name
             return Wrong(
                 f"it launches no kernel that stores to {name}, or torch changes {name} afterwards: call ct.launch."
             )
-        if not found and not all(one.current for one in last):
+        if not found.last.current:
             return Wrong(
                 BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels.",
                 "They run in order in torch.cuda.current_stream(), which may be another.",
             )
-        if found and not last:
-            return Wrong(found.what, "It launched nothing.")
-        return found
+        return None
 
-    def launcher(self, artifact: "HostArtifact") -> Launcher:
-        from tutorlib.checking.host_artifact import LaunchedHostArtifact
+    def launcher(self, evidence: HostEvidence) -> Launcher:
+        from tutorlib.checking.launching import LaunchedHostEvidence
 
-        return LaunchedHostArtifact(artifact)
-
-    def compile_for(self, artifact: "HostArtifact", arch: str) -> Compiled:
-        raise TypeError(f"{self.id} is about launches, not about a kernel")
+        return LaunchedHostEvidence(evidence)
 
     def unrun(self, why: str) -> Verdict:
         return Verdict(self.points)

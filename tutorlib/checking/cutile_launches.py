@@ -12,6 +12,7 @@ import cuda.tile as ct
 import torch
 from torch.overrides import TorchFunctionMode
 
+from tutorlib.checking.launch_plan import LaunchPlan, Placed, Planned
 from tutorlib.compiling.cutile import exported
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cutile.kernels import launched_by, opt_level
@@ -136,48 +137,46 @@ def stores_to(launched: Sequence[Launched], tensor: torch.Tensor) -> bool:
 # Recorded as data ------------------------------------------------------------------------------------------------
 
 
-def launches_as_data(
-    host: Callable[..., None], tensors: Sequence[torch.Tensor], arch: str, sms: int = SMS
-) -> dict[str, Any]:
-    """Call a host function with these tensors, whose values do not matter: nothing runs, and another process can carry
-    the launches out.
-
-    launches: of each the kernel's Tile IR for an architecture, the grid and the arguments. A tensor among them is
-    ("tensor", which memory, first byte, dtype, shape, strides), a number ("number", it) or, where it is a constant in
-    the code, ("constant", it). memories: what each holds that is none of the tensors', which come first, or None.
-    Raises CompileFailed, and what the host function and ct.launch raise.
+def plan_of(host: Callable[..., None], tensors: Sequence[torch.Tensor], target: str, sms: int = SMS) -> LaunchPlan:
+    """The launches of a host function called on these tensors, whose values do not matter: nothing runs, and another
+    process can carry the launches out. Raises CompileFailed, and what the host function and ct.launch raise.
     """
     kept: list[torch.UntypedStorage] = [tensor.untyped_storage() for tensor in tensors]
-    memories: list[bytes | None] = [None] * len(kept)
-    launches: list[dict[str, Any]] = []
+    memories: list[bytes] = []
+    launches: list[Planned] = []
 
-    def told(parameter: Parameter, arg: Any) -> tuple[Any, ...]:
+    def placed(arg: Any) -> Any:
         if not isinstance(arg, torch.Tensor):
-            return ("constant" if parameter.constant else "number", arg)
+            return arg
         storage = arg.untyped_storage()
         start = storage.data_ptr()
         if all(one.data_ptr() != start for one in kept):
             kept.append(storage)
             memories.append(ctypes.string_at(start, storage.nbytes()))
-        which = next(n for n, one in enumerate(kept) if one.data_ptr() == start)
-        dtype = str(arg.dtype).removeprefix("torch.")
-        return "tensor", which, arg.data_ptr() - start, dtype, tuple(arg.shape), tuple(arg.stride())
+        return Placed(
+            memory=next(n for n, one in enumerate(kept) if one.data_ptr() == start),
+            start=arg.data_ptr() - start,
+            dtype=str(arg.dtype).removeprefix("torch."),
+            shape=tuple(arg.shape),
+            strides=tuple(arg.stride()),
+        )
 
     def take(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
-        named = parameters(kernel)
-        types = [typed(parameter, arg) for parameter, arg in zip(named, args, strict=True)]
+        each = list(zip(parameters(kernel), args, strict=True))
+        compiled_in = (one.constant and not isinstance(arg, torch.Tensor) for one, arg in each)
         launches.append(
-            {
-                "tile_ir": exported(kernel, types, arch, "tileir_bytecode"),
-                "opt_level": opt_level(kernel, arch),
-                "grid": tuple(grid),
-                "args": [told(parameter, arg) for parameter, arg in zip(named, args, strict=True)],
-            }
+            Planned(
+                tile_ir=exported(kernel, [typed(*one) for one in each], target, "tileir_bytecode"),
+                opt_level=opt_level(kernel, target),
+                grid=tuple(grid),
+                args=tuple(map(placed, args)),
+                constants=tuple(n for n, is_one in enumerate(compiled_in) if is_one),
+            )
         )
 
     with launches_to(take, sms):
         host(*tensors)
-    return {"launches": launches, "memories": memories}
+    return LaunchPlan(launches=tuple(launches), memories=tuple(memories))
 
 
 def typed(parameter: Parameter, arg: Any) -> Any:

@@ -1,15 +1,14 @@
-"""cuTile launches interpreted at one size: their result, their inputs, and the findings."""
+"""Calls of cuTile kernels that the process of the answer interpreted: what the judge makes of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.evidence import Calls, Interpreted, used
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.compiling.cutile import refusals
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.differences import find_difference
-from tutorlib.problems.output import Output
+from tutorlib.problems.output import Output, Snapshot
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.wrong import BY_LUCK, Wrong, input_changed
 from tutorlib.problems.wrong_result import WrongResult
@@ -26,16 +25,27 @@ PADDING = (
     "until the load has a padding_mode."
 )
 
-# Takes the problem's tensors, the output last, and options of simulate.cutile.run; gives a report for each launch.
-Launches = Callable[..., "Sequence[TileReport]"]
+
+def calls_of(problem: Problem, shape: Shape) -> Calls:
+    """The tensors of the calls that are interpreted: identity and ramp, then random inputs; a poisoned output each."""
+    drawn = (problem.pattern(shape, "cpu"), problem.random(shape, fresh_generator()))
+    return tuple((*inputs, poisoned(problem, shape).tensor) for inputs in drawn)
+
+
+def poisoned(problem: Problem, shape: Shape) -> Output:
+    return Output(problem.output, problem.shape_of(problem.output, shape), "cpu")
 
 
 @dataclass(frozen=True)
 class Interpretation:
-    """The findings at one size: a fault or None, and the reports of the last launches."""
+    """What the judge finds at one size: a fault or None; and the last call."""
 
     wrong: Wrong | None
-    reports: "tuple[TileReport, ...]" = ()
+    last: Interpreted
+
+    @property
+    def reports(self) -> "tuple[TileReport, ...]":
+        return self.last.reports
 
     @property
     def repeated(self) -> str:
@@ -44,78 +54,58 @@ class Interpretation:
 
 
 @one_thread()
-def interpret(
-    problem: Problem, shape: Shape, launches: Launches, mistakes: Sequence[WrongResult] = ()
+def judged(
+    problem: Problem, shape: Shape, calls: Calls, found: Any, mistakes: Sequence[WrongResult] = ()
 ) -> Interpretation:
-    """Identity and ramp, then random inputs. A mistake is named if it explains the errors with both.
+    """The fault of the calls that were interpreted. A mistake is named if it explains the errors with all inputs.
 
-    Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError.
+    found: what the evidence has. Raises CompileFailed and NotSimulated.
     """
-
-    generator = fresh_generator()
     first: Wrong | None = None
     likely = list(mistakes)
-    reports: tuple[TileReport, ...] = ()
-    for inputs in (problem.pattern(shape, "cpu"), problem.random(shape, generator)):
-        call = Interpreted(problem, shape, inputs, launches)
-        if wrong := call.fault():
-            likely = [mistake for mistake in likely if call.shows(mistake)]
+    interpreted = used(found, tuple)
+    for (*inputs, _), one in zip(calls, interpreted, strict=True):
+        expected = problem.expected(tuple(inputs), shape)
+        if wrong := fault_of_call(problem, shape, used(one, Interpreted), expected):
+            seen = result_in(problem, shape, one.output)
+            likely = [each for each in likely if seen and each.explains(problem, tuple(inputs), seen.seen, expected[1])]
             first = first or wrong
-        reports = call.reports
     if first and likely:
         first = Wrong(first.what, likely[0].says)
-    return Interpretation(first, reports)
+    return Interpretation(first, interpreted[-1])
 
 
-class Interpreted:
-    """The launches on these inputs, into the checker's own output.
+def fault_of_call(problem: Problem, shape: Shape, one: Interpreted, expected: "tuple[Tensor, Tensor]") -> Wrong | None:
+    """What is wrong with a call: its result, its inputs, or what the interpreter noticed."""
+    if one.raised:
+        return Wrong(one.raised)
+    if one.changed:
+        return input_changed(problem.inputs[one.changed[0]].name)
+    found = difference(problem, shape, one.output, expected)
+    noticed = next((noticed_as(finding) for report in one.reports for finding in report.findings), None)
+    if found is None:
+        return Wrong(BY_LUCK + noticed + ".") if noticed else None
+    if one.zeroed is not None and not difference(problem, shape, one.zeroed, expected):
+        return Wrong(found.what, PADDING)
+    return Wrong(found.what, "Noticed while it ran: " + noticed + "." if noticed else found.mistake)
 
-    reports: of the launches so far; seen: the output's values and the mask of unwritten ones, after the first.
-    """
 
-    def __init__(self, problem: Problem, shape: Shape, inputs: "tuple[Tensor, ...]", launches: Launches) -> None:
-        self.problem, self.inputs, self.launches = problem, inputs, launches
-        self.output = Output(problem.output, problem.shape_of(problem.output, shape), "cpu")
-        self.expected = problem.expected(inputs, shape)
-        self.reports: tuple[TileReport, ...] = ()
-        self.seen: tuple[Tensor, Tensor] | None = None
+def difference(
+    problem: Problem, shape: Shape, output: "Tensor | None", expected: "tuple[Tensor, Tensor]"
+) -> Wrong | None:
+    seen = result_in(problem, shape, output)
+    if seen is None:
+        raise CompileFailed(f"{problem.output.name} cannot be read")
+    return find_difference(problem.output.name, *seen.seen, *expected)
 
-    def fault(self) -> Wrong | None:
-        """A fault of the result, of the inputs, or among the interpreter's findings; unwritten elements show as NaN."""
-        kept = [x.clone() for x in self.inputs]
-        try:
-            self.launch()
-        except (CompileFailed, NotImplementedError):
-            raise
-        except Exception as error:
-            name = type(error).__name__
-            told = (Fail.RAISED(error=name), *failures_in(error.args))
-            return Wrong(Flaw(f"while it ran: {name}: {error}", *told))
-        for op, before, after in zip(self.problem.inputs, kept, self.inputs, strict=True):
-            if not before.equal(after):
-                return input_changed(op.name)
-        self.seen = self.output.snapshot().seen
-        found = self.difference()
-        noticed = next((noticed_as(finding) for report in self.reports for finding in report.findings), None)
-        if found is None:
-            return Wrong(BY_LUCK + noticed + ".") if noticed else None
-        self.output.poison()
-        self.launch(undetermined=lambda dtype: 0)
-        if not self.difference():
-            return Wrong(found.what, PADDING)
-        return Wrong(found.what, "Noticed while it ran: " + noticed + "." if noticed else found.mistake)
 
-    def launch(self, **options: Any) -> None:
-        with refusals():
-            self.reports = tuple(self.launches(*self.inputs, self.output.tensor, **options))
-
-    def difference(self) -> Wrong | None:
-        return find_difference(self.problem.output.name, *self.output.as_it_is().seen, *self.expected)
-
-    def shows(self, mistake: WrongResult) -> bool:
-        """Whether the first result is what this mistake gives, within the error that is allowed to it."""
-        seen = self.seen
-        return seen is not None and mistake.explains(self.problem, self.inputs, seen, self.expected[1])
+def result_in(problem: Problem, shape: Shape, output: "Tensor | None") -> Snapshot | None:
+    """An output that came from another process; None where it is none."""
+    kept = poisoned(problem, shape)
+    if type(output) is not type(kept.tensor) or (output.shape, output.dtype) != (kept.tensor.shape, kept.tensor.dtype):
+        return None
+    kept.tensor.copy_(output)
+    return kept.as_it_is()
 
 
 def noticed_as(finding: "Finding") -> str:

@@ -3,12 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
+from tutorlib.checking.evidence import Request, evidence_of
+from tutorlib.checking.exercise import Exercise, Verdict, not_run, wrong
+from tutorlib.checking.facts import Rule, busiest, count_issued, far_too_many, first_broken
 from tutorlib.checking.graded_run import for_points
-from tutorlib.checking.kernel_questions import looked_at
-from tutorlib.checking.library_use import Library, refuse_library_use
+from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import (
@@ -21,8 +23,6 @@ from tutorlib.checking.simulating import (
     first_finding,
     luck,
 )
-from tutorlib.checking.work_limits import WorkLimits, far_too_many
-from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine import device
@@ -62,8 +62,10 @@ class KernelExercise(Exercise):
     lean: prefixes of opcodes whose accesses, at that size, may not move more than they need: "ld.shared" must be free
         of bank conflicts, "st.global" move whole sectors. On a GPU only the time shows that.
     slack: the factor by which those accesses may exceed their need.
-    limits: on the instructions and blocks that the kernel takes at that size.
-    limits_at: the same at others of the simulated sizes.
+    rules: on what is counted at that size: `issued("bar.sync") <= 48`.
+    rules_at: the same at others of the simulated sizes.
+    budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
+        a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
@@ -85,8 +87,9 @@ class KernelExercise(Exercise):
     counted: Shape = ()
     lean: tuple[str, ...] = ()
     slack: int = 1
-    limits: WorkLimits = field(default_factory=WorkLimits)
-    limits_at: Mapping[Shape, WorkLimits] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    rules_at: Mapping[Shape, tuple[Rule, ...]] = field(default_factory=dict)
+    budget: float = inf
     patterned: bool = True
     once: bool = False
     order: "Callable[[Shape, np.ndarray], str | None] | None" = None
@@ -125,105 +128,88 @@ class KernelExercise(Exercise):
     def points_anywhere(self) -> float:
         return (self.right_simulated("") if self.simulated else self.unrun("")).points
 
-    @abstractmethod
-    def accept(self, answer: Answer) -> Any:
-        """In the answer's process: the kernel that it is or becomes part of. Raises WrongKind and Unwritten."""
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> Request:
+        """What the judge wants to know of an answer that is simulated and run at these sizes."""
+        raise NotImplementedError(f"{self.id} has evidence of its own")
 
-    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | None:
-        """In the answer's process: findings without running it, or None.
+    def evidence(
+        self, served: Served, simulated: tuple[Shape, ...] | None = None, run: tuple[Shape, ...] | None = None
+    ) -> Any:
+        """The evidence of an answer; without sizes, that which `judge` needs. Raises WrongKind and CompileFailed."""
+        here = not device.why_not(self.needs)
+        request = self.request(
+            (self.sizes_simulated if self.simulated else ()) if simulated is None else simulated,
+            (self.sizes if here else ()) if run is None else run,
+        )
+        return self.seen(request, served.ask(evidence_of, request))
 
-        kernel: returns the kernel that `accept` made. Raises CompileFailed, WrongKind and Unwritten.
+    def for_request(self, run: tuple[Shape, ...]) -> dict[str, Any]:
+        """The fields that every request has: the GPU at hand is one if something is to run on it."""
+        gpu = device.need_gpu() if run else None
+        on_gpu = {"arch": gpu.arch, "sms": gpu.sms} if gpu else {}
+        return {"library": as_told(self.library), **on_gpu}
+
+    def seen(self, request: Any, found: Any) -> Any:
+        """The evidence that came for a request, as `look`, `examine`, `simulator` and `launcher` take it.
+
+        It comes from the process of the answer, and may be anything. Raises CompileFailed.
         """
-        refuse_library_use(answer, self.library)
-        return self.look_into(kernel())
+        return found
 
-    def look_into(self, kernel: Any) -> Verdict | None:
-        """In the answer's process: findings in the accepted kernel that its artifact does not show."""
+    def look(self, evidence: Any) -> Verdict | None:
+        """Findings in the answer before its kernel runs, or None. Raises CompileFailed, WrongKind and Unwritten."""
 
-    @abstractmethod
-    def artifact(self, served: Served) -> Any:
-        """The compiled answer, as `examine`, `simulator` and `launcher` take it."""
-
-    def examine(self, artifact: Any) -> Verdict | None:
-        """Faults of the artifact that any machine finds before it runs, or None. Raises CompileFailed."""
+    def examine(self, evidence: Any) -> Verdict | None:
+        """Faults of the compiled kernel that any machine finds before it runs, or None. Raises CompileFailed."""
 
     @abstractmethod
-    def launcher(self, artifact: Any) -> Launcher:
+    def launcher(self, evidence: Any) -> Launcher:
         """The kernel, for the GPU at hand. Raises CompileFailed."""
 
-    def simulator(self, artifact: Any) -> "SimulatedLauncher":
+    def simulator(self, evidence: Any) -> "SimulatedLauncher":
         """The kernel, for the simulator; asked only of exercises that are `simulated`."""
         raise TypeError(f"{self.id} is not simulated")
-
-    @abstractmethod
-    def compile_for(self, artifact: Any, arch: str) -> Compiled:
-        """The kernel at the largest size, for GPUs of a compute capability ("90"). Raises CompileFailed."""
 
     @abstractmethod
     def unrun(self, why: str) -> Verdict:
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
 
     def judge(self, served: Served) -> Verdict:
-        """Findings in the answer's process can only lower the points, and then they give the message. The artifact is
-        examined here, compiled to machine code, and run or simulated.
+        """What `look` finds can only lower the points, and then it gives the message."""
+        evidence = self.evidence(served)
+        found = self.look(evidence)
+        if found and not found.points > 0:  # nor is NaN
+            return found
+        verdict = self.judge_evidence(evidence)
+        return found if found and found.points <= verdict.points else verdict
+
+    def judge_evidence(self, evidence: Any) -> Verdict:
+        """Examine what was compiled, then run it on this machine's GPU or simulate it. Raises CompileFailed and
+        KernelFault.
         """
-        artifact = self.artifact(served)
-        match served.ask(looked_at, self.id):
-            case None:
-                return self.judge_artifact(artifact)
-            case {"points": float(points), "lines": list(lines)} if points > 0:  # NaN is not
-                verdict = self.judge_artifact(artifact)
-                return Verdict(points, tuple(lines)) if points <= verdict.points else verdict
-            case {"lines": list(lines)}:
-                return wrong(*lines)
-        return wrong()
+        if found := self.examine(evidence):
+            return found
+        why = device.why_not(self.needs)
+        return self.simulate(evidence, why) if why else self.run(evidence)
 
-    def judge_artifact(self, artifact: Any) -> Verdict:
-        run = self.run_for_points if for_points() else self.run_or_simulate
-        return self.examine(artifact) or run(artifact)
+    def simulate(self, evidence: Any, why: str) -> Verdict:
+        """The verdict on a machine that lacks the GPU. why: the reason. Raises CompileFailed.
 
-    def judge_returned(self, served: Served) -> Verdict:
-        """The verdict on an answer of which only the returned value is needed."""
-        served.refuse(self.library)
-        return self.judge_artifact(self.artifact(served))
-
-    def run_or_simulate(self, artifact: Any) -> Verdict:
-        """Run on this machine's GPU, or simulate. Raises CompileFailed and KernelFault."""
-        if reason := device.why_not(self.needs):
-            return self.simulate(artifact, reason)
-        return self.run(artifact)
-
-    def run_for_points(self, artifact: Any) -> Verdict:
-        """As `run_or_simulate`, but an instruction that the simulator lacks earns nothing: otherwise an
-        answer could take its exercise out of the total.
+        In a run for points an instruction that the simulator lacks earns nothing: otherwise an answer could take its
+        exercise out of the total.
         """
-        from tutorlib.simulate.ptx import NotSimulated
-
-        if not (reason := device.why_not(self.needs)):
-            return self.run(artifact)
-        try:
-            return self.without_gpu(artifact, reason)
-        except NotSimulated as error:
-            return wrong(f"it cannot be graded here: {error}.")
-
-    def without_gpu(self, artifact: Any, why: str) -> Verdict:
-        """In a run for points, on a machine that lacks the GPU. Raises NotSimulated."""
-        return self.simulate_all(artifact, why)
-
-    def simulate(self, artifact: Any, why: str) -> Verdict:
-        """Simulate every size, on a machine that lacks the GPU. why: the reason. Raises CompileFailed."""
         from tutorlib.simulate.ptx import NotSimulated
 
         if not self.simulated:
             return self.unrun(why)
         try:
-            return self.simulate_all(artifact, why)
+            return self.simulate_all(evidence, why)
         except NotSimulated as error:
-            return self.unrun(str(error))
+            return wrong(f"it cannot be graded here: {error}.") if for_points() else self.unrun(str(error))
 
-    def simulate_all(self, artifact: Any, why: str) -> Verdict:
+    def simulate_all(self, evidence: Any, why: str) -> Verdict:
         """Raises CompileFailed and NotSimulated."""
-        launcher, shapes = self.simulator(artifact), self.sizes_simulated
+        launcher, shapes = self.simulator(evidence), self.sizes_simulated
         wrongs: dict[Shape, Wrong] = {}
         waste = None
         for shape in shapes:
@@ -232,7 +218,7 @@ class KernelExercise(Exercise):
                 wrongs[shape] = found
             waste = waste or self.wasted(shape, launcher.reports, failed=bool(found))
             if waste and far_too_many(waste):
-                if self.limits.stopped(launcher.reports):
+                if self.stopped(launcher.reports):
                     return wrong(f"at {by(shape)} " + waste, "How many times does the loop around that line run?")
                 break  # the larger sizes would take minutes
         if wrongs:
@@ -244,16 +230,30 @@ class KernelExercise(Exercise):
     def wasted(self, shape: Shape, reports: "Sequence[Report]", failed: bool = False) -> str | None:
         """Needless work at a simulated size, as a sentence, or None. failed: a failed launch has no order of blocks."""
         if shape == self.size_counted:
-            return self.limits.exceeded(reports) if failed else self.in_vain(reports)
-        if shape in self.limits_at and (found := self.limits_at[shape].exceeded(reports)):
+            return self.broken_rule(reports) if failed else self.in_vain(reports)
+        if found := first_broken(self.rules_at.get(shape, ()), reports):
             return Flaw(f"at {by(shape)} ") + found
         return None
+
+    def stopped(self, reports: "Sequence[Report]") -> bool:
+        """Whether the launches used up the budget."""
+        return count_issued(reports, "") > self.budget
+
+    def broken_rule(self, reports: "Sequence[Report]") -> str | None:
+        """A rule of the size where work is counted that these launches break, as a sentence, or None."""
+        if not self.stopped(reports):
+            return first_broken(self.rules, reports)
+        what = (
+            "every block does far more work than its tile takes: the simulation was stopped after "
+            f"{count_issued(reports, ''):,} instructions{busiest(reports, '')}."
+        )
+        return Flaw(what, Fail.TOO_MANY(instruction="", share="all"))
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """Needless work of a simulated kernel, as a sentence, or None."""
         repeat = find_repeat(reports) if self.once else None
         zeros = None if self.padded else find_zeros(reports)
-        waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.limits.exceeded(reports)
+        waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.broken_rule(reports)
         if waste or not self.order:
             return waste
         output = self.problem.output
@@ -286,7 +286,7 @@ class KernelExercise(Exercise):
             return Flaw(what, *(Fail.USES(instruction=name) for name in extra))
         return None
 
-    def run(self, artifact: Any) -> Verdict:
+    def run(self, evidence: Any) -> Verdict:
         """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
 
         The simulator explains wrong results, and finds hazards in kernels that are right by luck.
@@ -294,11 +294,11 @@ class KernelExercise(Exercise):
         if context_broken():
             raise KernelFault(RESTART)
         try:
-            launcher = self.launcher(artifact)
+            launcher = self.launcher(evidence)
             wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
             if wrongs:
-                return self.wrong_at(wrongs, self.sizes, self.cause(artifact))
-            lucky, waste = self.look_simulated(artifact)
+                return self.wrong_at(wrongs, self.sizes, self.cause(evidence))
+            lucky, waste = self.look_simulated(evidence)
             if lucky:
                 return self.wrong_at(lucky, self.sizes_simulated)
             if waste:
@@ -307,12 +307,12 @@ class KernelExercise(Exercise):
         except NotImplementedError:
             raise
         except KernelFault as error:
-            why = self.cause(artifact)
+            why = self.cause(evidence)
             raise KernelFault(error.args[0] + (f"\n  {why}" if why else ""), error.status) from error
         except RuntimeError as error:  # torch's: no memory, or a late CUDA error
             raise fault(error) from error
 
-    def look_simulated(self, artifact: Any) -> tuple[dict[Shape, Wrong], str | None]:
+    def look_simulated(self, evidence: Any) -> tuple[dict[Shape, Wrong], str | None]:
         """Hazards that the simulator finds in a kernel whose results on a GPU are right, and its needless work.
 
         ({}, None) where the simulator cannot run it.
@@ -323,7 +323,7 @@ class KernelExercise(Exercise):
             return {}, None
         lucky, waste = {}, None
         try:
-            for shape, reports in each_launch(self.problem, self.simulator(artifact), self.sizes_simulated):
+            for shape, reports in each_launch(self.problem, self.simulator(evidence), self.sizes_simulated):
                 if found := first_finding(reports):
                     lucky[shape] = luck(found)
                 waste = waste or self.wasted(shape, reports)
@@ -333,12 +333,12 @@ class KernelExercise(Exercise):
             return {}, None
         return lucky, waste
 
-    def cause(self, artifact: Any) -> str:
+    def cause(self, evidence: Any) -> str:
         """The simulator's explanation of a wrong result on a GPU, or ""."""
         if not self.simulated:
             return ""
         try:
-            return cause(self.problem, self.simulator(artifact), self.sizes_simulated)
+            return cause(self.problem, self.simulator(evidence), self.sizes_simulated)
         except Exception:  # an explanation that fails must not hide what it explains
             return ""
 
@@ -410,6 +410,6 @@ class KernelExercise(Exercise):
         return Verdict(points, lines)
 
 
-def compiled_not_run(targets: tuple[str, ...], why: str) -> Verdict:
+def compiled_not_run(target: str, why: str) -> Verdict:
     """The verdict on a kernel that compiles and cannot run here."""
-    return not_run(f"compiled for {' and '.join(targets)}; not run: {why}")
+    return not_run(f"compiled for {target}; not run: {why}")

@@ -1,18 +1,16 @@
 """An answer's place in its kernel: the whole host function, or a part that the course builds a kernel around."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.dsl.cute.functions import is_jit
+from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.problem import Shape
-
-if TYPE_CHECKING:
-    from tutorlib.simulate.ptx.report import Issued
+from tutorlib.problems.wrong import count
 
 HostFunction = Callable[..., None]  # a @cute.jit function
-BY_NAME = {"by_name": True}  # metadata of a field whose function is sent by name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +28,11 @@ class Part:
         """The host function that is simulated: a smaller one where `host` would take too long."""
         return self.host(answer)
 
+    @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        """The sizes that the simulator runs; (): those of the exercise."""
+        return ()
+
     def look(self, answer: Answer, points: float) -> Verdict | None:
         """Faults that any machine finds in the answer by itself, or None.
 
@@ -37,28 +40,61 @@ class Part:
         Raises WrongKind, and the placeholder's NotImplementedError.
         """
 
-    def lacks(self, compiled: Compiled) -> str:
-        """A fault of the compiled kernel, besides its instructions, as a sentence, or ""."""
-        return ""
 
-    def waste(self, issued: "Sequence[Issued]") -> str | None:
-        """What a right kernel wastes, by the order of its instructions where work is counted, as a sentence, or None.
-
-        issued: in the order of the program.
-        """
+Settings = dict[str, Any]  # keyword arguments of the function that builds a kernel
+Small = Mapping[Shape, Settings]  # by size: the kernels that are simulated
+Filled = dict[str, Answer]  # the functions that an answer fills slots with
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inside(Part):
-    """A function that the course's kernel calls; it is traced with it.
+    """An answer that fills slots of a kernel; the course's own functions fill the others.
 
-    build: takes the answer, returns the host function around it.
+    kernel: takes the answer's functions by slot, and settings; returns the host function around them.
+    slots: that the answer fills, with a function, or with a tuple of them in this order.
+    jit: those of them whose functions must be @cute.jit.
+    settings: of the kernel that a GPU runs. small: of those that are simulated in its place, by shape.
     """
 
-    build: Callable[[Answer], HostFunction] = field(metadata=BY_NAME)
+    kernel: Callable[..., HostFunction]
+    slots: tuple[str, ...]
+    jit: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=dict)
+    small: Small = field(default_factory=dict)
+
+    @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        return tuple(self.small)
 
     def host(self, answer: Answer) -> HostFunction:
-        return self.build(need_callable(answer))
+        return self.kernel(self.filled(answer), **self.settings)
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        filled, few = self.filled(answer), list(self.small.values()) or [self.settings]
+        if all(settings == few[0] for settings in few):
+            return self.kernel(filled, **few[0])
+        return host_by_shape({shape: self.kernel(filled, **settings) for shape, settings in self.small.items()})
+
+    def filled(self, answer: Answer) -> Filled:
+        """The answer's functions by slot. Raises WrongKind."""
+        functions = answer if isinstance(answer, tuple | list) else (answer,)
+        if len(functions) != len(self.slots):
+            names = f"({', '.join(self.slots)})"
+            raise WrongKind(f"{answer!r} is not {count(len(self.slots), 'function')}, {names}.")
+        for slot, function in zip(self.slots, functions, strict=True):
+            (require_jit if slot in self.jit else need_callable)(function)
+        return dict(zip(self.slots, functions, strict=True))
+
+
+def inside(
+    kernel: Callable[..., HostFunction],
+    *slots: str,
+    small: Small | None = None,
+    jit: bool = True,
+    **settings: Any,
+) -> Inside:
+    """Where an answer goes, as `Inside` has it. jit: whether its functions must be @cute.jit."""
+    return Inside(kernel=kernel, slots=slots, jit=slots if jit else (), small=small or {}, settings=settings)
 
 
 def host_by_shape(hosts: Mapping[Shape, HostFunction]) -> HostFunction:
@@ -77,4 +113,12 @@ def need_callable(answer: Answer) -> Answer:
     """The answer. Raises WrongKind if it is no function."""
     if not callable(answer):
         raise WrongKind(f"{answer!r} is not a function.")
+    return answer
+
+
+def require_jit(answer: Answer) -> Answer:
+    """The answer. Raises WrongKind where it is not a @cute.jit function."""
+    if not is_jit(answer):
+        name = getattr(answer, "__name__", repr(answer))
+        raise WrongKind(Flaw(f"{name} is not a @cute.jit function.", Fail.NOT_JIT))
     return answer

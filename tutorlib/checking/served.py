@@ -1,32 +1,28 @@
 """The judge's interface to an answer: call it, search its names, ask questions about it.
 
 In a notebook's check the answer lives in the same process. In grading it lives in the student's, and
-`grading.remote_judge` has the same interface over a connection. A question is a function of a module in `checking` or
-in a page's `judge`; it runs in the answer's process, and takes and returns plain data.
+`grading.remote_judge` has the same interface over a line. A question is a function of a module in `checking` or in a
+page's `judge`; it runs in the answer's process, and takes and returns plain data. Of a kernel there is one question:
+`evidence.evidence_of`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.answer import Answer, WrongKind
-from tutorlib.checking.library_use import Library, refuse_library_use
+from tutorlib.checking.library_use import Library, as_told, from_words, refuse_library_use
 from tutorlib.dsl.cute.functions import has_own_mark
 
 AnswerQuestion = Callable[..., Any]  # takes the Served in the answer's process, then plain data
 
 
 class Served:
-    """An answer in its own process, called like the answer and under its name.
-
-    kept: values that questions keep for later ones, by name. exercises: those taken, by id.
-    """
+    """An answer in its own process, called like the answer and under its name."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-        self.kept: dict[str, Any] = {}
-        self.exercises: dict[str, Any] = {}
         if isinstance(name := getattr(answer, "__name__", None), str):
             self.__name__ = name
 
@@ -40,13 +36,7 @@ class Served:
 
     def refuse(self, library: Library) -> None:
         """Raises WrongKind if the answer is no function, or names one of these functions."""
-        need_function(self)
-        compiled = has_own_mark(self.answer)  # by @cute.jit
-        refuse_library_use(self.answer, library, plain=not compiled)
-
-    def take(self, exercise: Any) -> None:
-        """From now on questions can be about a KernelExercise, by its id."""
-        self.exercises.setdefault(exercise.id, exercise)
+        self.ask(names_none_of, as_told(library))
 
     def ask(self, question: AnswerQuestion, *args: Any) -> Any:
         """The question's function, called with this answer."""
@@ -61,10 +51,17 @@ class Served:
         return place_in(self.answer, error)
 
 
-def need_function(served: Served, that: str = "") -> None:
-    """Raises WrongKind if the answer is no function. that: its task, " that returns the source"."""
+def names_none_of(served: Served, library: Mapping[str, tuple[str, ...]]) -> None:
+    """The question behind `refuse`. library: as `as_told` has it."""
+    need_function(served)
+    compiled = has_own_mark(served.answer)  # by @cute.jit
+    refuse_library_use(served.answer, from_words(library), plain=not compiled)
+
+
+def need_function(served: Served) -> None:
+    """Raises WrongKind if the answer is no function."""
     if not callable(served.answer):
-        raise WrongKind(f"{served.answer!r} is not a function{that}.")
+        raise WrongKind(f"{served.answer!r} is not a function.")
 
 
 def place_in(answer: Answer, error: BaseException) -> str:

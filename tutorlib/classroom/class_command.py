@@ -80,7 +80,7 @@ def grade_folder(
             with progress(console, "submissions") as shown:
                 grade_new(run, book, started=shown.started, done=shown.done)
             submissions = book.submissions()
-            there = {one.student: submissions[one.student] for one in students}
+            there = {student.student: submissions[student.student] for student in students}
             classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
             classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
         try:
@@ -107,12 +107,12 @@ def ended_by_signals() -> Iterator[None]:
     heard: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
-        for one in SIGNALS:
-            signal.signal(one, signal.SIG_IGN)
+        for other in SIGNALS:
+            signal.signal(other, signal.SIG_IGN)
         heard.append(number)
         raise SystemExit
 
-    before = {one: signal.signal(one, end) for one in SIGNALS}
+    before = {number: signal.signal(number, end) for number in SIGNALS}
     try:
         yield
     except BaseException as error:
@@ -122,8 +122,8 @@ def ended_by_signals() -> Iterator[None]:
             raise Ended(128 + signal.SIGTERM) from None
         raise
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:
@@ -136,7 +136,7 @@ def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:
 
 
 def lines_of(classroom: Classroom, gone: list[str]) -> Iterator[str]:
-    """What an instructor must hear of."""
+    """Lines that an instructor must read."""
     yield from classroom.stray
     for grade in classroom.grades:
         yield from (f"{grade.name}: {line}" for line in grade.notes)
@@ -159,7 +159,7 @@ def table_of(classroom: Classroom, out: Path, files: int) -> Table:
             table.add_row(Text(grade.name), *("–" for _ in classroom.notebooks), "–", "not graded")
             continue
         by_notebook = ["–" if name in grade.missing else f"{grade.points_of(name):g}" for name in classroom.notebooks]
-        statuses = Counter(one.outcome.status for one in grade.judged if one.outcome.status != "passed")
+        statuses = Counter(verdict.outcome.status for verdict in grade.judged if verdict.outcome.status != "passed")
         said = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in statuses.items())
         if grade.points != grade.raw_points:
             said = "; ".join(filter(None, (f"{grade.raw_points:g} by the grader", said)))

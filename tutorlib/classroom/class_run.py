@@ -14,8 +14,8 @@ from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.gradebook import Gradebook, Submission
 from tutorlib.classroom.hand_in_files import Files, files_of
 from tutorlib.classroom.handed_in import HandedIn
-from tutorlib.classroom.pool import Lane, graded_here
-from tutorlib.classroom.task import Graded, Needing, Settings, Task
+from tutorlib.classroom.pool import graded_here
+from tutorlib.classroom.task import Graded, Settings, Task
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
@@ -59,53 +59,44 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
     settings = {name: replace(run.settings, seed=new_seed() if seed is None else seed) for name in todo}
     contents: dict[str, tuple[str, tuple[str, ...]]] = {}  # student → hash and lines of the files as they are read now
 
-    def tasks(share: Needing) -> Iterator[Task]:
+    def tasks() -> Iterator[Task]:
         for name, student in todo.items():
             files = files_of(student)
             contents[name] = content_hash(files, version), files.notes
-            yield Task(name, files.notebooks, run.wanted, settings[name], share, files.modules)
+            yield Task(name, files.notebooks, run.wanted, settings[name])
 
-    waiting: dict[str, dict[str, Graded]] = {}
-    shares: tuple[Needing, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
-    for task, graded in graded_by(run, {share: tasks(share) for share in shares}):
+    for task, graded in graded_by(run, tasks()):
         name = task.student
-        waiting.setdefault(name, {})[task.share] = graded
-        if len(waiting[name]) < len(shares):
-            continue
-        first, *rest = (waiting[name][share] for share in shares)
-        graded = sum(rest, first)
         content, notes = contents.pop(name)
         graded = replace(graded, notes=tuple(dict.fromkeys((*notes, *graded.notes))))
         utc = datetime.now(UTC).isoformat("T", "seconds")
         book.put(Submission(name, content, run.wanted, settings[name].seed, utc, graded))
-        del waiting[name]
         done(name)
 
 
-def graded_by(run: Run, tasks: dict[Needing, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
-    """The tasks as they are done: by processes here, or by Ray's. What needs a GPU has one to itself."""
+def graded_by(run: Run, tasks: Iterator[Task]) -> Iterator[tuple[Task, Graded]]:
+    """The tasks as they are done, by processes of this machine or of Ray. With GPUs, each task has one to itself."""
     if run.ray:
         from tutorlib.classroom.on_ray import graded_on_ray
 
         return graded_on_ray(run.ray, tasks)
-    if "all" in tasks:
-        return graded_here([Lane(tasks["all"], [{}] * run.workers)])
+    return graded_here(tasks, [{"CUDA_VISIBLE_DEVICES": name} for name in visible_gpus()] or [{}] * run.workers)
+
+
+def visible_gpus() -> list[str]:
+    """The names of this process's GPUs in CUDA_VISIBLE_DEVICES; none without a GPU that torch can use."""
+    if not device.gpu():
+        return []
     import torch
 
-    gpus = [{"CUDA_VISIBLE_DEVICES": name} for name in visible_gpus(torch.cuda.device_count())]
-    return graded_here([Lane(tasks["gpu"], gpus), Lane(tasks["cpu"], [{"CUDA_VISIBLE_DEVICES": ""}] * run.workers)])
-
-
-def visible_gpus(count: int) -> list[str]:
-    """How CUDA_VISIBLE_DEVICES names each of this process's GPUs."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return named.split(",")[:count] if named else [str(n) for n in range(count)]
+    return named.split(",")[: torch.cuda.device_count()] if named else [*map(str, range(torch.cuda.device_count()))]
 
 
 def content_hash(files: Files, version: str) -> str:
     """A hash of a student's files and of what grades them."""
     hashed = hashlib.sha256(f"{version} {files.notes}".encode())
-    for label, content in (*files.notebooks, *files.modules):
+    for label, content in files.notebooks:
         hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
     return hashed.hexdigest()
 

@@ -7,9 +7,13 @@ from pathlib import Path
 
 from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.roster import Directory, Enrolled, find_in
-from tutorlib.classroom.tables import TableRow, read_csv
+from tutorlib.classroom.tables import read_csv
 
-WHO = {"id", "name", "student"}
+COLUMNS = {
+    "id": ("id", "student"),
+    "name": ("name", "student", "id"),
+    **{name: (name,) for name in ("exercise", "points", "comment", "by")},
+}
 POINTS = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
@@ -37,9 +41,9 @@ class Correction:
 
 def corrected(points: float, corrections: Iterable[Correction]) -> float:
     """The points with these corrections on top, in their order; never below 0."""
-    for one in corrections:
-        if one.points is not None:
-            points = points + one.points if one.added else one.points
+    for correction in corrections:
+        if correction.points is not None:
+            points = points + correction.points if correction.added else correction.points
     return max(points, 0.0)
 
 
@@ -54,35 +58,37 @@ def read_corrections(
     Its columns: id or name, exercise, points, comment, by. exercises: those that there are. Returns a line for each
     correction whose student or exercise there is not. Raises CannotGrade.
     """
-    columns, rows = read_csv(path)
-    if not WHO & set(columns) or not {"points", "comment"} & set(columns):
+    columns, rows = read_csv(path, COLUMNS)
+    if not {"id", "name", "student"} & columns or not {"points", "comment"} & columns:
         needed = "id (or name), exercise, points, comment, by"
-        raise CannotGrade(f"{path.name}: its columns are {', '.join(columns)}; needed: {needed}.")
+        raise CannotGrade(f"{path.name}: its columns are {', '.join(sorted(columns))}; needed: {needed}.")
     exercises = set(exercises)
     lines = []
     for row in rows:
         correction = read_row(row)
         id = correction.exercise
-        student = find_in(students, row.first("id", "student"), row.first("name", "student", "id"))
+        student = find_in(students, row["id"], row["name"])
         if isinstance(student, str):
-            lines.append(f"{row.place}: {student}; this correction is not applied.")
+            lines.append(f"{correction.place}: {student}; this correction is not applied.")
         elif id not in exercises:
-            lines.append(f"{row.place}: there is no exercise {id}; this correction is not applied.")
+            lines.append(f"{correction.place}: there is no exercise {id}; this correction is not applied.")
         else:
             if id[:1] != "0" and f"{id}0" in exercises:
-                lines.append(f"{row.place}: this corrects {id}; write {id}0 if a spreadsheet dropped the zero.")
+                lines.append(f"{correction.place}: this corrects {id}; write {id}0 if a spreadsheet dropped the zero.")
             of_student = found.setdefault(student.student.student, {})
             of_student[id] = (*of_student.get(id, ()), correction)
     return lines
 
 
-def read_row(row: TableRow) -> Correction:
-    written, id = row["points"].replace(",", ".").replace("\N{MINUS SIGN}", "-"), row["exercise"]
+def read_row(row: dict[str, str]) -> Correction:
+    """The correction in a row. Raises CannotGrade."""
+    place, id = row["place"], row["exercise"]
+    written = row["points"].replace(",", ".").replace("\N{MINUS SIGN}", "-")
     if written and not POINTS.fullmatch(written):
-        raise CannotGrade(f"{row.place}: {row['points']!r} are no points; write 2, +1 or -0.5.")
+        raise CannotGrade(f"{place}: {row['points']!r} are no points; write 2, +1 or -0.5.")
     if not (written or row["comment"]):
-        raise CannotGrade(f"{row.place}: neither points nor a comment.")
+        raise CannotGrade(f"{place}: neither points nor a comment.")
     if not re.fullmatch(r"\d\d\.\d+", id):
-        raise CannotGrade(f"{row.place}: {id!r} is no exercise; write 02.1, as text.")
+        raise CannotGrade(f"{place}: {id!r} is no exercise; write 02.1, as text.")
     points = float(written) if written else None
-    return Correction(id, points, written[:1] in ("+", "-"), row["comment"], row["by"], row.place)
+    return Correction(id, points, written[:1] in ("+", "-"), row["comment"], row["by"], place)

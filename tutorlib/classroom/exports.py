@@ -66,7 +66,7 @@ def grades_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
             "penalty": grade.penalty,
             "remarks": "; ".join(grade.remarks),
         }
-        yield graded_row(grade, row | {one.outcome.id: one.points for one in grade.judged})
+        yield graded_row(grade, row | {verdict.outcome.id: verdict.points for verdict in grade.judged})
 
 
 def moodle_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
@@ -105,6 +105,10 @@ def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
 
 def feedback(grade: Grade) -> str:
     """A line for each exercise that lost points, each notebook that was late, each correction."""
-    lost = [one for one in grade.judged if one.points < one.counts and not (grade.reason or grade.failed)]
-    lines = [f"{one.outcome.id} {one.outcome.title}: {one.points:g} of {one.counts:g}" for one in lost]
+    lost = [
+        verdict for verdict in grade.judged if verdict.points < verdict.counts and not (grade.reason or grade.failed)
+    ]
+    lines = [
+        f"{verdict.outcome.id} {verdict.outcome.title}: {verdict.points:g} of {verdict.counts:g}" for verdict in lost
+    ]
     return "\n".join([*grade.remarks, *lines, *grade.notes])

@@ -67,7 +67,7 @@ class Gradebook:
     def forget(self, students: Iterable[str]) -> None:
         """Drop the submissions of these students, so that they are graded anew."""
         with self.transaction() as db:
-            db.executemany("delete from submissions where student = ?", [(one,) for one in students])
+            db.executemany("delete from submissions where student = ?", [(student,) for student in students])
 
     def submissions(self) -> dict[str, Submission]:
         """Student → submission, by name."""

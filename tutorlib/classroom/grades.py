@@ -1,6 +1,5 @@
 """The grades of a class: the grader's verdicts, late penalties and the instructor's corrections."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -60,7 +59,7 @@ class Grade:
 
     @property
     def failed(self) -> str:
-        """Why the grading did not come to its end, or "". Such a grade is none: its points say nothing."""
+        """Why the grading did not finish, or "". The points of such a grade mean nothing."""
         return self.submission.graded.failed
 
     @property
@@ -75,7 +74,7 @@ class Grade:
 
     @cached_property
     def raw_points(self) -> float:
-        return sum(one.raw_points for one in self.judged)
+        return sum(verdict.raw_points for verdict in self.judged)
 
     @cached_property
     def points(self) -> float:
@@ -83,36 +82,36 @@ class Grade:
 
     @cached_property
     def max_points(self) -> float:
-        return sum(one.counts for one in self.judged)
+        return sum(verdict.counts for verdict in self.judged)
 
     @property
     def penalty(self) -> float:
         """The points that lateness costs."""
-        return sum(one.penalty for one in self.late)
+        return sum(late.penalty for late in self.late)
 
     @property
     def notebooks(self) -> tuple[str, ...]:
-        """Those that were asked for."""
-        numbers = {one.outcome.id[:2] for one in self.judged}
+        """The notebooks that were asked for."""
+        numbers = {verdict.outcome.id[:2] for verdict in self.judged}
         return tuple(name for name in notebook_names() if name[:2] in numbers)
 
     def of_notebook(self, name: str) -> list[MarkedExercise]:
-        return [one for one in self.judged if one.outcome.id[:2] == name[:2]]
+        return [verdict for verdict in self.judged if verdict.outcome.id[:2] == name[:2]]
 
     def max_points_of(self, notebook: str) -> float:
-        return sum(one.counts for one in self.of_notebook(notebook))
+        return sum(verdict.counts for verdict in self.of_notebook(notebook))
 
     def points_of(self, notebook: str) -> float:
         """A notebook's points with its corrections, less what its lateness costs."""
-        points = sum(one.points for one in self.of_notebook(notebook))
-        return points - sum(one.penalty for one in self.late if one.notebook == notebook)
+        points = sum(verdict.points for verdict in self.of_notebook(notebook))
+        return points - sum(late.penalty for late in self.late if late.notebook == notebook)
 
     @property
     def remarks(self) -> list[str]:
-        """What the points alone do not tell, in lines: nothing handed in, lateness, corrections."""
+        """Lines that explain the points: nothing handed in, lateness, corrections."""
         lines = [self.reason] if self.reason else [f"not graded: {self.failed}"] if self.failed else []
-        corrections = (f"{one.outcome.id} {each.text}" for one in self.judged for each in one.corrections)
-        return [*lines, *(one.text for one in self.late), *corrections]
+        corrections = (f"{verdict.outcome.id} {each.text}" for verdict in self.judged for each in verdict.corrections)
+        return [*lines, *(late.text for late in self.late), *corrections]
 
 
 @dataclass(frozen=True)
@@ -134,13 +133,13 @@ class Classroom:
 
     @property
     def failed(self) -> list[Grade]:
-        """Those whose grading came to no end."""
+        """The students whose grading did not finish."""
         return [grade for grade in self.grades if grade.failed]
 
 
 @dataclass(frozen=True)
 class Adjustments:
-    """What comes on top of the grader's verdicts. corrections: student → exercise → corrections."""
+    """The instructor's changes to the grader's verdicts. corrections: student → exercise → corrections."""
 
     rules: Rules = field(default_factory=Rules)
     corrections: Mapping[str, Mapping[str, tuple[Correction, ...]]] = field(default_factory=dict)
@@ -158,21 +157,14 @@ def grades_of(
     wanted: the notebooks that were asked for; None: all that were handed in.
     """
     nothing = Submission("", "", None, None, "", Graded())
-    there = [(one, submissions.get(one.student.student, nothing)) for one in students]
+    there = [(student, submissions.get(student.student.student, nothing)) for student in students]
     handed_in = {name for _, submission in there for name, _ in submission.graded.notebooks}
     notebooks = tuple(name for name in notebook_names() if name in (handed_in if wanted is None else wanted))
-    counted = counts_of(submission for _, submission in there)
-    grades = (grade_of(one, submission, notebooks, counted, adjustments or Adjustments()) for one, submission in there)
+    counted = {verdict.outcome.id: verdict.counts for _, submission in there for verdict in submission.graded.judged}
+    grades = (
+        grade_of(student, submission, notebooks, counted, adjustments or Adjustments()) for student, submission in there
+    )
     return Classroom(tuple(grades), notebooks, tuple(stray))
-
-
-def counts_of(submissions: Iterable[Submission]) -> dict[str, float]:
-    """Exercise → how many points it could give, as most submissions have it."""
-    seen: dict[str, Counter[float]] = {}
-    for submission in submissions:
-        for one in submission.graded.judged:
-            seen.setdefault(one.outcome.id, Counter())[one.counts] += 1
-    return {id: most.most_common(1)[0][0] for id, most in seen.items()}
 
 
 def grade_of(
@@ -183,7 +175,7 @@ def grade_of(
     adjustments: Adjustments,
 ) -> Grade:
     """A student's grade. counted: exercise → what it counts where it is missing. Raises CannotGrade."""
-    found = {one.outcome.id: one for one in submission.graded.judged}
+    found = {verdict.outcome.id: verdict for verdict in submission.graded.judged}
     corrections = adjustments.corrections.get(enrolled.student.student, {})
     judged, missing = [], []
     for name in notebooks:
@@ -192,8 +184,8 @@ def grade_of(
             missing.append(name)
         for exercise in exercises:
             nothing = Judged(exercise.outcome("failed", 0, MISSING), counted.get(exercise.id, exercise.points_here))
-            one = found.get(exercise.id, nothing)
-            judged.append(MarkedExercise(one.outcome, one.counts, corrections.get(exercise.id, ())))
+            verdict = found.get(exercise.id, nothing)
+            judged.append(MarkedExercise(verdict.outcome, verdict.counts, corrections.get(exercise.id, ())))
     grade = Grade(enrolled, submission, tuple(judged), tuple(missing))
     files = {name: file for name, file in submission.graded.notebooks if name in grade.notebooks}
     points = {name: (grade.points_of(name), grade.max_points_of(name)) for name in files}

@@ -3,9 +3,6 @@
 A zip counts as a folder that has its name. Hidden files, environments and what macOS adds are left out.
 """
 
-import os
-import re
-import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,16 +13,11 @@ from typing import NamedTuple
 
 from tutorlib.classroom.handed_in import CANVAS, LINK, MOODLE, HandedIn, Upload, as_label, hidden, is_notebook, is_zip
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
-from tutorlib.grading.local_modules import LARGEST_MODULE, MOST_MODULES, Modules, is_module, is_other, line_of
 from tutorlib.grading.submission import LARGEST_NOTEBOOK
 from tutorlib.paths import notebook_names
-from tutorlib.problems.wrong import count
 
 UNPACKING = Allowance(computing_s=30, memory=2**31, size=2**28, patience_s=600)  # of one student's files
-LARGEST_HAND_IN = 2**27  # bytes of one student's notebooks
 MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
-DEEPEST = 20  # folders in folders on disk
-MOST_NOTES = 100  # lines for the report of one student's files
 NAMED = 3  # files that a line about a hand-in without a notebook names
 ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 
@@ -57,15 +49,14 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Files:
-    """A student's files: (label, bytes) of the notebooks, the oldest first; modules; lines about others."""
+    """A student's files: (label, bytes) of the notebooks, the oldest first; lines about others."""
 
     notebooks: tuple[tuple[str, bytes], ...] = ()
-    modules: Modules = ()
     notes: tuple[str, ...] = ()
 
 
 def files_of(student: HandedIn) -> Files:
-    """What a student handed in, read in a child process."""
+    """A student's files, read in a child process."""
     try:
         return in_child(UNPACKING, everything_of, student)
     except Exceeded as error:
@@ -73,90 +64,71 @@ def files_of(student: HandedIn) -> Files:
 
 
 def everything_of(student: HandedIn) -> Files:
-    """The newest notebooks, and the modules nearest to them."""
-    unread: dict[tuple[str, str], list[str]] = {}
-    room, others = LARGEST_HAND_IN, list[str]()
-    notebooks, modules = list[tuple[str, bytes]](), list[tuple[str, bytes]]()
-    all_files = sorted((one for upload in student.uploads for one in found_in(upload)), key=lambda one: one.age)
-    notes = [f"{one.label}: handed in late." for one in student.uploads if one.late]
-    parts = (one.label.split("/")[1] for one in all_files if "/" in one.label)
+    """The newest notebooks."""
+    unread: dict[tuple[str, str], list[str]] = {}  # upload and reason → labels
+    others, notebooks = list[str](), list[tuple[str, bytes]]()
+    all_files = sorted((file for upload in student.uploads for file in found_in(upload)), key=lambda file: file.age)
+    notes = [f"{upload.label}: handed in late." for upload in student.uploads if upload.late]
+    parts = (file.label.split("/")[1] for file in all_files if "/" in file.label)
     if len({found["id"] for part in parts if (found := MOODLE.fullmatch(part) or CANVAS.fullmatch(part))}) > 1:
         notes.append("By their names, these are files of several students. Is it the zip of a class? Unpack it.")
-    for one in reversed(all_files):
-        if is_notebook(one.name) or is_zip(one.name) or one.name.lower().endswith(ARCHIVES):
-            if room <= 0 or len(notebooks) == MOST_NOTEBOOKS:
-                most = f"{LARGEST_HAND_IN // 2**20} MB" if room <= 0 else f"{MOST_NOTEBOOKS} notebooks"
-                notes.append(f"{one.label}: it and all that is older are left out: more than {most} were handed in.")
+    for file in reversed(all_files):
+        if is_notebook(file.name) or is_zip(file.name) or file.name.lower().endswith(ARCHIVES):
+            if len(notebooks) == MOST_NOTEBOOKS:
+                notes.append(
+                    f"{file.label}: it and all older files are left out: more than {MOST_NOTEBOOKS} notebooks."
+                )
                 break
-            if content := read_or_note(one, LARGEST_NOTEBOOK, unread, least=1):
-                room -= len(content)
-                notebooks.append((one.label, content))
-        elif is_other(one.name):
-            others.append(one.label)
-    for one in sorted(all_files, key=lambda one: one.label.count("/")):  # those right beside a notebook count first
-        if is_module(one.name) and one.label in others and notebooks and len(modules) < MOST_MODULES:
-            others.remove(one.label)
-            if (content := read_or_note(one, LARGEST_MODULE, unread)) is not None:
-                modules.append((place_beside(one.label), content))
+            if content := read_or_note(file, LARGEST_NOTEBOOK, unread, least=1):
+                notebooks.append((file.label, content))
+        elif Path(file.name).stem not in notebook_names():  # the text that jupytext keeps beside a page
+            others.append(file.label)
     for (_, why), labels in unread.items():
         first, *more = sorted(labels)
         notes.append(f"{first}{f' and {len(more)} more' * bool(more)}: {why}.")
     if others and notebooks:
-        notes.append(line_of(sorted(others)))
+        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        notes.append(f"not taken along: {', '.join(sorted(others)[:NAMED])}{rest}. The grader takes notebooks.")
     elif all_files and not (notebooks or unread):
         names = ", ".join(label.rpartition("/")[2] for label in sorted(others)[:NAMED])
         notes.append(f"There is no notebook in this hand-in, only {names}{', …' * (len(others) > NAMED)}.")
-    if (left := len(notes) - MOST_NOTES) > 0:
-        notes[MOST_NOTES:] = [f"{count(left, 'more line')} about files."]
-    return Files(tuple(notebooks[::-1]), tuple(modules), tuple(notes))
+    return Files(tuple(notebooks[::-1]), tuple(notes))
 
 
-def read_or_note(one: Found, most: int, unread: dict[tuple[str, str], list[str]], least: int = 0) -> bytes | None:
-    """The file's bytes; None, and its label among the unread ones of its upload, where it cannot be had."""
+def read_or_note(file: Found, most: int, unread: dict[tuple[str, str], list[str]], least: int = 0) -> bytes | None:
+    """The file's bytes; None, with its label added to `unread`, if it cannot be read or its size is out of bounds."""
     try:
-        content = one.read(most + 1)
+        content = file.read(most + 1)
         if least <= len(content) <= most:
             return content
         size = f"{most // 2**20} MB" if most >= 2**20 else f"{most // 2**10} kB"
         why = f"larger than {size}" if content else "an empty file"
     except Unreadable as error:
         why = str(error)
-    unread.setdefault((one.upload.label, why), []).append(one.label)
+    unread.setdefault((file.upload.label, why), []).append(file.label)
     return None
 
 
 def found_in(upload: Upload) -> Iterator[Found]:
-    """The files of an upload, none of them read yet."""
-    if not upload.path.is_dir():
-        yield from found_at(upload.path, upload.label, upload)
-    for here, inside, files in os.walk(upload.path):
-        place = Path(here).relative_to(upload.path.parent)
-        inside[:] = sorted(name for name in inside if not hidden(name)) if len(place.parts) < DEEPEST else []
-        links = [name for name in inside if Path(here, name).is_symlink()]
-        for name in sorted(name for name in (*files, *links) if not hidden(name)):
-            yield from found_at(Path(here, name), as_label(str(place / name)), upload)
+    """The files of an upload, unread. Links are not followed."""
+    for path in sorted(upload.path.rglob("*")) if upload.path.is_dir() else [upload.path]:
+        place = path.relative_to(upload.path.parent)
+        if any(map(hidden, place.parts[1:])) or (path.is_dir() and not path.is_symlink()):
+            continue
+        label = as_label(str(place))
+        if is_zip(path.name) and path.is_file() and not path.is_symlink():
+            yield from members(path, label, upload)
+        else:
+            yield Found(label, path.lstat().st_mtime, upload, partial(read_file, path))
 
 
-def found_at(path: Path, label: str, upload: Upload) -> Iterator[Found]:
-    """The file there; of a zip the files in it."""
-    entry = path.lstat()
-    if stat.S_ISREG(entry.st_mode) and is_zip(path.name) and entry.st_size:
-        try:
-            yield from members(zipfile.ZipFile(path), label, upload)
-            return
-        except Exception:  # zipfile fails in many ways, and says so in its own words
-            why = "damaged, or not a zip"
-    elif stat.S_ISLNK(entry.st_mode):
-        why = LINK.rstrip(".")
-    elif not stat.S_ISREG(entry.st_mode):
-        why = "neither a file nor a folder"
-    else:
-        why = "" if not path.name.lower().endswith(ARCHIVES) else "an archive that is not opened; ask for a .zip"
-    yield Found(label, entry.st_mtime, upload, partial(refuse, why) if why else partial(read_file, path))
-
-
-def members(archive: zipfile.ZipFile, label: str, upload: Upload) -> Iterator[Found]:
-    """The files of a zip, not those of the zips in it."""
+def members(path: Path, label: str, upload: Upload) -> Iterator[Found]:
+    """The files of a zip, not those of the zips in it; the zip itself if it cannot be opened."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except Exception:  # zipfile fails in many ways
+        yield Found(label, path.stat().st_mtime, upload, refuse)
+        return
     for member in archive.infolist():
         parts = [part for part in member.filename.replace("\\", "/").split("/") if part not in ("", ".", "..")]
         if member.is_dir() or not parts or any(map(hidden, parts)):
@@ -165,21 +137,21 @@ def members(archive: zipfile.ZipFile, label: str, upload: Upload) -> Iterator[Fo
             modified = datetime(*member.date_time).timestamp()
         except ValueError:
             modified = 0.0
-        read = partial(read_member, archive, member)
-        if member.flag_bits & 1:
-            read = partial(refuse, "locked with a password; ask for it without one")
-        elif is_zip(member.filename):
-            read = partial(refuse, "a zip in a zip; ask for the notebooks themselves")
-        elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack all at once
-            read = partial(refuse, "packed in an unusual way; ask for an ordinary zip")
-        yield Found(f"{label}/{as_label('/'.join(parts))}", modified, upload, read)
+        yield Found(f"{label}/{as_label('/'.join(parts))}", modified, upload, partial(read_member, archive, member))
 
 
-def refuse(why: str, most: int) -> bytes:
-    raise Unreadable(why)
+def refuse(most: int) -> bytes:
+    raise Unreadable("damaged, or not a zip")
 
 
 def read_file(path: Path, most: int) -> bytes:
+    """The first `most` bytes of a file on disk. Raises Unreadable."""
+    if path.is_symlink():
+        raise Unreadable(LINK.rstrip("."))
+    if not path.is_file():
+        raise Unreadable("neither a file nor a folder")
+    if path.name.lower().endswith(ARCHIVES):
+        raise Unreadable("an archive that is not opened; ask for a .zip")
     try:
         with path.open("rb") as file:
             return file.read(most)
@@ -188,18 +160,13 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+    """The first `most` bytes of a file in a zip. Raises Unreadable."""
+    if is_zip(member.filename):
+        raise Unreadable("a zip in a zip; ask for the notebooks themselves")
     try:
         with archive.open(member) as file:
             return file.read(most)
     except MemoryError:
         raise
-    except Exception:  # a damaged member fails in many ways
-        raise Unreadable("damaged; it cannot be unpacked") from None
-
-
-def place_beside(label: str) -> str:
-    """Where a file was handed in, without what Moodle and Canvas put in front of its name or behind it."""
-    *folders, name = label.split("/")
-    if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):
-        name = re.sub(r"-\d+(?=\.py$)", "", found["file"])
-    return "/".join((*folders, name))
+    except Exception:  # a damaged or encrypted member fails in many ways
+        raise Unreadable("damaged, or locked with a password; it cannot be unpacked") from None

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tutorlib.classroom import CannotGrade
 from tutorlib.paths import notebook_names
@@ -38,17 +38,11 @@ class Upload:
         return as_label(self.path.name)
 
 
-class Arrival(NamedTuple):
-    """What a file came with. at: seconds since 1970, as the disk has it for the file, or the zip that it is in."""
-
-    upload: Upload
-    at: float
-
-
 @dataclass(frozen=True)
 class HandedIn:
-    """What one student handed in. student: unique in the class. written: the name in the uploads' names, the newest of
-    which is the last.
+    """One student's uploads, the newest last.
+
+    student: unique in the class. written: the name in the uploads' names.
     """
 
     student: str
@@ -56,17 +50,6 @@ class HandedIn:
     id: str
     written: str = ""
     uploads: tuple[Upload, ...] = ()
-
-    def arrival(self, file: str) -> Arrival | None:
-        """When and how the file with this label came; None where it is not there."""
-        first, *rest = file.split("/")
-        for upload in self.uploads:
-            if upload.label == first:
-                path = upload.path.joinpath(*rest)
-                while not path.exists() and path != upload.path:  # in a zip
-                    path = path.parent
-                return Arrival(upload, path.stat().st_mtime)
-        return None
 
 
 def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn], list[str]]:
@@ -94,7 +77,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     students = []
     for (name, system, id), uploads in sorted(belongs.items()):
         student = name if names.count(name) == 1 else f"{name} ({id or 'no id'})"
-        uploads.sort(key=lambda one: (one.attempt, one.path.stat().st_mtime))
+        uploads.sort(key=lambda upload: (upload.attempt, upload.path.stat().st_mtime))
         students.append(HandedIn(student, system, id, name, tuple(uploads)))
     return students, stray
 

@@ -48,14 +48,16 @@ def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
     for of_student in adjustments.corrections.values():
         for id in of_student.keys() - graded:
             yield from (
-                f"{one.place}: {id} was not asked for; this correction is not applied." for one in of_student[id]
+                f"{correction.place}: {id} was not asked for; this correction is not applied."
+                for correction in of_student[id]
             )
     if unknown := [grade.name for grade in classroom.grades if grade.unknown_time]:
         yield (
-            f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. Files from Moodle have "
-            "the time of the download, and Canvas's mark ignores the roster's extensions: use Moodle's grading "
-            "worksheet as the roster, or add the column `handed in` to it."
+            f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. Use Moodle's "
+            "grading worksheet as the roster, or add the column `handed in` to your roster."
         )
     listed = [grade.enrolled.listed for grade in classroom.grades if adjustments.rules.due]
-    for one in [one for one in listed if len(one.handed_in) > 1 and not time_in(one.handed_in, UTC)][:1]:
-        yield f"{one.place}: {one.handed_in!r} is no time in English; export the worksheet in English."
+    for student in [
+        student for student in listed if len(student.handed_in) > 1 and not time_in(student.handed_in, UTC)
+    ][:1]:
+        yield f"{student.place}: {student.handed_in!r} is no time in English; export the worksheet in English."

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,8 +23,8 @@ MOODLE_TIMES = (  # of its worksheet, in English as Australia, Britain and the U
 
 @dataclass(frozen=True)
 class Rules:
-    """What lateness costs. due: of all notebooks; None: never. percent: what each started day costs, of the points
-    that a notebook can give.
+    """The late penalty. due: the deadline of all notebooks, or None. percent: of a notebook's points, for each started
+    day.
     """
 
     due: datetime | None = None
@@ -84,22 +84,19 @@ def time_in(written: str, zone: tzinfo | None) -> datetime | None:
 
 
 def lateness(student: Enrolled, file: str, due: datetime) -> tuple[int, str] | None:
-    """The started days by which the notebook in a file came after it was due, and what says so; None: unknown.
+    """The started days after the deadline, and the evidence in words; None if the time is unknown.
 
-    In this order: the roster, such as Moodle's worksheet; Canvas's mark, which tells no time and counts as a day; the
-    time of the file, or of the student's zip that it is in. Files from Moodle have the time of their download.
+    The roster's time counts, such as that of Moodle's worksheet, or else Canvas's mark on the file, which gives no time
+    and counts as one day. The time of a file on disk is that of a download or a copy, so it says nothing.
     """
     listed, system = student.listed, student.student.system
     if time := time_in(listed.handed_in, due.tzinfo):
         source = "Moodle's worksheet" if listed.system == "moodle" else "the roster"
-    elif not (arrival := student.student.arrival(file)) or system == "moodle":
+        return max(0, -(-(time - due) // DAY)), f"handed in {moment(time.astimezone(due.tzinfo))} (by {source})"
+    late = any(upload.late for upload in student.student.uploads if upload.label == file.partition("/")[0])
+    if system != "canvas" or (late and listed.extension):  # the mark ignores extensions
         return None
-    elif system == "canvas":  # whose mark knows nothing of an extension
-        late = arrival.upload.late
-        return None if late and listed.extension else (int(late), "no time is known (by Canvas's mark)")
-    else:
-        time, source = datetime.fromtimestamp(arrival.at, UTC), "the file's time"
-    return max(0, -(-(time - due) // DAY)), f"handed in {moment(time.astimezone(due.tzinfo))} (by {source})"
+    return int(late), "no time is known (by Canvas's mark)"
 
 
 def late_notebooks(

@@ -1,19 +1,19 @@
-"""The tasks of a class on Ray: one CPU for each, and one GPU for each that is timed; Ray decides where."""
+"""The tasks of a class on Ray: one CPU for each, and one GPU if the cluster has any; Ray decides where."""
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.task import ENDED, Graded, Needing, Task, grade_task
+from tutorlib.classroom.task import ENDED, Graded, Task, grade_task
 
 LOCAL = "local"
 MISSING = "--ray needs Ray: pip install '.[ray]'"
 AHEAD = 2  # tasks that Ray has for each CPU or GPU, so that none waits for this process
 
 
-def graded_on_ray(address: str, tasks: Mapping[Needing, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
-    """Each task with what came of it, as they are done. A worker that dies gives its task back, once.
+def graded_on_ray(address: str, tasks: Iterator[Task]) -> Iterator[tuple[Task, Graded]]:
+    """Each task with its result, as they are done. The task of a worker that dies is repeated once.
 
     address: of a cluster, or "local" for one of this machine alone. On each of its machines the course is installed.
     Raises CannotGrade, also where Ray is missing or cannot be reached.
@@ -39,21 +39,16 @@ def graded_on_ray(address: str, tasks: Mapping[Needing, Iterator[Task]]) -> Iter
         ray.shutdown()
 
 
-def gathered(ray: Any, tasks: Mapping[Needing, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
-    """Hands the tasks to Ray, a few ahead of what it can do at a time, and takes back what is done."""
+def gathered(ray: Any, tasks: Iterator[Task]) -> Iterator[tuple[Task, Graded]]:
+    """Submit a few more tasks than the cluster can do at a time, and take back each result."""
     there = ray.cluster_resources()
     cpus, gpus = int(there.get("CPU", 1)), int(there.get("GPU", 0))
-    room = {"cpu": AHEAD * cpus, "gpu": AHEAD * (gpus or cpus)}
-    remote = {
-        "cpu": ray.remote(num_cpus=1, max_retries=0)(graded_bytes),
-        "gpu": ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=0)(graded_bytes),
-    }
+    remote = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=0)(graded_bytes)
     running: dict[Any, Task] = {}
-    died: set[tuple[str, str]] = set()
+    died: set[str] = set()
     while True:
-        for share, left in tasks.items():
-            while sum(task.share == share for task in running.values()) < room[share] and (task := next(left, None)):
-                running[remote[share].remote(task)] = task
+        while len(running) < AHEAD * (gpus or cpus) and (task := next(tasks, None)):
+            running[remote.remote(task)] = task
         if not running:
             return
         for done in ray.wait(list(running))[0]:
@@ -63,11 +58,11 @@ def gathered(ray: Any, tasks: Mapping[Needing, Iterator[Task]]) -> Iterator[tupl
             except ray.exceptions.RayTaskError as error:
                 raise CannotGrade(str(error.cause)) from None
             except ray.exceptions.RayError as error:
-                if (task.student, task.share) in died:
+                if task.student in died:
                     yield task, Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
                 else:
-                    died.add((task.student, task.share))
-                    running[remote[task.share].remote(task)] = task
+                    died.add(task.student)
+                    running[remote.remote(task)] = task
 
 
 def graded_bytes(task: Task) -> bytes:

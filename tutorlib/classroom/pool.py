@@ -9,7 +9,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 
@@ -18,70 +18,55 @@ from tutorlib.classroom.task import ENDED, Graded, Task, grade_task
 from tutorlib.machine.lineage import die_with
 
 ENDING_S = 2.0  # for workers that were killed to be gone
-PRELOADED = ["tutorlib.classroom.dies_with_command", "tutorlib.classroom.preloaded"]
+PRELOADED = ["tutorlib.classroom.preloaded"]
 
 
 @dataclass
-class Lane:
-    """Tasks that the same workers do. workers: each one's environment variables, set before it starts."""
-
-    tasks: Iterator[Task]
-    workers: Sequence[dict[str, str]]
-    again: deque[Task] = field(default_factory=deque)
-
-    def next_task(self) -> Task | None:
-        return self.again.popleft() if self.again else next(self.tasks, None)
-
-
-@dataclass
-class AtTask:
-    """A process at work on a task."""
+class Worker:
+    """A process at work on a task, with the environment variables that are set in it."""
 
     process: ForkServerProcess
     task: Task
-    lane: Lane
     environment: dict[str, str]
 
 
-def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
-    """Each task with what came of it, as they are done. Raises CannotGrade."""
+def graded_here(tasks: Iterator[Task], workers: Sequence[dict[str, str]]) -> Iterator[tuple[Task, Graded]]:
+    """Each task with its result, as they are done. Raises CannotGrade.
+
+    workers: the environment variables of each process that works at a time.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    idle = deque((lane, environment) for lane in lanes for environment in lane.workers)
-    running: dict[Connection, AtTask] = {}
-    died: set[tuple[str, str]] = set()
+    idle, repeated = deque(workers), deque[Task]()
+    running: dict[Connection, Worker] = {}
+    died: set[str] = set()
     try:
         while True:
-            for _ in range(len(idle)):
-                lane, environment = idle.popleft()
-                if task := lane.next_task():
-                    ours, theirs = context.Pipe(duplex=False)
-                    process = context.Process(target=serve_task, args=(task, theirs, environment), daemon=False)
-                    try:
-                        process.start()
-                    except (EOFError, OSError) as error:  # the fork server has ended, as on a full disk
-                        raise CannotGrade(f"no worker could be started: {error or 'their server ended'}") from None
-                    theirs.close()
-                    running[ours] = AtTask(process, task, lane, environment)
-                else:
-                    idle.append((lane, environment))
+            while idle and (task := repeated.popleft() if repeated else next(tasks, None)):
+                environment = idle.popleft()
+                ours, theirs = context.Pipe(duplex=False)
+                process = context.Process(target=serve_task, args=(task, theirs, environment), daemon=False)
+                try:
+                    process.start()
+                except (EOFError, OSError) as error:  # the fork server has ended, as on a full disk
+                    raise CannotGrade(f"no worker could be started: {error or 'their server ended'}") from None
+                theirs.close()
+                running[ours] = Worker(process, task, environment)
             if not running:
                 return
             for ready in wait(list(running)):
                 assert isinstance(ready, Connection)
                 worker = running.pop(ready)
-                task = worker.task
                 graded = result(ready)
                 worker.process.join()
-                idle.append((worker.lane, worker.environment))
+                idle.append(worker.environment)
                 if graded is not None:
-                    yield task, graded
-                    continue
-                if (task.student, task.share) in died:
-                    yield task, Graded(failed=f"{ENDED}: its process was killed, twice")
+                    yield worker.task, graded
+                elif worker.task.student in died:
+                    yield worker.task, Graded(failed=f"{ENDED}: its process was killed, twice")
                 else:
-                    died.add((task.student, task.share))
-                    worker.lane.again.append(task)
+                    died.add(worker.task.student)
+                    repeated.append(worker.task)
     finally:  # a worker in the middle of C code hears no SIGTERM
         for worker in running.values():
             worker.process.kill()
@@ -90,7 +75,7 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
 
 
 def result(connection: Connection) -> Graded | None:
-    """What a worker sends; None where it died before. Raises CannotGrade."""
+    """The result that a worker sends; None if it died first. Raises CannotGrade."""
     try:
         with connection:
             kind, content = connection.recv()
@@ -102,7 +87,7 @@ def result(connection: Connection) -> Graded | None:
 
 
 def serve_task(task: Task, connection: Connection, environment: dict[str, str]) -> None:
-    """In the worker: do the task, send what came of it."""
+    """In the worker: do the task and send its result."""
     die_with(os.getppid())  # the fork server, which dies with the command; unless both were gone before that:
     command = multiprocessing.parent_process()
     if command and not command.is_alive():

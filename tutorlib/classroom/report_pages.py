@@ -55,15 +55,15 @@ def render(template: str, **values: Any) -> str:
     return environment.get_template(template).render(values)
 
 
-def verdict_text(one: Judged) -> str:
-    """What a page says of an outcome beside its state: of a right answer, what follows the line with its points."""
-    state, message = state_of(one), one.outcome.message
+def verdict_text(verdict: Judged) -> str:
+    """An outcome's text beside its state; for a right answer, without the line that has its points."""
+    state, message = state_of(verdict), verdict.outcome.message
     return "" if state == "unwritten" else message.partition("\n")[2] if state == "passed" else message
 
 
-def state_of(one: Judged) -> StateShown:
+def state_of(verdict: Judged) -> StateShown:
     """The state that a page shows for an outcome: an answer that is still to be written is no mistake."""
-    return "unwritten" if one.outcome.message in NOT_WRITTEN else one.outcome.status
+    return "unwritten" if verdict.outcome.message in NOT_WRITTEN else verdict.outcome.status
 
 
 def visible(text: str) -> str:

@@ -24,7 +24,7 @@ COMMONEST = 20  # mistakes that the class page has
 
 @dataclass(frozen=True)
 class CommonMistake:
-    """A message that several answers to an exercise got, numbers aside. says: as the first of them has it."""
+    """A message that several answers to an exercise got, numbers aside. says: the first answer's message."""
 
     exercise: Exercise
     says: str
@@ -76,10 +76,10 @@ def class_page(classroom: Classroom, links: Iterable[str] = ()) -> str:
 def exercise_page(grades: Iterable[Grade], id: str) -> str:
     """All students' answers to an exercise, by verdict, then by message."""
     answers = [
-        (grade, one, dict(grade.submission.graded.answers).get(id, ""))
+        (grade, verdict, dict(grade.submission.graded.answers).get(id, ""))
         for grade in grades
-        for one in grade.judged
-        if one.outcome.id == id and not grade.failed
+        for verdict in grade.judged
+        if verdict.outcome.id == id and not grade.failed
     ]
     order = {state: n for n, state in enumerate(WORDS)}
     answers.sort(key=lambda each: (order[state_of(each[1])], -each[1].points, each[1].outcome.message))
@@ -100,42 +100,44 @@ def student_page(grades: Iterable[Grade], notebooks: Iterable[str]) -> str:
 
 
 def exercise_row(classroom: Classroom, id: str) -> dict[str, Any]:
-    """How an exercise went: the share of its points that the class got, how many students got which status."""
-    judged = [one for grade in classroom.graded for one in grade.judged if one.outcome.id == id]
-    most = sum(one.counts for one in judged)
+    """An exercise's row: the share of its points that the class got, and the number of students with each status."""
+    judged = [verdict for grade in classroom.graded for verdict in grade.judged if verdict.outcome.id == id]
+    most = sum(verdict.counts for verdict in judged)
     statuses = Counter(map(state_of, judged))
     return {
         "exercise": find(id),
-        "share": sum(one.outcome.points for one in judged) / most if most else None,
+        "share": sum(verdict.outcome.points for verdict in judged) / most if most else None,
         "statuses": {status: statuses[status] for status in WORDS if statuses[status]},
     }
 
 
 def mistakes(classroom: Classroom) -> list[CommonMistake]:
-    """What answers were told that lost points, the commonest first."""
+    """The messages of answers that lost points, the most common first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for grade in classroom.graded:
-        for one in lost(grade):
-            if state_of(one) != "unwritten":
-                first_lines = "\n".join(one.outcome.message.split("\n")[:2])
-                groups[one.outcome.id, re.sub(r"\d+", "#", first_lines)].append((grade.name, one.outcome.message))
+        for verdict in lost(grade):
+            if state_of(verdict) != "unwritten":
+                first_lines = "\n".join(verdict.outcome.message.split("\n")[:2])
+                groups[verdict.outcome.id, re.sub(r"\d+", "#", first_lines)].append(
+                    (grade.name, verdict.outcome.message)
+                )
     found = [
         CommonMistake(find(id), told[0][1], tuple(student for student, _ in told)) for (id, _), told in groups.items()
     ]
-    return sorted(found, key=lambda one: -len(one.students))
+    return sorted(found, key=lambda mistake: -len(mistake.students))
 
 
 def lost(grade: Grade) -> list[Judged]:
     """The exercises that gave less than they could."""
-    return [one for one in grade.judged if one.outcome.points < one.counts]
+    return [verdict for verdict in grade.judged if verdict.outcome.points < verdict.counts]
 
 
 def following(grade: Grade) -> list[dict[str, str]]:
-    """What to look at next: the first exercises with points to gain, what went wrong there, and a remedy or hint."""
-    chosen = sorted(lost(grade), key=lambda one: state_of(one) == "unwritten")[:NEXT]
+    """The next steps: the first exercises with points to gain, each with its message and a remedy or hint."""
+    chosen = sorted(lost(grade), key=lambda verdict: state_of(verdict) == "unwritten")[:NEXT]
     steps = []
-    for one in chosen:
-        exercise, outcome = find(one.outcome.id), one.outcome
+    for verdict in chosen:
+        exercise, outcome = find(verdict.outcome.id), verdict.outcome
         remedy = outcome.remedy or (exercise.hints[0] if exercise.hints else "")
         steps.append({"id": exercise.id, "title": exercise.title, "says": outcome.message, "remedy": remedy})
     return steps
@@ -143,7 +145,7 @@ def following(grade: Grade) -> list[dict[str, str]]:
 
 def timed_kernels(grade: Grade) -> dict[str, Measurement]:
     """The student's kernels that were timed, by exercise in the course's order."""
-    told = {one.outcome.id: one.outcome.measurement for one in grade.judged}
+    told = {verdict.outcome.id: verdict.outcome.measurement for verdict in grade.judged}
     return {id: Measurement.from_json(found) for id, found in told.items() if found}
 
 

@@ -9,14 +9,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.handed_in import HandedIn, System, tidy_name
-from tutorlib.classroom.tables import TableRow, read_csv
+from tutorlib.classroom.tables import read_csv
 
 NO_STUDENTS = {"points possible", "student, test", "test student"}  # Canvas's second row and its Student View
-COLUMNS = {  # of `Listed` → as Moodle's worksheet, Moodle's participants, Canvas's gradebook and others call them
+COLUMNS = {  # field of `Listed` → its column in Moodle's worksheet and participants, Canvas's gradebook, other tables
     "id": ("identifier", "id"),
     "name": ("full name", "student", "name"),
     "email": ("email address", "email", "e-mail", "mail"),
@@ -25,6 +25,8 @@ COLUMNS = {  # of `Listed` → as Moodle's worksheet, Moodle's participants, Can
     "section": ("section", "group", "groups"),
     "handed_in": ("handed in", "last modified (submission)"),
     "extension": ("extension",),
+    "first": ("first name",),
+    "last": ("last name",),
 }
 FORMATS = (
     "id,name,email; Moodle's grading worksheet or participants (Identifier or Full name or First name, Last name); "
@@ -54,7 +56,7 @@ class Listed:
 
     @property
     def names(self) -> list[str]:
-        """What a folder or a file of the student's may be called."""
+        """The names that the student's folder or file may have."""
         return [self.name, self.id, self.number, self.login, self.email, self.email.partition("@")[0]]
 
 
@@ -63,36 +65,33 @@ def read_roster(path: Path) -> list[Listed]:
 
     Raises CannotGrade, also where two students cannot be told apart.
     """
-    columns, rows = read_csv(path)
-    there = set(columns)
+    columns, rows = read_csv(path, COLUMNS)
     system: System = ""
-    if there & {"identifier", "full name"} or there >= {"first name", "last name"}:
+    if columns & {"identifier", "full name"} or columns >= {"first name", "last name"}:
         system = "moodle"
-    elif there >= {"student", "id"}:
+    elif columns >= {"student", "id"}:
         system = "canvas"
-    elif not there & {"id", "name"}:
-        raise CannotGrade(f"{path.name}: its columns are {', '.join(columns) or 'none'}; needed: {FORMATS}.")
+    elif not columns & {"id", "name"}:
+        raise CannotGrade(f"{path.name}: its columns are {', '.join(sorted(columns)) or 'none'}; needed: {FORMATS}.")
     students: dict[str, Listed] = {}
-    for one in (listed(row, system) for row in rows if row["student"].casefold() not in NO_STUDENTS):
-        if (other := students.setdefault(one.id or one.name.casefold(), one)) is not one:
-            raise CannotGrade(f"{one.place}: {one.name} has the {'id' if one.id else 'name'} of {other.place}.")
+    for entry in (listed(row, system) for row in rows if row["name"].casefold() not in NO_STUDENTS):
+        if (other := students.setdefault(entry.id or entry.name.casefold(), entry)) is not entry:
+            raise CannotGrade(f"{entry.place}: {entry.name} has the {'id' if entry.id else 'name'} of {other.place}.")
     if not students:
         raise CannotGrade(f"{path.name}: no student is on it.")
     return list(students.values())
 
 
-def listed(row: TableRow, system: System) -> Listed:
+def listed(row: dict[str, Any], system: System) -> Listed:
     """The student in a row. Raises CannotGrade."""
-    fields = {field: row.first(*columns) for field, columns in COLUMNS.items()}
-    name = fields["name"] or f"{row['first name']} {row['last name']}".strip()
-    if system == "moodle" and (written := fields["id"]):
-        fields["id"] = re.sub(r"\D+", "", written)
-        name = name or written
-    if "@" in fields["login"]:
-        fields["email"] = fields["email"] or fields["login"]
-    if not (name := name or fields["id"]):
-        raise CannotGrade(f"{row.place}: neither an id nor a name.")
-    return Listed(**fields | {"name": tidy_name(name)}, place=row.place, system=system)
+    full_name = f"{row.pop('first')} {row.pop('last')}".strip()
+    if not (name := row["name"] or full_name or row["id"]):
+        raise CannotGrade(f"{row['place']}: neither an id nor a name.")
+    if system == "moodle":
+        row["id"] = re.sub(r"\D+", "", row["id"])
+    if "@" in row["login"]:
+        row["email"] = row["email"] or row["login"]
+    return Listed(**row | {"name": tidy_name(name)}, system=system)
 
 
 # Finding a student ------------------------------------------------------------------------------------------------
@@ -160,13 +159,15 @@ def enrolled(students: Iterable[HandedIn], roster: Iterable[Listed]) -> tuple[li
     """
     students, roster = list(students), list(roster)
     if not roster:
-        return [Enrolled(one, told_by(one), one.student) for one in students], []
+        return [Enrolled(student, told_by(student), student.student) for student in students], []
     keys = {}
-    for one in roster:
-        systems = [one.system] if one.system else ["", "moodle", "canvas"]  # Moodle's 4711 is not Canvas's
-        keys[one] = {id_key(f"{system} {one.id}") for system in systems if one.id} | spellings(one.names)
+    for entry in roster:
+        systems = [entry.system] if entry.system else ["", "moodle", "canvas"]  # Moodle's 4711 is not Canvas's
+        keys[entry] = {id_key(f"{system} {entry.id}") for system in systems if entry.id} | spellings(entry.names)
     by_key, owners, lines = directory(keys), dict[Listed, HandedIn](), list[str]()
-    for student in sorted(students, key=lambda one: id_key(f"{one.system} {one.id}") not in by_key):  # first by id
+    for student in sorted(
+        students, key=lambda hand_in: id_key(f"{hand_in.system} {hand_in.id}") not in by_key
+    ):  # first by id
         found = find_in(by_key, f"{student.system} {student.id}", student.written)
         if isinstance(found, str):
             lines.append(f"{student.student}: not on the roster ({found}). The hand-in is graded all the same.")
@@ -175,25 +176,22 @@ def enrolled(students: Iterable[HandedIn], roster: Iterable[Listed]) -> tuple[li
                 f"{student.student}: not on the roster as another student: {found.name} has handed in as "
                 f"{owners[found].student}. Both are graded; put them into one folder if they are one student's."
             )
-    of_student = {owner.student: one for one, owner in owners.items()}
+    of_student = {owner.student: entry for entry, owner in owners.items()}
     pairs = [(student, of_student.get(student.student)) for student in students]
     pairs += [
-        (HandedIn(f"{one.place}\n", one.system, one.id), one) for one in roster if one not in owners
+        (HandedIn(f"{entry.place}\n", entry.system, entry.id), entry) for entry in roster if entry not in owners
     ]  # no hand-in's
     called = Counter((line or told_by(student)).name for student, line in pairs)
-    class_: dict[str, Enrolled] = {}
+    class_ = []
     for student, line in pairs:
         there = told_by(student)
         if line:
             there = replace(line, id=line.id or student.id, system=student.system or line.system)
         more = f" ({(line.id or line.place) if line else 'not on the roster'})" * (called[there.name] > 1)
-        name = f"{there.name}{more}"
-        while name in class_:  # as where a student's folder is called so
-            name = f"{name} (another)"
-        class_[name] = Enrolled(student, there, name)
-    return [class_[name] for name in sorted(class_)], lines
+        class_.append(Enrolled(student, there, f"{there.name}{more}"))
+    return sorted(class_, key=lambda student: student.name), lines
 
 
 def told_by(student: HandedIn) -> Listed:
-    """What a hand-in tells of a student who is on no roster."""
+    """A student who is on no roster, by the names of the uploads."""
     return Listed(student.student, student.id, system=student.system)

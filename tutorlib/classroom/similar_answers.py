@@ -13,7 +13,7 @@ MOSS and copydetect compare two files by the share of text that they have in com
 answers have most of it in common in every class; therefore the class says here how rare a statement is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,12 +26,10 @@ from tutorlib.classroom.report_pages import render, state_of
 from tutorlib.classroom.statements import gives_up, statements
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
-from tutorlib.grading.limited_process import Allowance, Exceeded, about, in_child
+from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
 from tutorlib.paths import SOLUTIONS
 
-LEAST_BITS = (
-    20.0  # a class of 40 has 780 pairs, and 100 exercises: 2^-20 leaves chance less than one pair in ten classes
-)
+LEAST_BITS = 20.0  # with 780 pairs of 40 students and 100 exercises, chance gives less than a pair in ten classes
 DEVIATIONS = 5.0
 LEXING = Allowance(computing_s=120, patience_s=600)  # of a whole class: 40 × 100 answers take 10 s at most
 TAIL, TAIL_DEVIATIONS = 0.95, 1.645  # a quantile, and how many standard deviations of a normal distribution it is away
@@ -80,7 +78,7 @@ class Compared:
 
     def alike(self, a: int, b: int) -> Alike:
         both = self.own[a].keys() & self.own[b].keys()
-        marked = [frozenset(line for one in both for line in self.own[n][one]) for n in (a, b)]
+        marked = [frozenset(line for statement in both for line in self.own[n][statement]) for n in (a, b)]
         bits, most = self.shared[a, b], min(self.shared[a, a], self.shared[b, b])
         return Alike(
             self.exercise,
@@ -92,21 +90,24 @@ class Compared:
 
 
 def write_similar(classroom: Classroom, out: Path) -> Path:
-    """Write OUT/similar.html. Raises OSError."""
-    write_whole(out / "similar.html", in_child(LEXING, similar_page, similar(classroom)).encode())
+    """Write OUT/similar.html, which says so if comparing the answers exceeds its limits. Raises OSError."""
+    try:
+        page = in_child(LEXING, similar_page, classroom)
+    except Exceeded as error:
+        page = render("similar.html", pairs=[], shown=0, most=0, failed=f"The answers are not compared: it {error}.")
+    write_whole(out / "similar.html", page.encode())
     return out / "similar.html"
 
 
-def similar_page(pairs: list[SimilarPair]) -> str:
-    return render("similar.html", pairs=pairs, shown=MOST_PAIRS, most=MOST_SHOWN)
+def similar_page(classroom: Classroom) -> str:
+    return render("similar.html", pairs=similar(classroom), shown=MOST_PAIRS, most=MOST_SHOWN, failed="")
 
 
 def similar(classroom: Classroom) -> list[SimilarPair]:
     """The pairs that stand out, those beyond the others by most first."""
     names = [grade.name for grade in classroom.grades]
     answers = [answers_of(grade) for grade in classroom.grades]
-    read = statements_of(text for texts in answers for text in texts.values())
-    compared = [shared_statements(id, [texts.get(id, "") for texts in answers], read) for id in classroom.exercises]
+    compared = [shared_statements(id, [texts.get(id, "") for texts in answers]) for id in classroom.exercises]
     unusual = sum((beyond_most(one.shared) for one in compared), np.zeros((len(names), len(names))))
     apart = np.max([standing_out(bits) for bits in (*(one.shared for one in compared), unusual)], axis=0)
     found = sorted(zip(*np.where(np.triu(apart >= 1, 1)), strict=True), key=lambda pair: -apart[pair])
@@ -115,7 +116,7 @@ def similar(classroom: Classroom) -> list[SimilarPair]:
 
 def answers_of(grade: Grade) -> dict[str, str]:
     """Exercise → the text of an answer in which anything is written."""
-    unwritten = {one.outcome.id for one in grade.judged if state_of(one) == "unwritten"}
+    unwritten = {verdict.outcome.id for verdict in grade.judged if state_of(verdict) == "unwritten"}
     return {id: text for id, text in grade.submission.graded.answers if id not in unwritten}
 
 
@@ -124,34 +125,13 @@ def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> Simil
     return SimilarPair((names[a], names[b]), sum(one.bits for one in alike), tuple(alike))
 
 
-def statements_of(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
-    """Each text's statements, read in a child process with limits; none for a text that exceeds these."""
-    left, found = {"", *texts}, dict[str, Mapping[str, set[int]]]()
-    while left:
-        try:
-            return found | in_child(LEXING, lexed_each, sorted(left))
-        except Exceeded as error:
-            refused = left & {error.about} or set(left)
-            found |= {text: {} for text in refused}
-            left -= refused
-    return found
-
-
-def lexed_each(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
-    found = {}
-    for text in texts:
-        about(text)
-        found[text] = statements(text)
-    return found
-
-
-def shared_statements(exercise: str, texts: list[str], read: Mapping[str, Mapping[str, set[int]]]) -> Compared:
-    """The answers to an exercise, "" of a student who has none. read: each text's statements."""
+def shared_statements(exercise: str, texts: list[str]) -> Compared:
+    """The answers to an exercise, "" of a student who has none."""
     given = given_statements(exercise[:2]).get(exercise, frozenset())
-    found = [{one: at for one, at in read[text].items() if one not in given} for text in texts]
+    found = [{statement: at for statement, at in statements(text).items() if statement not in given} for text in texts]
     own = tuple({} if gives_up(of_student) else of_student for of_student in found)
     everything = sorted(set().union(*own))
-    has = np.array([[one in mine for one in everything] for mine in own], dtype=float)
+    has = np.array([[statement in mine for statement in everything] for mine in own], dtype=float)
     bits = np.log2(max(1, sum(map(bool, texts))) / np.maximum(1, has.sum(axis=0)))
     return Compared(exercise, tuple(texts), own, (has * bits) @ has.T)
 
@@ -165,19 +145,19 @@ def given_statements(number: str) -> dict[str, frozenset[str]]:
 
 
 def beyond_most(shared: np.ndarray) -> np.ndarray:
-    """What each pair shares beyond what all but a few pairs do."""
+    """The bits that each pair shares beyond the tail of all pairs."""
     return (shared - middle_and_tail(shared)[1]).clip(min=0)
 
 
 def middle_and_tail(shared: np.ndarray) -> tuple[float, float]:
-    """What the median pair shares, and what all but a few do not exceed."""
+    """The bits that the median pair shares, and the quantile TAIL of all pairs."""
     pairs = shared[np.triu_indices_from(shared, 1)]
     middle, tail = np.quantile(pairs, (0.5, TAIL)) if pairs.size else (0.0, 0.0)
     return float(middle), float(tail)
 
 
 def standing_out(shared: np.ndarray) -> np.ndarray:
-    """How much each pair stands out: 1 is just enough."""
+    """Each pair's distance from the others; from 1 on it is listed."""
     middle, tail = middle_and_tail(shared)
     deviation = max((tail - middle) / TAIL_DEVIATIONS, 1e-9)
     return np.minimum(shared / LEAST_BITS, (shared - middle) / (DEVIATIONS * deviation))

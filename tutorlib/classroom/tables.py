@@ -4,8 +4,7 @@ import codecs
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,22 +42,6 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and (value := round(value, 6)).is_integer() else value
 
 
-@dataclass(frozen=True)
-class TableRow:
-    """One row of a table. place: its file and line, for messages. fields: by column, names in lower case."""
-
-    place: str
-    fields: dict[str, str]
-
-    def __getitem__(self, column: str) -> str:
-        """The field without spaces around it, or the apostrophe that keeps a spreadsheet from calculating; or ""."""
-        return unescaped(self.fields.get(column, "").strip())
-
-    def first(self, *columns: str) -> str:
-        """The first of these fields that is not empty, or ""."""
-        return next((found for column in columns if (found := self[column])), "")
-
-
 def read_text(path: Path) -> str:
     """A text file in UTF-8, UTF-16 (Excel's Unicode text) or Windows-1252. Raises CannotGrade."""
     try:
@@ -73,24 +56,31 @@ def read_text(path: Path) -> str:
         raise CannotGrade(f"{path.name}: cannot be read: {error}; save it as CSV in UTF-8.") from None
 
 
-def read_csv(path: Path) -> tuple[list[str], list[TableRow]]:
-    """The columns of a CSV file, in lower case, and its rows that are not empty. Raises CannotGrade.
+def read_csv(path: Path, fields: Mapping[str, tuple[str, ...]]) -> tuple[set[str], list[dict[str, str]]]:
+    """The columns of a CSV file, in lower case, and for each row that is not empty its fields and its `place`.
 
-    The delimiter is the one that the header has most of.
+    fields: name → the columns that may hold it; the first one that is not empty counts. place: "roster.csv, line 2".
+    The delimiter is the one that occurs most often in the header. Raises CannotGrade.
     """
     text = read_text(path)
     delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="")
     try:
-        columns = [name.strip().casefold() for name in next(reader, [])]
+        columns = [name.strip().casefold() for name in reader.fieldnames or ()]
+        reader.fieldnames = columns
         rows = []
-        for fields in reader:
+        for row in reader:
             place = f"{path.name}, line {reader.line_num}"
-            if any(field.strip() for field in fields[len(columns) :]):
-                more = f"{len(fields)} fields, and the header has {len(columns)}"
+            if any(map(str.strip, row.pop(None, ()))):  # the fields beyond the last column
+                more = f"there are more than {len(columns)} fields"
                 raise CannotGrade(f"{place}: {more}; put a field that contains {delimiter!r} in quotation marks.")
-            if any(field.strip() for field in fields):
-                rows.append(TableRow(place, dict(zip(columns, fields, strict=False))))
+            cells = {column: unescaped(cell.strip()) for column, cell in row.items()}
+            if any(cells.values()):
+                found = {
+                    name: next(filter(None, (cells.get(column) for column in where)), "")
+                    for name, where in fields.items()
+                }
+                rows.append(found | {"place": place})
     except csv.Error as error:
         raise CannotGrade(f"{path.name}: not a CSV file: {error}.") from None
-    return columns, rows
+    return set(columns), rows

@@ -6,29 +6,27 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tutorlib.checking.exercise import Outcome
-from tutorlib.exercises import of_notebook
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.grading_run import Limits
-from tutorlib.grading.local_modules import Modules, below
 from tutorlib.grading.scores import points_possible
 from tutorlib.grading.submission import Submitted, newest, read_content, read_each
+from tutorlib.machine import device
 
 ENDED = "ended the grader"
 LEAST_FREE = 2**26  # bytes of the temporary folder's disk
 LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution,
 MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions, more than three times
-Needing = Literal["all", "cpu", "gpu"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a class is graded. seconds: for a cell. seed: of all drawn inputs; None for one of its own each time."""
+    """The settings of a class. seconds: a cell's time limit. seed: of all random inputs; None: a new one each time."""
 
     seconds: float = 60.0
     sandboxed: bool = True
@@ -37,18 +35,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Task:
-    """A student's files, or those of them that need a GPU, or that need none.
+    """A student's submission to grade.
 
     files: where each is found and what it holds, the oldest first. wanted: the only notebooks to grade; None: all.
-    modules: as `files`, the Python files that were handed in with them.
     """
 
     student: str
     files: tuple[tuple[str, bytes], ...]
     wanted: tuple[str, ...] | None
     settings: Settings
-    share: Needing = "all"
-    modules: Modules = ()
 
 
 @dataclass(frozen=True)
@@ -61,10 +56,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Graded:
-    """What came of a task.
+    """The result of a task.
 
-    notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
-    ended, or "". seconds: it took. answers: exercise → the text of its answer as it was handed in.
+    notebooks: (name, file) of each graded notebook. notes: lines about other files. failed: why the grader itself
+    ended, or "". seconds: the time that it took. answers: (exercise, text of its answer as it was handed in).
     """
 
     judged: tuple[Judged, ...] = ()
@@ -74,25 +69,16 @@ class Graded:
     failed: str = ""
     answers: tuple[tuple[str, str], ...] = ()
 
-    def __add__(self, other: "Graded") -> "Graded":
-        """Of a task's two parts, that of the CPU first, one."""
-        return Graded(
-            self.judged + other.judged,
-            self.notebooks + other.notebooks,
-            tuple(dict.fromkeys(self.notes + other.notes)),
-            self.seconds + other.seconds,
-            self.failed or other.failed,
-            self.answers + other.answers,
-        )
-
     def dumps(self) -> bytes:
-        judged = [{**asdict(one.outcome), "counts": one.counts} for one in self.judged]
+        judged = [{**asdict(verdict.outcome), "counts": verdict.counts} for verdict in self.judged]
         return json.dumps({**asdict(self), "judged": judged}).encode()
 
     @classmethod
     def loads(cls, text: bytes) -> "Graded":
         data: dict[str, Any] = json.loads(text)
-        judged = tuple(Judged(Outcome(**one), counts) for one in data["judged"] for counts in [one.pop("counts")])
+        judged = tuple(
+            Judged(Outcome(**verdict), counts) for verdict in data["judged"] for counts in [verdict.pop("counts")]
+        )
         pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "answers")}
         return cls(**data | pairs | {"judged": judged, "notes": tuple(data["notes"])})
 
@@ -101,11 +87,10 @@ def grade_task(task: Task) -> Graded:
     """Grade a student's files, one notebook after the other. Raises OSError, as of a full disk."""
     start = time.monotonic()
     notes: list[str] = []
-    found = read_files(task, notes.append)
-    contents = {one: content for one, content in found.items() if in_share(one.name, task.share)}
+    contents = read_files(task, notes.append)
     outcomes, failed = grade_all([*contents], task)
     judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in outcomes)
-    notebooks = tuple((one.name, str(one.path)) for one in contents)
+    notebooks = tuple((submitted.name, str(submitted.path)) for submitted in contents)
     seconds = time.monotonic() - start
     answers = tuple(answer_texts(contents))
     check_room()  # on a full disk answers fail that are right
@@ -127,33 +112,27 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
     for submitted, (_, content) in zip(read_each(reading, say), task.files, strict=True):
         if submitted:
             contents[submitted] = content
-    wanted = [one for one in newest(contents, say) if task.wanted is None or one.name in task.wanted]
-    return {
-        replace(one, modules=below(one.path, task.modules)): contents[one]
-        for one in sorted(wanted, key=lambda one: one.name)
-    }
+    wanted = [submitted for submitted in newest(contents, say) if task.wanted is None or submitted.name in task.wanted]
+    return {submitted: contents[submitted] for submitted in sorted(wanted, key=lambda submitted: submitted.name)}
 
 
 def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:
     """The outcomes of its notebooks, and why one ended the grader, else "".
 
-    Notebooks that need the GPU, which this task has to itself, side by side; others in turn, as each core has a task.
+    With a GPU, which this task has to itself, its notebooks are graded side by side; else in turn, since each core has
+    a task of its own.
     """
-    settings, workers = task.settings, None if task.share == "gpu" else 1
+    settings, workers = task.settings, None if device.gpu() else 1
     limits = Limits(seconds=settings.seconds)
-    scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers, demos=False)
+    scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers)
     return scores.outcomes, next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
 
 
 def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
     """Each exercise and the text of its answer. Of several cells each text once, without those still to be written."""
     room = MOST_ANSWERS
-    for exercise, texts in (pair for one in submission for pair in one.answers.items()):
+    for exercise, texts in (pair for submitted in submission for pair in submitted.answers.items()):
         written = [text for text in texts if f'"Exercise {exercise}"' not in text] or texts[:1]
         text = "\n".join(dict.fromkeys(written))[: min(LONGEST_ANSWER, room)]
         room -= len(text)
         yield exercise, text.encode("utf-8", "replace").decode()  # a notebook's JSON can hold half of a pair
-
-
-def in_share(notebook: str, share: Needing) -> bool:
-    return share == "all" or (share == "gpu") == any(exercise.needs for exercise in of_notebook(notebook))

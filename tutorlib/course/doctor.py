@@ -47,7 +47,7 @@ def next_step(lines: list[Line]) -> str:
     try:
         following = course_of(best(), heads()).next
     except NoRecord as error:
-        return f"`tutor progress --reset`: your points cannot be read ({error})"
+        return f"repair the record of your points, which cannot be read: {error}"
     if following is None:
         return "all that this machine can grade is solved; `tutor grade notebooks` grades the notebooks as they are now"
     notebook, exercise = following

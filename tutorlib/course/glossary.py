@@ -1,10 +1,12 @@
-"""The glossary, built from `TERMS`, and the links to it from the first use of each term in a page's prose.
+"""The glossary, built from terms.toml, and the links to it from the first use of each term in a page's prose.
 
 Sources have no links. JupyterLab keeps only the anchors of headings, so each term is a heading.
 """
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +14,6 @@ from urllib.parse import quote
 from nbformat import NotebookNode, v4
 
 from tutorlib.course.source import read
-from tutorlib.course.terms import TERMS, Term
 
 GLOSSARY = "glossary"
 NOT_PROSE = re.compile(
@@ -28,6 +29,27 @@ NOT_PROSE = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """An entry; terms.toml explains the fields."""
+
+    name: str
+    page: str
+    says: str
+    ptx: str = ""
+    dsl: str = ""
+    also: Sequence[str] = ()
+    unlike: Sequence[str] = ()
+
+
+def read_terms() -> tuple[Term, ...]:
+    found = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
+    return tuple(Term(name, **entry) for name, entry in found.items())
+
+
+TERMS = read_terms()
 
 
 def anchor(heading: str) -> str:

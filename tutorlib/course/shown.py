@@ -12,10 +12,10 @@ from typing import Any
 
 from nbformat import NotebookNode, v4
 
-SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches, tuner
+SHOWS = frozenset(  # of tutorlib.notebook: measured, hunt, launches, tuner
     (
         *("show_counts", "show_figure", "show_ladder", "show_levers"),
-        *("show_speeds", "show_sustained", "show_sweep"),
+        *("show_speeds", "show_sweep"),
         *("show_costs", "show_model", "show_verdicts"),
         *("show_later_calls", "show_new_processes"),
     )
@@ -59,8 +59,10 @@ def outputs_of(call: ast.Call, page: list[str], execution_count: int | None) -> 
 
 
 def imports_of(names: set[str], page: list[str]) -> Iterator[ast.ImportFrom]:
-    """The page's import statements that bind one of the names."""
+    """Import statements that bind these names, as the page's own do."""
     for source in page:
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.ImportFrom) and names & {alias.asname or alias.name for alias in node.names}:
-                yield node
+            if isinstance(node, ast.ImportFrom):
+                wanted = [alias for alias in node.names if (alias.asname or alias.name) in names]
+                if wanted:
+                    yield ast.copy_location(ast.ImportFrom(node.module, wanted, node.level), node)

@@ -27,6 +27,7 @@ BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION \((?P<size>about \d+ line
 END = re.compile(r"\s*### END SOLUTION")
 MARKER = re.compile(r"\s*#+ *(BEGIN|END) SOLUTION")
 CELL = re.compile(r"# %%(?!%)")
+SKIP_FORMATTING = "  # fmt: skip"  # ruff's, after imports that share lines; not for readers
 Role = Literal["answer", "check"]
 
 
@@ -100,7 +101,8 @@ def in_cutile_kernel(lines: list[str], region: Region) -> bool:
 def read(source: Path) -> NotebookNode:
     """The source as jupytext reads it. Raises BuildError if the lines between `# ---` are not YAML."""
     try:
-        return jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
+        text = source.read_text(encoding="utf-8").replace(SKIP_FORMATTING, "")
+        return jupytext.reads(text, fmt="py:percent")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
         raise BuildError(f"{source}:{line}: not YAML: {error.problem}") from None

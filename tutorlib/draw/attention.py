@@ -1,10 +1,10 @@
-"""Pictures over time: an attention block's softmax and tensor cores, and an SM's tiles of queries."""
+"""Pictures of attention: a block's softmax and tensor cores over time, an SM's tiles of queries, causal scores."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tutorlib.draw.grid import CellGrid, Picture
-from tutorlib.draw.palette import category
+from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.palette import EMPTY, category
 from tutorlib.draw.timeline import TimeBar, bars_grid, over_time
 from tutorlib.models.attention import AttentionCartoon, Blocks, Schedule, SmCartoon
 
@@ -49,3 +49,27 @@ def cartoon_grid(name: str, rows: tuple[str, ...], timeline: Iterable[TimeBar], 
     grid = bars_grid("", rows, timeline, total, ticks, {len(rows) - 1: 2.0})
     idle = grid.colors[-1].count(None)
     return replace(grid, title=f"{name}: {total} ticks, the tensor cores idle in {idle} of them")
+
+
+def show_key_tiles(queries: int, keys: int, tm: int, tn: int) -> Picture:
+    """The tiles (tm, tn) of a head's scores: blocks of queries down, tiles of keys across. Query i sees keys 0 … i."""
+    return figure([key_grid(queries, keys, tm, tn)])
+
+
+def key_grid(queries: int, keys: int, tm: int, tn: int) -> CellGrid:
+    rows, columns = -(-queries // tm), -(-keys // tn)
+
+    def kind(m: int, n: int) -> str:
+        if n * tn >= min((m + 1) * tm, keys):
+            return ""
+        return "whole" if (n + 1) * tn <= min(m * tm + 1, keys) else "mask"
+
+    kinds = [[kind(m, n) for n in range(columns)] for m in range(rows)]
+    colors = {"whole": category(0), "mask": category(1), "": EMPTY}
+    return CellGrid(
+        f"{queries} queries in tiles of {tm}, {keys} keys in tiles of {tn}",
+        kinds,
+        [[colors[one] for one in row] for row in kinds],
+        down=[str(m) for m in range(rows)],
+        across=[str(n) for n in range(columns)],
+    )

@@ -1,4 +1,4 @@
-"""Pictures of a Hopper SM at work: the path of a K tile, and which thread holds which accumulators of a wgmma."""
+"""Pictures of a Hopper SM at work: the path of a K tile, an mbarrier's state, and the accumulators of a wgmma."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
-from tutorlib.draw.palette import EMPTY, INK, category
+from tutorlib.draw.palette import CATEGORIES, EMPTY, INK, RAMP, category
+from tutorlib.models.mbarrier import KIB, Mbarrier, fresh
 
 HEIGHT = 470
 BLUE, YELLOW, ORANGE, PALE, GREEN = (category(number) for number in (0, 1, 2, 3, 4))
@@ -111,3 +112,33 @@ def registers(row: int, column: int) -> str:
     """The warp and the two registers that hold the 8 × 8 block at this row and column of blocks."""
     first = 4 * column + 2 * (row % 2)
     return f"W{row // 2}\nR{first},{first + 1}"
+
+
+def show_mbarrier(count: int, events: Sequence[tuple[str, int]]) -> Picture:
+    """A column after initialization and after each event; bytes in KiB. Colored: a wait that returns.
+
+    count: arrivals that a phase takes. events: ("arrive", bytes that it announces) or ("bytes", bytes written), in
+    order. Raises ValueError for an event of another name, and for an arrival too many.
+    """
+    barrier, names = fresh(count), ["init"]
+    columns = [state(barrier)]
+    for name, size in events:
+        if name not in ("arrive", "bytes"):
+            raise ValueError(f'an event is ("arrive", bytes) or ("bytes", bytes), not {(name, size)!r}')
+        barrier = barrier.arrive(size) if name == "arrive" else barrier.deliver(size)
+        columns.append(state(barrier))
+        names.append("arrive" if name == "arrive" else f"{size // KIB}K in")
+    rows = ["arrivals pending", "KiB pending", "phase", "wait(0)", "wait(1)"]
+    labels = [list(row) for row in zip(*columns, strict=True)]
+    colors: list[list[str | None]] = [
+        [RAMP[0] if number < 2 and label != "0" else CATEGORIES[6] if label == "go" else EMPTY for label in row]
+        for number, row in enumerate(labels)
+    ]
+    flips = {n: 2.5 for n in range(1, len(columns)) if columns[n][2] != columns[n - 1][2]}
+    title = "an mbarrier after each event; the thick line is the end of a phase"
+    return figure([CellGrid(title, labels, colors, rows, names, {3: 2.0}, flips)], largest=64)
+
+
+def state(barrier: Mbarrier) -> list[str]:
+    waits = ["go" if barrier.lets_pass(parity) else "wait" for parity in (0, 1)]
+    return [str(barrier.missing), f"{barrier.pending / KIB:g}", str(barrier.phase), *waits]

@@ -7,7 +7,7 @@ from tensor_layouts import crd2flat, idx2crd, size
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import EMPTY, ramp
-from tutorlib.layouts.matrix import coordinate, matrix, modes
+from tutorlib.layouts.matrix import PICTURES, coordinate, matrix, modes
 from tutorlib.layouts.notation import Tree, layout, text
 
 THICK, THIN = 2.4, 1.3  # points: lines between outer and inner blocks
@@ -123,3 +123,13 @@ def cell_of(shape: Tree, at: int | tuple) -> tuple[int, int]:
         return crd2flat(at[0], down), crd2flat(at[1], across)
     index = crd2flat(at, shape)
     return index % rows, index // rows
+
+
+def show_pictures() -> Picture:
+    """Offsets alone, without names or lines that would reveal the modes."""
+    grids = []
+    for name, offsets in PICTURES.items():
+        last = max(map(max, offsets))
+        colors = [[ramp(offset, 0, last) for offset in row] for row in offsets]
+        grids.append(CellGrid(name, [[str(offset) for offset in row] for row in offsets], colors))
+    return figure(grids)

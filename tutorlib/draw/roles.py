@@ -8,7 +8,7 @@ from tutorlib.draw.timeline import bars_grid, over_time
 from tutorlib.models.roles import ROWS, Cartoon, Roles
 from tutorlib.models.work import Item, Split
 
-EPILOGUE = CATEGORIES[2]  # a warpgroup that rounds and stores a tile's accumulators, as in figures/hopper_timeline
+EPILOGUE = CATEGORIES[2]  # a warpgroup that rounds and stores a tile's accumulators
 TILES = (*CATEGORIES[:2], *CATEGORIES[3:])
 
 

@@ -13,36 +13,21 @@ from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.facts import Doing
 from tutorlib.simulate.ptx.report import BlockEvent, BlockTrace
 
-LETTERS: dict[Doing, str] = {  # a warp's cells
-    "issue": "C",
-    "commit": "c",
-    "wait": "w",
-    "barrier": "|",
-    "read": "R",
-    "write": "W",
-    "math": "M",
-    "load": "L",
-    "store": "S",
-    "bulk load": "T",
-    "phase": "p",
-    "arrive": "a",
+BLUE, YELLOW, ORANGE, SKY, GREEN, PINK, TEAL, GRAY = CATEGORIES
+KINDS: dict[Doing, tuple[str, str, str]] = {  # the letter of a warp's cell, its meaning, its color
+    "load": ("L", "load", GRAY),
+    "issue": ("C", "cp.async", BLUE),
+    "commit": ("c", "commit", YELLOW),
+    "wait": ("w", "wait for groups", ORANGE),
+    "write": ("W", "write shared memory", PINK),
+    "barrier": ("|", "barrier", SKY),
+    "read": ("R", "read shared memory", GREEN),
+    "math": ("M", "arithmetic", TEAL),
+    "store": ("S", "store", "#FFDDAA"),
+    "bulk load": ("T", "TMA load", BLUE),
+    "phase": ("p", "wait for an mbarrier's phase", ORANGE),
+    "arrive": ("a", "arrive at an mbarrier", YELLOW),
 }
-WORDS: dict[Doing, str] = {
-    "load": "load",
-    "issue": "cp.async",
-    "commit": "commit",
-    "wait": "wait for groups",
-    "write": "write shared memory",
-    "barrier": "barrier",
-    "read": "read shared memory",
-    "math": "arithmetic",
-    "store": "store",
-    "bulk load": "TMA load",
-    "phase": "wait for an mbarrier's phase",
-    "arrive": "arrive at an mbarrier",
-}
-COLORS: dict[Doing, str] = dict(zip(LETTERS, (*CATEGORIES, "#FFDDAA"), strict=False))
-COLORS |= {"bulk load": COLORS["issue"], "phase": COLORS["wait"], "arrive": COLORS["commit"]}
 IN_FLIGHT, ARRIVED = "#F1F3F5", RAMP[0]  # of a buffer: a copy into it is in flight; it has landed
 CELL = 20  # pixels
 KEYS = 6  # letters explained in a line of the title
@@ -218,7 +203,7 @@ def span_of(warps: Sequence[int]) -> str:
 
 
 def warp_row(steps: Sequence[WarpStep], warps: Sequence[int]) -> CellRow:
-    return [(LETTERS[step.does], COLORS[step.does]) if step.warps & set(warps) else ("", EMPTY) for step in steps]
+    return [KINDS[step.does][::2] if step.warps & set(warps) else ("", EMPTY) for step in steps]
 
 
 def buffer_row(story: Story, numbers: Sequence[int], steps: range) -> CellRow:
@@ -240,7 +225,7 @@ def buffer_row(story: Story, numbers: Sequence[int], steps: range) -> CellRow:
 def key_of(steps: Sequence[WarpStep]) -> list[str]:
     """The meanings of the letters, in lines that are not too long."""
     used = {step.does for step in steps}
-    said = [f"{LETTERS[does]} {words}" for does, words in WORDS.items() if does in used]
+    said = [f"{letter} {words}" for does, (letter, words, _) in KINDS.items() if does in used]
     return [" · ".join(said[n : n + KEYS]) for n in range(0, len(said), KEYS)]
 
 

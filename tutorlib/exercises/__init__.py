@@ -4,7 +4,7 @@ Notebook 02_layout_algebra has its exercises in `n02_layout_algebra/exercises.py
 when one of them is asked for, so that `import tutorlib` stays fast. A room holds all that its page alone needs:
 exercises, mistakes, and in `judge` the kinds of exercise that no other page has; `words` has the hints. The sandbox
 shows `judge` and nothing else of a room, since the process of an answer takes part in judging it
-(`grading.sent_exercise`).
+(`checking.evidence`).
 """
 
 from functools import cache

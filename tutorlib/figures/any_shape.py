@@ -7,11 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import FAINT, INK, MARK, SHADES
-from tutorlib.figures.style import (
-    MARKERS,
-    label_ends,
-    tidy_axes,
-)
+from tutorlib.figures.style import MARKERS, label_ends, tidy_axes
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.measurement import Measurement
 from tutorlib.measuring.results import SweepResults, all_sweep_results

@@ -14,7 +14,6 @@ from tutorlib.exercises import find
 from tutorlib.figures.style import (
     baseline_speeds,
     baseline_style,
-    draw_dots,
     draw_ratios,
     kernel_lines,
     kernel_style,
@@ -22,7 +21,6 @@ from tutorlib.figures.style import (
     powers_of_two,
     say_where,
     scale_sizes,
-    square_name,
     tidy_axes,
 )
 from tutorlib.machine.hardware import HARDWARE, hardware_of
@@ -175,31 +173,6 @@ def draw_roofline(axes: Axes, swept: SweepResults) -> None:
     label_ends(axes)
 
 
-def draw_over_k(large: Axes, small: Axes, swept: SweepResults) -> None:
-    """Percent of the tensor cores' peak over K, at M = N = 8192 and 2048."""
-    for axes, size in zip((large, small), sorted({shape[0] for shape in swept.shapes}, reverse=True), strict=True):
-        draw_one_size(axes, swept, size)
-        axes.set_ylabel("speed, % of the datasheet's peak")
-        label_ends(axes)
-
-
-def draw_one_size(axes: Axes, swept: SweepResults, size: int) -> None:
-    shapes = [shape for shape in swept.shapes if shape[0] == size]
-    dtype = swept.points[0].measurement.dtype
-    percent = 100 / (HARDWARE[swept.gpu].flops[dtype] / 1e12)
-    beside = [median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)) * percent for shape in shapes]
-    axes.plot([shape[2] for shape in shapes], beside, **baseline_style(swept))
-    for points, look in kernel_lines(swept):
-        here = [point.measurement for point in points if point.measurement.shape[0] == size]
-        axes.plot([m.shape[2] for m in here], [(m.tflops or 0) * percent for m in here], **look)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks([shape[2] for shape in shapes], [str(shape[2]) for shape in shapes])
-    axes.set_xlabel("K, elements")
-    axes.set_ylim(0, 100)
-    axes.set_title(f"{swept.gpu}, {dtype}, {swept.regime}: M = N = {size}", loc="left", color=INK)
-    tidy_axes(axes)
-
-
 def copy_ladder(everything: Sequence[Results] | None = None) -> Figure:
     """Bandwidth of each rung of notebook 05, beside torch's copy in the same run and the datasheet; a row for each GPU.
 
@@ -236,24 +209,6 @@ def draw_bandwidths(axes: Axes, gpu: str, rungs: Mapping[str, Measurement]) -> N
     axes.set_title(f"{gpu}, {regime}", loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("speed, TB/s read and written")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-
-
-def draw_rungs(axes: Axes, swept: SweepResults) -> None:
-    """Rungs from top to bottom in the order in which they were measured.
-
-    The axis leaves out a rung that is far slower than the others; its numbers are printed where its dots would be.
-    """
-    draw_dots(axes, swept.points, swept.names, swept.baseline, square_name)
-    ratios = [point.measurement.ratio for point in swept.points]
-    left = max(0.0, 2 * median(ratios) - max(ratios) - 0.2)
-    axes.set_xlim(left=left)
-    for row, name in enumerate(swept.names):
-        if below := [ratio for point in swept.of_kernel(name) if (ratio := point.measurement.ratio) < left]:
-            axes.annotate(
-                f"← {min(below):.2f} to {max(below):.2f}", (left, row), (6, 4), textcoords="offset points", color=INK
-            )
-    say_where(axes, swept)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 
 

@@ -8,20 +8,12 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from tutorlib.draw.palette import CATEGORIES, FAINT, INK, MARK, RAMP
-from tutorlib.figures.style import (
-    draw_ratios,
-    label_ends,
-    say_where,
-    tidy_axes,
-)
+from tutorlib.figures.style import draw_ratios, label_ends, say_where, tidy_axes
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.cutile.gemm import space
 from tutorlib.machine.hardware import Hardware, hardware_of
 from tutorlib.measuring.counters import MEMORY_READ, WAVES
-from tutorlib.measuring.results import (
-    Point,
-    SweepResults,
-)
+from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.models.l2 import ORDERS, Traffic, traffic
 from tutorlib.models.occupancy import BY_ARCH, blocks_per_sm
 from tutorlib.problems.wrong import by

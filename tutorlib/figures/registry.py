@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from tensor_layouts import Layout, Swizzle, compose
 
-from tutorlib.figures import any_shape, hopper_timeline, ladders, levers, maps
+from tutorlib.figures import any_shape, ladders, maps
 from tutorlib.figures.style import rows
 from tutorlib.paths import FIGURES as FOLDER
 from tutorlib.problems.wrong import count
@@ -57,10 +57,8 @@ LADDER = Plot("The GEMM ladder", ("gemm_rungs", "gemm_nvidia", "gemm_any"), ladd
 ATTENTION = ("attention_full", "attention_causal")
 FIGURES = {
     "attention_ladder": Plot("Attention over the length of its sequences", ATTENTION, ladders.attention_ladder),
-    "attention_levers": by_gpu("Attention's levers", "attention_levers", (12, 6), levers.draw_attention_levers),
     "banks": Plot("A warp reads a column of a tile in shared memory", (), banks),
     "copy_ladder": Plot("Bandwidth of each rung of the copy ladder", (), ladders.copy_ladder),
-    "fusion": Plot("The cost of an epilogue", ("fused_epilogues",), levers.fusion),
     "gemm_any": by_gpu("The self-configuring GEMM at any shape", "gemm_any", (11, 5.2), any_shape.draw_shapes),
     "gemm_ladder": LADDER,
     **{
@@ -75,19 +73,10 @@ FIGURES = {
         columns=2,
     ),
     "gemm_stages": by_gpu("Tiles and stages", "gemm_stages", (9.5, 4.8), maps.draw_stages),
-    "hopper_k": by_gpu(
-        "Two sweeps over K", "hopper_k", (13, 4.8), ladders.draw_over_k, columns=2, in_table=True
-    ),
-    "hopper_levers": Plot("The gain of each lever, as a tree", ("hopper_levers",), levers.hopper_levers),
-    "hopper_timeline": Plot(
-        "The warps of a Hopper kernel at work", ("hopper_timeline",), hopper_timeline.hopper_timeline
-    ),
-    "launches": Plot("The host time of a launch", ("launches",), levers.launches),
     "roofline": by_gpu(
         "The GEMM ladder under the datasheet's roofs", "gemm_rungs", (12, 5.4), ladders.draw_roofline, in_table=True
     ),
     "tile_heatmap": by_gpu("The space of tiles and hints", "tile_space", (9.5, 6.2), maps.draw_space),
-    "tile_ladder": by_gpu("The ladder of notebook 07", "tile_rungs", (9.5, 4.2), ladders.draw_rungs),
 }  # fmt: skip
 
 

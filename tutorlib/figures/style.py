@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from tutorlib.draw.palette import FAINT, INK, LINES, SHADES
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.results import NoData, Point, SweepResults, all_sweep_results
-from tutorlib.problems.problem import Shape
 
 APART = 0.065  # of the height of a plot: the least distance between two labels
 MARKERS = "os^vDP"  # a line differs from its neighbors in more than color
@@ -127,32 +126,3 @@ def scale_sizes(axes: Axes, swept: SweepResults) -> None:
     axes.set_xlabel("M = N = K, elements")
     axes.set_ylim(bottom=0)
     tidy_axes(axes)
-
-
-def draw_dots(
-    axes: Axes, points: Sequence[Point], rows: Sequence[str], baseline: str, named: Callable[[Shape], str]
-) -> None:
-    """Speeds as fractions of a baseline's: a row for each kernel, a dot and its quartiles for each shape.
-
-    rows: names of kernels from top to bottom. named: how the key calls a shape.
-    """
-    shapes = sorted({point.measurement.shape for point in points})
-    for row in range(len(rows)):
-        axes.axhline(row, color=FAINT, linewidth=0.8, alpha=0.6, zorder=0)
-    for shape, color, marker in zip(shapes, SHADES, MARKERS, strict=False):
-        here = {rows.index(p.name): p.measurement for p in points if p.measurement.shape == shape}
-        ratios = [measured.ratio for measured in here.values()]
-        axes.scatter(ratios, list(here), color=color, marker=marker, s=55, label=named(shape), zorder=3)
-        spans = [(one.ratio * (1 - one.spread / 2), one.ratio * (1 + one.spread / 2)) for one in here.values()]
-        axes.hlines(list(here), *zip(*spans, strict=True), color=color, linewidth=2, zorder=2)
-    axes.axvline(1, color=INK, linestyle="--", linewidth=2, zorder=1)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel(f"speed as a fraction of {baseline}'s\n(bars: quartiles of the pairs)")
-    tidy_axes(axes)
-    axes.grid(visible=False, axis="y")
-
-
-def square_name(shape: Shape) -> str:
-    return f"M = N = K = {shape[0]}"

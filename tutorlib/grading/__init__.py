@@ -1,16 +1,17 @@
 """Grading: a submission → scores.
 
     the grader ── the judge's process ──│sandbox│── the page's process: the page, the student's cells, the answers
-                       calls and questions, as plain data →
-                       ← values, PTX, Tile IR, launches, as plain data
+                       calls, or one request for evidence →
+                       ← values, or evidence: PTX, Tile IR, launches
 
 The page's process runs the course's page with the student's answers and the cells that the student added. The course's
-own cells are pristine; a cell that the student changed runs before the pristine one, so it can only add names. The
-points are decided outside the sandbox, by the judge that `check` uses. It holds the answer as a
+own cells are pristine; a cell that the student changed runs before the pristine one, so it can only add names
+(`merged_page`). The points are decided outside the sandbox, by the judge that `check` uses. It holds the answer as a
 `checking.served.Served` that speaks over a line (`remote_judge`, `page_process`), and draws inputs by a secret seed
-that the scores name. Text crosses, PTX or Tile IR, and no machine code: the judge compiles it, simulates it or
-launches it on a GPU, with inputs, outputs and a clock of its own. What the page's process says of an answer can only
-lower its points.
+that the scores name. Exercises never cross, and no functions but those of the course that the answer's process has
+already, by name: so their references stay out of reach. Of a kernel, PTX or Tile IR comes back and no machine code
+(`checking.evidence`): the judge compiles it, simulates it or launches it on a GPU, with inputs, outputs and a clock of
+its own. What the page's process says of a kernel besides can only lower its points.
 
 On a GPU the notebooks of a submission take turns (`machine.turns`), and other submissions wait. An answer that hangs,
 or ends a process, loses its own points; the others go on in a fresh one (`grading_run`).
@@ -35,13 +36,13 @@ calls it refuses, and why):
 - It ends when the grader does, however the grader ends.
 A limit of the grader's own that is lower is kept, and said.
 
-The course's own kernels and models are in reach of an answer, and so is what libraries can do of an exercise; the
-references of its exercises are not (`sent_exercise`). An answer whose code or cell names one of these is refused
-(`checking.library_use`); code that is written to hide a name gets past that search.
+The course's own kernels and models are in reach of an answer, and so is what libraries can do of an exercise. An answer
+whose code or cell names one of these is refused (`checking.library_use`); code that is written to hide a name gets past
+that search.
 
 What it does not promise. The sandbox shares the machine's kernel and its GPU. A CUDA kernel that the judge launches
 reaches the judge's memory on the GPU, and may find the expected result there. Some answers rest in part on what the
-page's process says: 07.7 without a GPU; 16.9 to 16.11, 16.13 and 16.14; what 17.4 to 17.6 and 17.9 compile, keep and
+page's process says: 07.7 without a GPU; 16.8 to 16.14; what 17.4 to 17.6 and 17.9 compile, keep and
 replay, and how long a launch takes there. A C++ program of 08 that speaks the protocol of the GPU's
 stand-in by hand is taken for right. Read those answers, and those that the class page lists as similar, where grades
 matter. Without a sandbox (`--no-sandbox`) an answer can attack the grader.

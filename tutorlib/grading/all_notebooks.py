@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.randomness import new_seed
@@ -12,10 +12,9 @@ from tutorlib.course.source import BuildError
 from tutorlib.exercises import of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.grading_run import GradingFailed, Limits, grade_page
-from tutorlib.grading.merge_submission import merged_page, sort
+from tutorlib.grading.merged_page import StudentCode, merged_page, student_code
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder
-from tutorlib.grading.sorted_cells import Sorted
 from tutorlib.grading.submission import Submitted
 from tutorlib.machine.device import gpu
 
@@ -31,25 +30,23 @@ def grade(
     seed: int | None = None,
     sandboxed: bool = True,
     workers: int | None = None,
-    demos: bool = True,
 ) -> Scores:
     """Grade the notebooks of a submission side by side; on a GPU they take turns, and each has it alone for its times.
 
     graded: called with each notebook's name when it is done.
     seed: of the inputs that the judge draws; None for a secret one. The scores name it.
     sandboxed: whether students' processes run in sandboxes. workers: how many of these at a time; None: `at_a_time`.
-    demos: whether the page's own cells run too that no answer needs.
     Raises GradingFailed where there can be no sandbox, BuildError where the course itself is broken, OSError.
     """
     if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
     limits = replace(limits, seed=new_seed() if seed is None else seed)
     submission = list(submission)
-    found = {one.name: sort(one) for one in submission}
+    found = {one.name: student_code(one) for one in submission}
     if any(map(work, submission)):
         import torch  # noqa: F401  once: those who judge kernels are forked from this process
     with scratch_folder() if gpu() else nullcontext() as turns:
-        grader = Grader(replace(limits, turns=turns), found, graded, sandboxed, demos)
+        grader = Grader(replace(limits, turns=turns), found, graded, sandboxed)
         return asyncio.run(grader.grade(submission, workers or at_a_time()))
 
 
@@ -61,22 +58,20 @@ def at_a_time() -> int:
 
 @dataclass(frozen=True)
 class GradedPage:
-    """A notebook's outcomes; why the grader failed at it, or ""; the course's own cells that failed → over what."""
+    """A notebook's outcomes, and why the grader failed at it, or ""."""
 
     outcomes: list[Outcome]
     broken: str = ""
-    failed_cells: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Grader:
-    """The arguments of `grade`. found: notebook → its cells, sorted."""
+    """The arguments of `grade`. found: notebook → the student's code in it."""
 
     limits: Limits
-    found: Mapping[str, Sorted]
+    found: Mapping[str, StudentCode]
     graded: Callable[[str], None]
     sandboxed: bool
-    demos: bool
 
     async def grade(self, submission: list[Submitted], workers: int) -> Scores:
         """The longest pages begin first, so that no core is left with one of them at the end."""
@@ -94,7 +89,6 @@ class Grader:
             tuple(outcome for graded in results.values() for outcome in graded.outcomes),
             self.limits.seed,
             {name: graded.broken for name, graded in results.items() if graded.broken},
-            {name: graded.failed_cells for name, graded in results.items() if graded.failed_cells},
         )
 
     async def grade_one(self, submitted: Submitted, free: asyncio.Semaphore) -> GradedPage:
@@ -104,9 +98,9 @@ class Grader:
         async with free:
             for _ in range(ATTEMPTS):
                 try:
-                    page = merged_page(submitted, self.found[submitted.name], self.demos)
+                    page = merged_page(submitted.name, self.found[submitted.name])
                     outcomes = await grade_page(page, [one.id for one in exercises], self.limits, self.sandboxed)
-                    return GradedPage([*outcomes.values()], failed_cells=page.failed_cells)
+                    return GradedPage([*outcomes.values()])
                 except GradingFailed as error:
                     why = str(error)
                 except (BuildError, OSError):

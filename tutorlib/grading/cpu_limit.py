@@ -6,14 +6,13 @@ waiting for a turn on the GPU takes no processor time.
 """
 
 import resource
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from math import ceil
 
 import psutil
-
-from tutorlib.grading.watchdog import watching
 
 LIMITS = (
     1.5  # time limits of one cell that judging may compute: of 60 s. Solutions of 05 and 12 to 18 take 12 s at most
@@ -66,3 +65,21 @@ def computed(excluded: int | None) -> float:
             if child.pid != excluded:
                 total += sum(sum(one.cpu_times()[:4]) for one in (child, *child.children(recursive=True)))
     return total
+
+
+@contextmanager
+def watching(done: Callable[[], object], every_s: float) -> Iterator[None]:
+    """While the block runs, call `done` on another thread every `every_s` seconds, until it returns something true."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(every_s) and not done():
+            pass
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looking.join()

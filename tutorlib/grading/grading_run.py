@@ -8,22 +8,21 @@ import sys
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 from nbformat import NotebookNode
 
-from tutorlib.checking.exercise import Outcome, Status
+from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.exercises import find
 from tutorlib.grading.cpu_limit import no_end
 from tutorlib.grading.forked_judge import start_judge
-from tutorlib.grading.judge_process import JudgeSettings, PageCell
-from tutorlib.grading.merge_submission import MergedPage
+from tutorlib.grading.judge_process import JudgeSettings, PageCell, as_reported, tidy
+from tutorlib.grading.merged_page import MergedPage
 from tutorlib.grading.sandbox import MEMORY, on_path, sandboxed_command
 from tutorlib.grading.scratch import scratch_folder
-from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
 from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE
@@ -83,12 +82,10 @@ async def run(
     """One run; adds to `outcomes` each verdict it comes to on the exercises that are wanted.
 
     Returns the outcome of the answer that ended the run before its time; None where the notebook came to its end, or a
-    cell ended it that the next run is without: one that the student added (all of them, where they take too long), or a
-    demonstration of the course's own.
+    cell ended it that the next run is without: one that the student added (all of them, where they take too long).
     """
     running = ""  # the exercise whose answer ran last
     added = ""  # the student's own cell that runs
-    own = ""  # the course's own cell that runs
     end: tuple[Status, str] | None = None
     answer: dict[str, Any] = {}
     with scratch_folder() as folder:
@@ -100,16 +97,13 @@ async def run(
                     if report["event"] == "start":
                         began = time.monotonic()
                         added = report["cell"] if report["role"] == "added" else ""
-                        own = report["cell"] if not report["role"] else ""
                         running = exercise if exercise in page.answers else running
                     elif report["end"]:
                         end = tuple(report["end"])
-                    elif not report["role"] and page.demos and not report["passed"]:
-                        page.failed_cells[own] = report["raised"]
                     elif report["role"] == "added":
                         page.added_s += time.monotonic() - began
                         if page.added_s > ADDED * limits.seconds:
-                            page.leave_out_all_added()
+                            page.leave_out_added()
                             return None
                     elif report["role"] == "answer":
                         answer = report
@@ -123,14 +117,21 @@ async def run(
             page.leave_out_added(added)
             return None
         status, what = end or ended_itself(pipe, limits)
-        if own and page.demos:
-            page.failed_cells[own] = what
-            page.leave_out_demos()
-            return None
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{page.name} could not be run: {what}. {' '.join(log[-3:])}")
     return find(running).outcome(status, 0, what)
+
+
+def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -> Outcome:
+    """The outcome of an exercise whose two cells ran to their end.
+
+    answer, check: what the plugin saw: `passed`, `raised`, and for the check cell `outcome`, what the judge found.
+    """
+    if not answer["passed"]:
+        return exercise.outcome("failed", 0, f"your cell fails: {tidy(answer['raised'])}")
+    outcome = Outcome(**check["outcome"])
+    return replace(outcome, message=as_reported(exercise, outcome.message))
 
 
 class Reports(asyncio.StreamReader):
@@ -157,7 +158,7 @@ async def judge_child(
     own = page_environment(folder, wanted)
     command = [sys.executable, "-P", "-c", PAGE]
     if sandboxed:
-        command = sandboxed_command(command, folder, own, whole=page.demos)
+        command = sandboxed_command(command, folder, own)
     read, write = os.pipe()
     cells = [page_cell(cell) for cell in page.cells()]
     settings = JudgeSettings(cells, command, [*wanted], limits.seconds, limits.seed, limits.memory, sandboxed, write)

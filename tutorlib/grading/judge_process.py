@@ -27,9 +27,11 @@ from tutorlib.grading.remote_judge import RemotePage, judge
 from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program
 from tutorlib.grading.supervisor import within_own_limit
 from tutorlib.grading.transport import Late, Lost
-from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
 from tutorlib.machine.lineage import adopt_orphans
+from tutorlib.problems.fault import RESTART
+
+LONGEST_MESSAGE = 4000  # characters
 
 
 @dataclass(frozen=True)
@@ -171,3 +173,18 @@ def turn_of(cell: PageCell) -> Any:
 def lacks_gpu(exercise: Exercise) -> bool:
     """Whether this machine cannot run a kernel exercise, or it needs no GPU."""
     return not exercise.needs or bool(device.why_not(exercise.needs))
+
+
+def as_reported(exercise: Exercise, message: str) -> str:
+    """A message of `check` without the id and title in front, which the table shows anyway.
+
+    Nor does it say that the kernel must be restarted: the grader has done that.
+    """
+    for mark in "✓✗–":
+        message = message.removeprefix(f"{mark} {exercise.id} {exercise.title}: ")
+    return tidy(message.replace(f" {RESTART}", ""))
+
+
+def tidy(text: str) -> str:
+    """Without terminal codes, cut at LONGEST_MESSAGE characters."""
+    return "".join(c for c in text if c.isprintable() or c == "\n")[:LONGEST_MESSAGE].strip()

@@ -7,7 +7,7 @@ code while it runs. Nothing that it sends gives points by itself.
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from multiprocessing.connection import Connection
 from typing import Any
@@ -16,10 +16,8 @@ from ipykernel.compiler import XCachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from tutorlib.checking.library_use import from_words
-from tutorlib.checking.served import Served
-from tutorlib.grading.transport import Endpoint
-from tutorlib.grading.wire import EXERCISES, judges_own
+from tutorlib.checking.served import AnswerQuestion, Served
+from tutorlib.grading.transport import AnswersEnd
 from tutorlib.notebook.check import Printed
 
 
@@ -44,31 +42,21 @@ class Answers:
     kind = Served
 
     def __init__(self, line: Connection, names: Mapping[str, Any]) -> None:
-        self.names, self.served, self.printed = names, self.kind(None), Printed()
-        services = {one.__name__: one for one in (self.hold, self.refuse, self.take, self.ask, self.dropped)}
-        self.end = Endpoint(line, services, locate=lambda error: self.served.where(error), takes=EXERCISES)
+        self.names, self.served = names, self.kind(None)
+        self.printed = Printed()
+        services: dict[str, Callable[..., Any]] = {"hold": self.hold, "answer": self.call, "ask": self.ask}
+        self.end = AnswersEnd(line, services, lambda error: self.served.where(error))
 
     def hold(self, name: str) -> None:
         """The answer of this name is judged next."""
         self.served = self.kind(self.names.get(name))
         self.printed = Printed()
-        self.end.kept[:] = [self.served]
 
-    def refuse(self, told: dict[str, tuple[str, ...]]) -> None:
-        self.served.refuse(from_words(told))
+    def call(self, *args: Any, **named: Any) -> Any:
+        return self.served(*args, **named)
 
-    def take(self, *sent: Any) -> None:
-        """The exercise that the judge asks about next, as `sent_exercise.sent_form` has it."""
-        from tutorlib.grading.sent_exercise import rebuilt
-
-        self.served.take(rebuilt(*sent))
-
-    def ask(self, module: str, name: str, *args: Any) -> Any:
-        return self.served.ask(judges_own(module, name), *args)
-
-    def dropped(self) -> bool:
-        """Whether the answer printed more than is kept."""
-        return bool(self.printed.dropped)
+    def ask(self, question: AnswerQuestion, *args: Any) -> Any:
+        return self.served.ask(question, *args)
 
 
 async def serve(answers: Answers, shell: InteractiveShell) -> None:

@@ -9,21 +9,15 @@ import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.graded_run import judging_for_points
-from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.outside import OVER_MEMORY, in_gb
-from tutorlib.grading.sent_exercise import sent_form
-from tutorlib.grading.transport import Endpoint, Lost, RemoteFunction
-from tutorlib.grading.wire import EXERCISES
-from tutorlib.notebook.check import Printed
+from tutorlib.grading.transport import JudgesEnd, Lost
 
 STARTING_S = 60.0
 ENDING_S = 5.0  # for a process whose line broke, and which may be ending
@@ -44,14 +38,14 @@ class RemotePage:
             self.process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=nowhere, stderr=nowhere, env=environment, cwd=folder
             )
-        self.end = Endpoint(Connection(ours.detach()), sends=EXERCISES)
+        self.end = JudgesEnd(Connection(ours.detach()))
         self.run("", STARTING_S)
 
     def run(self, source: str, seconds: float) -> tuple[bool, str]:
         """Whether a cell ran to its end, and what it raised. Raises Late, Lost."""
         self.end.seconds = seconds
         try:
-            match self.end.call("run", (source,), {}):
+            match self.end.call("run", source):
                 case [bool() as passed, str() as raised]:
                     return passed, raised
         except Exception as error:  # that is no reply of `run`
@@ -78,39 +72,31 @@ class RemotePage:
         return f"({signal.Signals(number).name})" if number in set(signal.Signals) else f"(exit code {code})"
 
 
-def judge(exercise: Exercise, end: Endpoint, name: str, seconds: float) -> Outcome:
+def judge(exercise: Exercise, end: JudgesEnd, name: str, seconds: float) -> Outcome:
     """Grade the answer of this name, which the other end serves.
 
     seconds: for which it may keep the judge waiting, all its replies together. Raises Late, Lost.
     """
     end.seconds = seconds
     try:
-        end.call("hold", (name,), {})
+        end.call("hold", name)
         with judging_for_points():
-            outcome = exercise.grade_served(RemoteAnswer(end, name))
-        dropped = end.call("dropped", (), {}) is True
-        return replace(outcome, message=outcome.message + Printed.DROPPED) if dropped else outcome
+            return exercise.grade_served(RemoteAnswer(end, name))
     except Exception as error:  # a case that stumbles over what the answer returned
         return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
-    finally:
-        end.kept.clear()  # what the judge lent
 
 
-class RemoteAnswer(RemoteFunction, Served):
-    """The answer under judgment: function 0 of the page's process. name: by which messages call it."""
+class RemoteAnswer(Served):
+    """The answer under judgment, in the page's process. name: by which messages call it."""
 
-    def __init__(self, end: Endpoint, name: str) -> None:
-        RemoteFunction.__init__(self, end, 0)
-        self.__name__ = name
+    def __init__(self, end: JudgesEnd, name: str) -> None:
+        self.end, self.__name__ = end, name
 
-    def refuse(self, library: Library) -> None:
-        self.endpoint.call("refuse", (as_told(library),), {})
-
-    def take(self, exercise: KernelExercise) -> None:
-        self.endpoint.call("take", sent_form(exercise), {})
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.end.call("answer", *args, **named)
 
     def ask(self, question: AnswerQuestion, *args: Any) -> Any:
-        return self.endpoint.call("ask", (question.__module__, question.__qualname__, *args), {})
+        return self.end.call("ask", question, *args)
 
     def where(self, error: BaseException) -> str:
         return "".join(getattr(error, "__notes__", ()))

@@ -48,7 +48,7 @@ ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside its
     *("checking", "compiling", "draw", "dsl", "kernels", "layouts", "machine", "measuring", "models"),
     *("notebook", "problems", "simulate", "explorers/*.py", "explorers/browser/grid.*"),
     *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/n*/__init__.py", "exercises/n*/judge*"),
-    *(f"grading/{name}.py" for name in ("__init__", "page_process", "sent_exercise", "transport", "wire")),
+    *(f"grading/{name}.py" for name in ("__init__", "page_process", "transport", "wire")),
 )
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
 PASSED_ON = (
@@ -103,7 +103,6 @@ def sandboxed_command(
     environment: Mapping[str, str],
     *,
     shown: Iterable[Path] = (),
-    whole: bool = False,
     memory: int = MEMORY,
     file: int = LARGEST_FILE,
 ) -> list[str]:
@@ -111,12 +110,11 @@ def sandboxed_command(
 
     scratch: where the process finds an empty folder of its own, in memory. environment: variables that are set inside,
     beside those PASSED_ON. shown: files that it sees as well, below the scratch folder too.
-    whole: whether it sees all of the course's package, as the course's own pages need it, which show hints and tables.
     memory: bytes that a process may allocate, and that all of them together may use. file: bytes of the largest file
     that it may write.
     """
     options = [
-        *(*seen([*system(), *course(whole)]), *PROC, "--dev", "/dev", *devices()),
+        *(*seen([*system(), *course()]), *PROC, "--dev", "/dev", *devices()),
         *("--perms", "1777", "--size", str(SHARED), "--tmpfs", SHARED_MEMORY, "--remount-ro", "/dev"),
         *(*way_to(scratch), "--perms", "1777", "--size", str(SCRATCH), "--tmpfs", str(scratch)),
         *(part for path in shown for part in shown_at(path)),
@@ -205,11 +203,10 @@ def system() -> Iterator[Path]:
             yield folder
 
 
-def course(whole: bool) -> Iterator[Path]:
-    """The figures that pages show, and of the course's package what an answer needs, or all of it."""
+def course() -> Iterator[Path]:
+    """The figures that pages show, and of the course's package what an answer needs."""
     yield FIGURES
-    package = ROOT / "tutorlib"
-    yield from [package] if whole else (path for name in ANSWERS_NEED for path in package.glob(name))
+    yield from (path for name in ANSWERS_NEED for path in (ROOT / "tutorlib").glob(name))
 
 
 def on_path() -> list[str]:

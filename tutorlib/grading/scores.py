@@ -1,11 +1,14 @@
-"""The scores of a submission, as JSON and as a table."""
+"""The scores of a submission, as JSON, as a table and as JUnit XML."""
 
 import os
 import platform
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from xml.etree import ElementTree
 
 from rich.table import Table
 from rich.text import Text
@@ -23,20 +26,21 @@ STYLES = {
     "not_run": "blue",
 }
 
+UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot hold
+KINDS = {"passed": "", "not_run": "skipped", "error": "error", "timeout": "error"}  # JUnit's words; else "failure"
+
 
 @dataclass(frozen=True)
 class Scores:
     """Outcomes in the course's order. The sums are of what counts on this machine, as for a class (`points_possible`).
 
     seed: of the inputs that were drawn. broken: notebook → why the grader failed at it; its exercises have no points
-    and the status "error". failed_cells: notebook → cells of the course's own that failed as they ran for show → what
-    they raised.
+    and the status "error".
     """
 
     outcomes: tuple[Outcome, ...]
     seed: int | None = None
     broken: Mapping[str, str] = field(default_factory=dict)
-    failed_cells: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @cached_property
     def ran(self) -> tuple[Outcome, ...]:
@@ -52,7 +56,7 @@ class Scores:
 
     @property
     def full(self) -> bool:
-        return all(outcome.status == "passed" for outcome in self.ran) and not self.failed_cells
+        return all(outcome.status == "passed" for outcome in self.ran)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -94,3 +98,27 @@ def machine() -> dict[str, Any]:
     """The machine on which this was graded."""
     here = {"platform": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()}
     return here | versions.this_machine()
+
+
+def junit(suites: Iterable[tuple[str, float | None, Iterable[Outcome]]]) -> str:
+    """A test suite for each name, seconds (None: not known) and outcomes; in it a test case for each exercise."""
+    root = ElementTree.Element("testsuites")
+    for name, seconds, outcomes in suites:
+        kinds = [(outcome, KINDS.get(outcome.status, "failure")) for outcome in outcomes]
+        number = Counter(kind for _, kind in kinds)
+        totals = {"failures": number["failure"], "errors": number["error"], "skipped": number["skipped"]}
+        numbers = {key: str(n) for key, n in ({"tests": len(kinds)} | totals).items()}
+        time = {} if seconds is None else {"time": f"{seconds:.3f}"}
+        suite = ElementTree.SubElement(root, "testsuite", {"name": printable(name), **numbers, **time})
+        for outcome, kind in kinds:
+            title = printable(f"{outcome.id} {outcome.title}")
+            case = ElementTree.SubElement(suite, "testcase", classname=outcome.id[:2], name=title)
+            if kind:
+                message = printable(outcome.message)
+                ElementTree.SubElement(case, kind, message=message.partition("\n")[0]).text = message
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def printable(text: str) -> str:
+    return UNPRINTABLE.sub("?", text)

@@ -1,27 +1,28 @@
-"""Reads a submission: which notebook of the course each file answers, its cells' text, the modules next to it.
+"""Reads a submission: which notebook of the course each file answers, and its cells' text.
 
-Nothing else of a submitted notebook is looked at: no tags, outputs, metadata or file name. Each file is read in a child
-process with limits (`limited_process`).
+Nothing else of a submitted notebook is looked at: no tags, outputs, other metadata or file name. Each file is read in a
+child process with limits (`limited_process`).
 """
 
-import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+import nbformat
 from nbformat import NotebookNode
 
-from tutorlib.grading import repaired_json
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
-from tutorlib.grading.local_modules import Modules, modules_beside
 from tutorlib.paths import EXERCISE_ID, SOLUTIONS, notebook_names
 
 SUFFIX = ".ipynb"
 LARGEST_NOTEBOOK = 2**25  # bytes; one with many pictures has 2**20
 READING = Allowance()  # for one file; its cells have 2 MB at most, which Python's compiler reads in 3 s
 MOST_EXCEEDED = 3  # files of a submission that may exceed it, before no more of them are read
-CELL_ID = re.compile(r"(answer|check)-(\d\d)-(\d+)", re.ASCII)
+LARGEST_CODE = 2**21  # characters of all cells
+ANSWER_ID = re.compile(r"answer-(\d\d)-(\d+)", re.ASCII)
+CHECK = re.compile(r"""^check\(\s*["'](\d\d\.\d+)["']\s*,\s*(\w+)\s*\)""", re.MULTILINE)
 
 
 class BadSubmission(Exception):
@@ -45,14 +46,12 @@ class CodeCell:
 class Submitted:
     """One notebook of a submission.
 
-    name: the notebook of the course it answers, "02_layout_algebra". cells: its code cells, in order. modules: Python
-    files beside it, by their place there, "helpers.py", which its cells can import.
+    name: the notebook of the course it answers, "02_layout_algebra". cells: its code cells, in order.
     """
 
     path: Path
     name: str
     cells: tuple[CodeCell, ...]
-    modules: Modules = ()
 
     @property
     def answers(self) -> dict[str, tuple[str, ...]]:
@@ -95,9 +94,7 @@ def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
         raise BadSubmission(refused[0])
     for why in refused:
         say(f"{why} It is left out.")
-    chosen = newest(read, say)
-    modules = modules_beside([one.path for one in chosen], folder, say)
-    return [replace(one, modules=modules[one.path]) for one in chosen]
+    return newest(read, say)
 
 
 def read_each(
@@ -187,21 +184,19 @@ def content_of(path: Path) -> bytes:
 
 
 def load(path: Path, content: bytes) -> NotebookNode:
-    """The notebook that these bytes are, as a wayward tool or a hand may have left it.
-
-    Cells whose ids and metadata are gone get those of the page's answer cells back. Raises BadSubmission where there is
-    no notebook in them.
-    """
+    """The notebook that these bytes are. Raises BadSubmission where Jupyter would open none."""
     try:
-        return repaired_json.notebook(json.loads(content.decode(json.detect_encoding(content), "replace")))
-    except json.JSONDecodeError:
-        raise BadSubmission(f"{path}: not a notebook; its JSON ends early or is damaged.") from None
-    except repaired_json.NotebookTooLarge as error:
-        raise BadSubmission(f"{path}: {error}.") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it complains of cells without ids
+            notebook = nbformat.reads(content.decode("utf-8-sig"), as_version=4)
+        written = sum(len(cell.source) for cell in notebook.cells)
     except MemoryError:
         raise
-    except Exception:  # JSON of another shape makes nbformat fail in many ways
-        raise BadSubmission(f"{path}: not a notebook: there are no notebook cells in it.") from None
+    except Exception:  # nbformat fails in many ways
+        raise BadSubmission(f"{path}: not a notebook that Jupyter can open. Open it there, and save it.") from None
+    if written > LARGEST_CODE:
+        raise BadSubmission(f"{path}: its cells have {written:,} characters; {LARGEST_CODE:,} are read.")
+    return notebook
 
 
 def code_cells(notebook: NotebookNode) -> tuple[CodeCell, ...]:
@@ -210,21 +205,18 @@ def code_cells(notebook: NotebookNode) -> tuple[CodeCell, ...]:
     Answers are known by their metadata or, where that is gone, by their ids.
     """
     cells = [
-        CodeCell(cell.get("id", ""), marked_as(cell, "answer") or "", cell.source, cell.cell_type)
-        for cell in notebook.cells
+        CodeCell(str(cell.get("id", "")), exercise_marked(cell), cell.source, cell.cell_type) for cell in notebook.cells
     ]
     return tuple(cell for cell in cells if cell.kind == "code" or cell.exercise)
 
 
-def marked_as(cell: NotebookNode, role: str) -> str | None:
-    """ "02.5" where the cell is the answer to that exercise or, by its role, the check of it."""
+def exercise_marked(cell: NotebookNode) -> str:
+    """ "02.5" where the cell is marked as the answer to that exercise, else ""."""
     match cell.metadata.get("tutorlib"):
-        case {"role": str() as own, "exercise": str() as exercise} if EXERCISE_ID.fullmatch(exercise):
-            return exercise if own == role else None
-        case {"role": _}:
-            return None
-    match = CELL_ID.fullmatch(cell.get("id", ""))
-    return f"{match[2]}.{match[3]}" if match and match[1] == role else None
+        case {"role": role, "exercise": str() as exercise} if EXERCISE_ID.fullmatch(exercise):
+            return exercise if role == "answer" else ""
+    match = ANSWER_ID.fullmatch(str(cell.get("id", "")))
+    return f"{match[1]}.{match[2]}" if match else ""
 
 
 def parsed(path: Path, content: bytes) -> Submitted:
@@ -232,7 +224,7 @@ def parsed(path: Path, content: bytes) -> Submitted:
     notebook = load(path, content)
     cells = code_cells(notebook)
     ids = [cell.exercise for cell in cells if cell.exercise]
-    ids = ids or [exercise for cell in notebook.cells if (exercise := marked_as(cell, "check"))]
+    ids = ids or [match[1] for cell in cells for match in CHECK.finditer(cell.source)]  # Colab drops all marks
     numbers = sorted({exercise[:2] for exercise in ids})
     if not numbers:
         raise BadSubmission(f"{path}: not a notebook of this course: it has no answer cells.")

@@ -3,9 +3,10 @@
 A message is msgpack. None, truth values, numbers, texts, bytes, lists and dictionaries are its own; everything else is
 a list whose first element is a tag, an extension without data whose code stands for one of KINDS. Reading a message
 calls no code but this module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of
-RECORDS, on plain values. NumPy is imported by the first array: most answers see none, and each kernel would import it.
+RETURNED, on plain values. NumPy is imported by the first array: most answers see none, and each kernel would import it.
 """
 
+import builtins
 import ctypes
 import math
 import re
@@ -13,13 +14,16 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import msgpack
 from tensor_layouts import ComposedLayout, Layout, Swizzle
+from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 
+from tutorlib.checking.exercise import Unwritten, WrongKind
 from tutorlib.checking.values import MOST_MODES, has_more_modes
+from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.exercises import rooms
 from tutorlib.failure import Fault, Flaw
 
@@ -34,15 +38,25 @@ MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat the
 MOST_KEYS = 2**12  # in all sets and dictionaries of a message: numbers can be chosen that all have one hash
 LINE = 64  # bytes: tensors begin where they did, to a multiple of this
 PLAIN_DTYPES = "biufcSU"  # NumPy's kinds without references
-RECORDS = (
-    "tutorlib.models.",
-    "tutorlib.kernels.",
-    "tutorlib.layouts.",
-)  # where the dataclasses live that an answer takes and returns
-JUDGES = tuple(f"tutorlib.exercises.{room}.judge" for room in rooms().values())
-EXERCISES = (*RECORDS, *JUDGES, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # those of an exercise
-FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
-BY_NAME = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\b")
+# Where the dataclasses live that an answer's process may send: what an answer returns, and evidence.
+RETURNED = (
+    *("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts."),
+    *("tutorlib.checking.evidence", "tutorlib.checking.launch_plan"),
+    *("tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
+)
+# And those that the judge sends, beside functions of these modules: what an answer takes, and requests for evidence.
+SENT = (
+    *RETURNED,
+    *(f"tutorlib.exercises.{room}.judge" for room in rooms().values()),
+    *("tutorlib.checking.", "tutorlib.compiling.spec"),
+)
+FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\b")
+LONGEST_WORDS = 4000  # characters of an exception's text
+OURS: dict[str, type[Exception]] = {
+    kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
+}
+FINDINGS = "tutorlib.simulate.ptx.findings"  # takes long to import
+OF_SIMULATOR = {"NotSimulated": "TooManyRecords", "CannotLaunch": "CannotLaunch"}  # name → what its words alone make
 Tagged = tuple[Any, ...]  # one of KINDS, and what it is made of
 
 
@@ -64,14 +78,12 @@ class CannotCross(Exception):
 class Writer:
     """Turns values into messages.
 
-    handle: takes a function, gives what says who keeps it and under which number, ("mine", 3) or ("yours", 3).
+    records: how the names of modules begin whose dataclasses are sent; of SENT, their functions, too, by their names.
     lenient: what cannot cross goes as Opaque; otherwise CannotCross is raised.
-    records: how the names of modules begin whose dataclasses are sent.
     """
 
-    handle: Callable[[Any], Tagged]
+    records: tuple[str, ...] = RETURNED
     lenient: bool = False
-    records: tuple[str, ...] = RECORDS
 
     def message(self, value: Any) -> bytes:
         """Raises CannotCross, and ValueError and RuntimeError for a value that is nested too deep or changes."""
@@ -92,11 +104,8 @@ class Writer:
         if kind is int:
             return "int", hex(value)
         if kind is Flaw:
-            return (
-                "flaw",
-                str(value),
-                [[one.kind, [list(known) for known in sorted(one.fields)]] for one in value.failures],
-            )
+            failures = [[one.kind, [list(known) for known in sorted(one.fields)]] for one in value.failures]
+            return "flaw", str(value), failures
         if kind is range:
             return "range", value.start, value.stop, value.step
         if kind.__module__ == "numpy":
@@ -115,22 +124,15 @@ class Writer:
         if kind is ComposedLayout:
             return "composed", value.outer, value.inner, value.offset
         if is_dataclass(kind) and kind.__module__.startswith(self.records):
-            return "record", kind.__module__, kind.__qualname__, *map(self.named_function, *flags_and_values(value))
-        if isinstance(value, FUNCTIONS) or (callable(value) and not isinstance(value, type | Opaque)):
-            return self.handle(value)
+            taken = (getattr(value, one.name) for one in fields(value) if one.init)
+            return "record", kind.__module__, kind.__qualname__, *taken
+        if kind is FunctionType and self.records == SENT and is_for_answers(value.__module__):
+            return "function", value.__module__, value.__qualname__
+        if isinstance(value, Exception) and known_name(value) in (*OURS, *OF_SIMULATOR):
+            return "error", *parts_of_error(value)
         if not self.lenient:
             raise CannotCross(kind.__name__)
         return "opaque", kind.__name__
-
-    def named_function(self, by_name: bool, value: Any) -> Any:
-        """A field's value; of one that goes by its name, that."""
-        return [TAGS["function"], value.__module__, value.__qualname__] if by_name and value is not None else value
-
-
-def flags_and_values(record: Any) -> tuple[list[bool], list[Any]]:
-    """(passed by keyword, value) of each field that a dataclass's constructor takes."""
-    taken = [one for one in fields(record) if one.init]
-    return [bool(one.metadata.get("by_name")) for one in taken], [getattr(record, one.name) for one in taken]
 
 
 def parts_of_array(value: "np.ndarray") -> list[Any]:
@@ -163,13 +165,10 @@ class Tag:
 class Reader:
     """Turns a message into a value.
 
-    theirs: takes the number of a function that they keep, gives what stands for it here. mine: of one kept here.
     records: how the names of modules begin whose dataclasses are made. A module is imported to make one.
     """
 
-    theirs: Callable[[int], Any]
-    mine: Callable[[int], Any]
-    records: tuple[str, ...] = RECORDS
+    records: tuple[str, ...] = RETURNED
     parts: int = 0  # of lists, so far
     keys: int = 0  # of sets and dictionaries
 
@@ -217,10 +216,10 @@ class Reader:
         return parts
 
     def function(self, module: str, name: str) -> Any:
-        """Only who is sent exercises looks for functions by their names."""
-        if self.records != EXERCISES:
-            raise CannotCross("a function's name")
-        return judges_own(module, name)
+        """Only an answer's process, which is SENT them, looks for functions by their names."""
+        if self.records != SENT or not is_for_answers(module):
+            raise CannotCross(f"{module}.{name} is not for the process of an answer")
+        return getattr(import_module(module), name)
 
     def record(self, module: str, name: str, *values: Any) -> Any:
         if not (
@@ -237,11 +236,54 @@ class Reader:
         return kind(**dict(zip((one.name for one in fields(kind) if one.init), values, strict=True)))
 
 
-def judges_own(module: str, name: str) -> Any:
-    """The object of this name in a module that an answer's process may import, too. Raises CannotCross."""
-    if not BY_NAME.match(module):
-        raise CannotCross(f"{module}.{name} is not for the process of an answer")
-    return getattr(import_module(module), name)
+def is_for_answers(module: str) -> bool:
+    """Whether the process of an answer may call this module's functions by their names."""
+    return FOR_ANSWERS.match(module) is not None
+
+
+# Exceptions ----------------------------------------------------------------------------------------------------------
+
+
+def parts_of_error(error: Exception) -> tuple[str, str, str]:
+    """The name of its kind, its words, and those of the compiler that it quotes."""
+    original = error.original if isinstance(error, CompileFailed) else ""
+    return known_name(error), shortened(words_of(error), LONGEST_WORDS), shortened(original, LONGEST_WORDS)
+
+
+def words_of(error: Exception) -> str:
+    try:
+        return error.args[0] if [type(arg) for arg in error.args] == [Flaw] else str(error)
+    except Exception:  # the reader's own class
+        return ""
+
+
+def known_name(error: Exception) -> str:
+    """ "ValueError" of an exception of some library that is one: what the other end can raise in its place."""
+    return next(
+        kind.__name__
+        for kind in type(error).__mro__
+        if kind.__module__ == "builtins"
+        or OURS.get(kind.__name__) is kind
+        or (kind.__module__ == FINDINGS and kind.__name__ in OF_SIMULATOR)
+    )
+
+
+def exception(name: str, text: str, words: str) -> Exception:
+    """An exception that the other end raised; RuntimeError where its kind is not known here.
+
+    That a package is missing is for this end to say.
+    """
+    if name == CompileFailed.__name__:
+        return CompileFailed(text, original=words)
+    if name in OF_SIMULATOR:
+        return getattr(import_module(FINDINGS), OF_SIMULATOR[name])(text)
+    kind = OURS.get(name) or getattr(builtins, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, Exception)) or issubclass(kind, ModuleNotFoundError):
+        return RuntimeError(text)
+    try:
+        return kind(text)
+    except TypeError:  # UnicodeDecodeError wants more
+        return RuntimeError(text)
 
 
 def is_tensor(value: Any) -> bool:
@@ -334,8 +376,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "composed": lambda reader, outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
     "record": Reader.record,
     "function": Reader.function,
-    "mine": lambda reader, number: reader.theirs(number),
-    "yours": lambda reader, number: reader.mine(number),
+    "error": lambda reader, name, text, words: exception(str(name), text, str(words)),
     "flaw": lambda reader, *parts: read_flaw(*parts),
     "opaque": lambda reader, kind: Opaque(str(kind)[:80]),
 }

@@ -6,13 +6,11 @@ The times go to figures/data/sweeps/GPU_launches.json.
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import date
-from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from cuda.bindings.driver import CUstream
@@ -20,18 +18,14 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 from torch import Tensor
 
-from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.processes import Failed, in_a_process
-from tutorlib.kernels.copies.config import CopyConfig
-from tutorlib.kernels.copies.registers import make_copy
 from tutorlib.kernels.doubling import double
 from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
-from tutorlib.measuring.launch_costs import DONE, LATER, NAME, READY, TORCH
+from tutorlib.measuring.recorded import DONE, LATER, LAUNCHES, READY, TORCH
 from tutorlib.measuring.results import sweep_file, write_json
-from tutorlib.notebook.stages import compile_in_stages
 from tutorlib.problems.work import Call
 
 PROCESSES = 3
@@ -39,37 +33,21 @@ SIZE = 1024  # elements of the vector: next to no work
 ROUNDS = 5
 
 
-def warm_up_compiler() -> None:
-    """Work that the compiler and the driver do once in a process is excluded."""
-    vectors()
-    spec = TensorSpec((256, 256), "bf16").fake
-    compile_in_stages(make_copy(CopyConfig()), spec(), spec(), options="--gpu-arch sm_80")
-
-
 def vectors() -> tuple[Tensor, Tensor]:
     return torch.ones(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
 
 
 def views(*tensors: Tensor) -> list[Any]:
-    """As the compiled function takes them without TVM-FFI."""
-    return [from_dlpack(tensor, assumed_align=16).mark_layout_dynamic() for tensor in tensors]
-
-
-def torch_stream() -> Any:
-    """torch's current stream, for the driver."""
-    return CUstream(torch.cuda.current_stream().cuda_stream)
-
-
-# A saved kernel ----------------------------------------------------------------------------------------------------
+    """As the compiled function takes them without TVM-FFI, with torch's current stream."""
+    converted = [from_dlpack(tensor, assumed_align=16).mark_layout_dynamic() for tensor in tensors]
+    return [*converted, CUstream(torch.cuda.current_stream().cuda_stream)]
 
 
 def ready_us(folder: str) -> dict[str, float]:
     """µs until this process has `double` ready, called once: from the folder, or compiled where it is not there."""
-    import torch
-
     x, y = vectors()
+    cute.compile(double, *views(x, y))  # the compiler's and the driver's work of once a process is excluded
     torch.cuda.synchronize()
-    warm_up_compiler()
     saved = Path(folder, "double.o").exists()
     stand_in = make_fake_stream(use_tvm_ffi_env_stream=True)
     start = time.perf_counter()
@@ -80,11 +58,7 @@ def ready_us(folder: str) -> dict[str, float]:
     return {"loaded" if saved else "compiled and saved": taken}
 
 
-# Later calls -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class WayToCall:
+class WayToCall(NamedTuple):
     """A way to have y = 2x. calls: how often to call it in a round. launches: that each call makes."""
 
     call: Call
@@ -94,13 +68,11 @@ class WayToCall:
 
 def ways_to_call(x: Tensor, y: Tensor) -> dict[str, WayToCall]:
     """Every way by name; the last is torch's own."""
-    import torch
-
     arch = device.compile_target()
 
     def through_dlpack(*tensors: Tensor) -> Callable[..., None]:
-        compiled = cute.compile(double, *views(*tensors), torch_stream())
-        return lambda *given: compiled(*views(*given), torch_stream())
+        compiled = cute.compile(double, *views(*tensors))
+        return lambda *given: compiled(*views(*given))
 
     def ffi(*tensors: Tensor) -> Callable[..., None]:
         return for_torch(double, *tensors, make_fake_stream(use_tvm_ffi_env_stream=True))
@@ -112,13 +84,12 @@ def ways_to_call(x: Tensor, y: Tensor) -> dict[str, WayToCall]:
         torch.add(x, x, out=y)
 
     kept, kept_ffi = CompiledKernels(through_dlpack, key), CompiledKernels(ffi, key)
-    compiled, ready, now = cute.compile(double, *views(x, y), torch_stream()), views(x, y), torch_stream()
-    launch = ffi(x, y)
+    compiled, ready, launch = cute.compile(double, *views(x, y)), views(x, y), ffi(x, y)
     return {
         "compiled at every call": WayToCall(lambda: through_dlpack(x, y)(x, y), calls=3),
-        "called directly: traced at every call": WayToCall(lambda: double(*views(x, y), torch_stream()), calls=10),
+        "called directly: traced at every call": WayToCall(lambda: double(*views(x, y)), calls=10),
         "kept in a dictionary, through DLPack": WayToCall(lambda: kept(x, y)),
-        "kept, and its views": WayToCall(lambda: compiled(*ready, now)),
+        "kept, and its views": WayToCall(lambda: compiled(*ready)),
         "kept in a dictionary, TVM-FFI": WayToCall(lambda: kept_ffi(x, y)),
         "kept, TVM-FFI": WayToCall(lambda: launch(x, y)),
         "CUDA graph of 1 launch": WayToCall(graph_of(lambda: launch(x, y), 1)),
@@ -166,25 +137,19 @@ def done_us(call: Call, calls: int) -> float:
     return (time.perf_counter() - start) / calls * 1e6
 
 
-# All of it ---------------------------------------------------------------------------------------------------------
-
-
-def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {name: round(median(one[name] for one in found), 2) for name in found[0]}
-
-
-def measure_new_processes() -> dict[str, Any]:
+def time_new_processes() -> dict[str, Any]:
+    """What a process waits for: the first, which compiles and saves, and the median of those that load."""
     with tempfile.TemporaryDirectory() as folder:
         made, *loaded = [in_a_process(ready_us, folder) for _ in range(PROCESSES)]
-    return {READY: made | medians(loaded)}
+    return {READY: made | {name: round(median(one[name] for one in loaded), 2) for name in loaded[0]}}
 
 
 def record() -> Path:
     """Into this GPU's file, part by part. Raises Failed after the rest is done."""
-    file = sweep_file(device.need_gpu().name, NAME)
+    file = sweep_file(device.need_gpu().name, LAUNCHES)
     data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
     failures = []
-    for measure_part in (partial(in_a_process, time_ways), measure_new_processes):
+    for measure_part in (lambda: in_a_process(time_ways), time_new_processes):
         try:
             data |= measure_part()
             write_json(file, data)

@@ -1,10 +1,10 @@
-"""Measurements in processes of their own: python -m tutorlib.instruments MODULE FUNCTION ARGUMENT …"""
+"""Measurements in processes of their own: python -m tutorlib.instruments.processes MODULE FUNCTION ARGUMENT …"""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from tutorlib.paths import ROOT
@@ -15,15 +15,19 @@ class Failed(Exception):
 
 
 def command_of(function: Callable[..., Any], *arguments: str) -> list[str]:
-    """The command that calls a function of a module of this folder, and prints its result as JSON."""
-    module = function.__module__.removeprefix(f"{__package__}.")
-    return [sys.executable, "-m", __package__, module, function.__name__, *arguments]
+    """The command that calls a function of a module, and prints its result as JSON."""
+    return [sys.executable, "-m", "tutorlib.instruments.processes", function.__module__, function.__name__, *arguments]
 
 
-def in_a_process(function: Callable[..., Any], *arguments: str, **variables: str) -> Any:
-    """The function's result in a new process with these environment variables. Raises Failed."""
+def in_a_process(function: Callable[..., Any], *arguments: str) -> Any:
+    """The function's result in a new process. Raises Failed."""
     command = command_of(function, *arguments)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | variables)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Failed(f"{function.__name__}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    module, name, *arguments = sys.argv[1:]
+    print(json.dumps(getattr(import_module(module), name)(*arguments)))

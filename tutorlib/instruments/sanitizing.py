@@ -21,8 +21,8 @@ from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bug_launchers import launcher_of
+from tutorlib.measuring.recorded import SANITIZER, TOOLS
 from tutorlib.measuring.results import sweep_file, write_json
-from tutorlib.measuring.sanitizer import NAME, TOOLS
 from tutorlib.paths import ROOT
 from tutorlib.problems.work import Work
 
@@ -114,4 +114,4 @@ def record() -> Path:
             print(f"{name} {tool}: {verdict}", flush=True)
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     data = {"machine": this_machine(), "date": date.today().isoformat(), "compute_sanitizer": version.splitlines()[-1]}
-    return write_json(sweep_file(gpu.name, NAME), data | {"verdicts": verdicts})
+    return write_json(sweep_file(gpu.name, SANITIZER), data | {"verdicts": verdicts})

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tutorlib.kernels.ampere.block_order import in_eights
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
-from tutorlib.kernels.ampere.parts import MainLoop, Order
-from tutorlib.kernels.ampere.schedules import LONG, SPREAD, TUNED, make_loop
+from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
+from tutorlib.kernels.ampere.main_loops import LONG, TUNED, loads_spread, multistage, single_buffer
+from tutorlib.kernels.ampere.thread_share import MainLoop
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.models.l2 import raster
@@ -73,7 +71,7 @@ AMPERE_RUNGS = (
     AmpereRung("11", "grid swizzle", GemmConfig(stages=2), multistage, in_eights),
     AmpereRung("12", "three stages", GemmConfig(stages=3), multistage, in_eights),
     AmpereRung("12", "tuned", TUNED, multistage, in_eights),
-    AmpereRung("12", "loads spread", LONG, make_loop(SPREAD), in_eights),
+    AmpereRung("12", "loads spread", LONG, loads_spread, in_eights),
 )
 HOPPER_RUNGS = (
     HopperRung("13", "plain", PLAIN),

@@ -9,12 +9,11 @@ from typing import Any
 class Clocks:
     """The SM clock now, and why the driver holds it down: heat, a power brake or a fault of the board.
 
-    power_limited: the ordinary power limit does, which is no fault: a large GEMM runs into it on every data-centre GPU.
+    Not the ordinary power limit: a large GEMM runs into it on every data-center GPU.
     """
 
     sm_mhz: int
     throttled: tuple[str, ...]
-    power_limited: bool = False
 
 
 def clocks() -> Clocks | None:
@@ -31,8 +30,7 @@ def clocks() -> Clocks | None:
             pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "power brake",
         }
         held = tuple(sorted({name for bit, name in names.items() if reasons & bit}))
-        limited = bool(reasons & pynvml.nvmlClocksThrottleReasonSwPowerCap)
-        return Clocks(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM), held, limited)
+        return Clocks(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM), held)
     except Exception:  # no nvidia-ml-py, or a driver (MIG, a container) that answers less
         return None
 

@@ -38,12 +38,7 @@ class Pace(NamedTuple):
 
 
 def paired(
-    kernels: Sequence[Call],
-    baselines: Sequence[Call],
-    refresh: Call,
-    spoil: Call,
-    verify: Call,
-    pairs: int = PAIRS,
+    kernels: Sequence[Call], baselines: Sequence[Call], refresh: Call, spoil: Call, verify: Call, pairs: int = PAIRS
 ) -> Times:
     """Time `kernels[n]` and `baselines[n]`, which work on the n-th set of tensors, in turn: A, B, A, B, …
 

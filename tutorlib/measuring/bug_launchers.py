@@ -21,9 +21,9 @@ def launcher_of(bug: Bug, text: str) -> HuntedLauncher:
         case CudaLaunch(grid, block):
             return CudaLauncher(text, grid, block)
         case CuteLaunch(host, dynamic, divisible):
-            return CuteLauncher(launched(bug, text, host), bug.problem, dynamic, divisible)
+            return CuteLauncher(launched(text, bug.name, host), bug.problem, dynamic, divisible)
         case CutileLaunch(kernel, grid, constants):
-            return CutileLauncher(launched(bug, text, kernel), grid, lambda shape: constants)
+            return CutileLauncher(launched(text, bug.name, kernel), grid, lambda shape: constants)
 
 
 def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
@@ -52,9 +52,9 @@ def as_simulated(bug: Bug, launcher: HuntedLauncher) -> "SimulatedLauncher":
     return SimulatedCutile(launcher.kernel, launcher.grid, partial(launcher.compiled, bug.problem))
 
 
-def launched(bug: Bug, text: str, name: str) -> Any:
-    """The text's host function or kernel of this name. Raises CompileFailed."""
-    found = getattr(module_from(text, bug.name), name, None)
+def launched(text: str, file: str, name: str) -> Any:
+    """The text's host function or kernel of this name. file: how messages call it. Raises CompileFailed."""
+    found = getattr(module_from(text, file), name, None)
     if found is None:
         raise CompileFailed(f"the source no longer has {name}, the function that is launched")
     return found

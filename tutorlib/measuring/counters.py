@@ -1,4 +1,4 @@
-"""Hardware counters of kernels, read by Nsight Compute: bank conflicts, the width of accesses, bytes from memory."""
+"""Hardware counters of kernels, read by Nsight Compute."""
 
 import csv
 import shutil
@@ -9,15 +9,7 @@ from tutorlib.paths import ROOT
 
 TIME_LIMIT_S = 300  # a kernel is run once for each group of counters that the GPU can count together
 
-# Sums over all SMs, but for the last five. The names of a kernel's instructions are those of SASS: LDSM is ldmatrix,
-# LDGSTS is cp.async.
-LDMATRIX_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum"
-CP_ASYNC_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum"
-LDMATRIX = "sm__sass_inst_executed_op_ldsm.sum"
-CP_ASYNC = "sm__sass_inst_executed_op_ldgsts.sum"
-CP_ASYNC_BYTES = "sm__sass_data_bytes_mem_global_op_ldgsts.sum"
-STORES = "smsp__sass_inst_executed_op_global_st.sum"
-STORE_BYTES = "sm__sass_data_bytes_mem_global_op_st.sum"
+# Sums over all SMs, but for the last five.
 MEMORY_READ = "dram__bytes_read.sum"
 L2_READ = "lts__t_sectors_srcunit_tex_op_read.sum"  # sectors of 32 bytes that SMs ask of L2
 L2_WRITTEN = "lts__t_sectors_srcunit_tex_op_write.sum"  # sectors that SMs send to L2, whole or in part

@@ -18,9 +18,7 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from tutorlib.kernels.hopper.slots import Parts
+    from tutorlib.kernels.hopper.parts import Parts
 
 
 def tensor_specs(problem: Problem, shape: Shape, dynamic: bool = False, divisible: int = 1) -> list[TensorSpec]:
@@ -141,12 +139,10 @@ class HopperLauncher:
     """The Hopper GEMM as configured, compiled once for all shapes.
 
     Where config.scaled, both scales are 1, as the baseline's are. parts: None for the course's.
-    events: shape → where a config.trace writes what its blocks did; see kernels.hopper.timeline.
     """
 
     config: HopperConfig
     parts: "Parts | None" = None
-    events: "dict[Shape, Tensor]" = field(default_factory=dict)
     _launches: dict[Shape, Callable[..., None]] = field(default_factory=dict)
 
     def at(self, shape: Shape) -> Callable[..., None]:
@@ -154,11 +150,8 @@ class HopperLauncher:
         from tutorlib.kernels.hopper import launch
 
         if shape not in self._launches:
-            if self.config.trace:
-                self.events[shape] = launch.trace_buffer(self.config, launched_blocks(self.config, shape))
             m, n, k = shape
-            parts = self.parts or launch.COURSE
-            self._launches[shape] = launch.launcher(self.config, m, n, k, self.events.get(shape), parts)
+            self._launches[shape] = launch.launcher(self.config, m, n, k, self.parts or launch.COURSE)
         return self._launches[shape]
 
     def on(self, work: Work) -> Call:
@@ -168,15 +161,3 @@ class HopperLauncher:
         if self.config.scaled:
             scales = [torch.ones(1, device=a.device)] * 2
         return partial(self.at(work.shape), a, b, work.output.tensor, *scales)
-
-
-def launched_blocks(config: HopperConfig, shape: Shape) -> int:
-    """An upper bound on a launch's blocks: those that the GPU at hand holds, or one for each part of each tile."""
-    if config.persistent:
-        return device.need_gpu().sms * config.blocks_per_sm
-    rows, columns = reversed(shape[:2]) if config.transposed else shape[:2]
-    clusters = [
-        -(-size // (tile * blocks))
-        for size, tile, blocks in zip((rows, columns), config.tile, config.cluster, strict=False)
-    ]
-    return clusters[0] * clusters[1] * config.cluster_size * config.split_k

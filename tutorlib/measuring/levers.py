@@ -13,13 +13,11 @@ class Stack:
 
     added, on: the lever that it has beyond a row above it, and that one's name; "" where there is no such row.
     depth: how many rows it stands on.
-    cycles: of a K tile, where that was traced.
     """
 
     name: str
     levers: frozenset[str] | None
     measured: dict[Shape, Measurement]
-    cycles: int | None = None
     added: str = ""
     on: str = ""
     depth: int = 0
@@ -47,8 +45,7 @@ def stacks_of(swept: SweepResults) -> list[Stack]:
         points = swept.of_kernel(name)
         levers = points[0].facts.get("levers")
         measured = {point.measurement.shape: point.measurement for point in points}
-        cycles = [point.facts["cycles"]["per K tile"] for point in points if "cycles" in point.facts]
-        stack = Stack(name, None if levers is None else frozenset(levers), measured, cycles[0] if cycles else None)
+        stack = Stack(name, None if levers is None else frozenset(levers), measured)
         for above in reversed(stacks):
             if added := lever_between(above, stack):
                 stack = replace(stack, added=added, on=above.name, depth=above.depth + 1)

@@ -1,11 +1,10 @@
 """Measurements: a kernel's launcher timed beside the problem's baseline, every timed output checked."""
 
-from dataclasses import replace
 from functools import partial
 
 from tutorlib.machine import device, turns
-from tutorlib.measuring import bench, sustained
-from tutorlib.measuring.measurement import Measurement, Regime, summarise
+from tutorlib.measuring import bench
+from tutorlib.measuring.measurement import Measurement, summarise
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.fault import KernelFault, fault
 from tutorlib.problems.problem import Problem, Shape
@@ -18,28 +17,22 @@ class WrongWhenTimed(Exception):
     """A timed call gave a wrong result; the message describes it."""
 
 
-def measure(
-    problem: Problem, launcher: Launcher, shape: Shape, regime: Regime = "cool", pairs: int = bench.PAIRS
-) -> Measurement:
+def measure(problem: Problem, launcher: Launcher, shape: Shape, pairs: int = bench.PAIRS) -> Measurement:
     """The kernel's time at a shape beside the baseline's, on the GPU at hand; a noisy measurement is taken again.
 
-    It may still be noisy then: see `Measurement.noisy`.
-    regime: "cool": rounds of a few ms, between which the GPU rests while outputs are checked; at least `pairs` pairs.
-        "sustained": seconds of both kernels, each alone and in turn, with their clocks and power; taken once.
-    Raises WrongWhenTimed if a timed call's output is wrong or an input was changed, and KernelFault; HostBound if a
-    sustained measurement would measure the host.
+    It may still be noisy then: see `Measurement.noisy`. At least `pairs` pairs are timed, in rounds of a few ms between
+    which the GPU rests while outputs are checked. Raises WrongWhenTimed if a timed call's output is wrong or an input
+    was changed, and KernelFault.
     """
     with turns.own_turn():
-        for _ in range(ATTEMPTS if regime == "cool" else 1):
-            measured = measure_once(problem, launcher, shape, regime, pairs)
+        for _ in range(ATTEMPTS):
+            measured = measure_once(problem, launcher, shape, pairs)
             if not measured.noisy:
                 break
     return measured
 
 
-def measure_once(
-    problem: Problem, launcher: Launcher, shape: Shape, regime: Regime = "cool", pairs: int = bench.PAIRS
-) -> Measurement:
+def measure_once(problem: Problem, launcher: Launcher, shape: Shape, pairs: int = bench.PAIRS) -> Measurement:
     """As `measure`, whatever the noise."""
     try:
         sets = bench.buffer_sets(problem.bytes(shape), device.need_gpu().l2)
@@ -68,11 +61,8 @@ def measure_once(
         baselines = [
             partial(problem.baseline, output, *work.inputs) for output, work in zip(other_outputs, works, strict=True)
         ]
-        if regime == "cool":
-            return summarise(bench.paired(kernels, baselines, refresh, spoil, verify, pairs), problem, shape)
-        times, kernel, baseline = sustained.sustained(kernels, baselines, refresh, spoil, verify)
-        return replace(summarise(times, problem, shape), regime=regime, alone=kernel, baseline_alone=baseline)
-    except (WrongWhenTimed, KernelFault, sustained.HostBound):
+        return summarise(bench.paired(kernels, baselines, refresh, spoil, verify, pairs), problem, shape)
+    except (WrongWhenTimed, KernelFault):
         raise
     except Exception as error:
         raise fault(error) from error

@@ -2,7 +2,7 @@
 
 import statistics
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tutorlib.machine.hardware import Hardware
 from tutorlib.measuring.bench import Times
@@ -11,25 +11,6 @@ from tutorlib.problems.wrong import by
 
 NOISE = 0.05  # a spread above this is no measurement
 TOO_FAST = 0.9  # datasheet rates hold at one clock and a GPU may boost beyond it; this far below the floor is no boost
-Regime = Literal["cool", "sustained"]  # short rounds between rests; or seconds without one, as in a training run
-
-
-@dataclass(frozen=True)
-class Alone:
-    """A kernel run back to back for seconds, alone, so that its own power sets its clock.
-
-    us: for a launch. watts: None where the GPU does not count energy. power_limited: the power limit held the clock.
-    """
-
-    us: float
-    clock_mhz: int | None = None
-    watts: float | None = None
-    power_limited: bool = False
-
-    @property
-    def joules(self) -> float | None:
-        """Energy of a launch."""
-        return None if self.watts is None else self.watts * self.us * 1e-6
 
 
 @dataclass(frozen=True)
@@ -41,8 +22,7 @@ class Measurement:
     spread: distance of the quartiles of that ratio, divided by it.
     n: pairs. clock_mhz: the SM clock under load. throttled: the driver's reasons to slow down, or ().
     tflops, gbps: throughput at the median; the other is None.
-    regime: in which all this was taken. alone, baseline_alone: only where it is "sustained". The pairs share a clock
-        there, so that a thriftier kernel gains nothing by it in `ratio`, and all in `alone_ratio`.
+    regime: "cool": taken in short rounds between which the GPU rests.
     """
 
     shape: tuple[int, ...]
@@ -59,31 +39,16 @@ class Measurement:
     throttled: tuple[str, ...] = ()
     tflops: float | None = None
     gbps: float | None = None
-    regime: Regime = "cool"
-    alone: Alone | None = None
-    baseline_alone: Alone | None = None
+    regime: str = "cool"
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Measurement":
         """The inverse of `as_json`. Raises TypeError for a missing field."""
-        read = {**data, "shape": tuple(data["shape"]), "throttled": tuple(data.get("throttled", ()))}
-        return cls(**read | {key: Alone(**data[key]) for key in ("alone", "baseline_alone") if key in data})
+        return cls(**{**data, "shape": tuple(data["shape"]), "throttled": tuple(data.get("throttled", ()))})
 
     def as_json(self) -> dict[str, Any]:
         """As result files carry it, without the fields that are None."""
         return {key: value for key, value in asdict(self).items() if value is not None}
-
-    @property
-    def alone_ratio(self) -> float | None:
-        """The baseline's time over the kernel's, each alone at the clock that its own power leaves it."""
-        return self.baseline_alone.us / self.alone.us if self.alone and self.baseline_alone else None
-
-    @property
-    def energy_ratio(self) -> float | None:
-        """The kernel's joules for a launch over the baseline's, so below 1 is thriftier than the baseline."""
-        if not (self.alone and self.baseline_alone and self.alone.joules and self.baseline_alone.joules):
-            return None
-        return self.alone.joules / self.baseline_alone.joules
 
     @property
     def noisy(self) -> str | None:
@@ -114,8 +79,6 @@ class Measurement:
             f"{by(self.shape)} {self.dtype}, {self.regime}: {self.median_us:.1f} µs "
             f"({self.lower_us:.1f} to {self.upper_us:.1f}), {self.rate}, {self.ratio:.3f} of {self.baseline}'s speed"
         )
-        if self.alone and self.baseline_alone:
-            line += f"; alone {draw_text(self.alone)}, {self.baseline} {draw_text(self.baseline_alone)}"
         return f"{line}. Too noisy: {self.noisy}" if self.noisy else line
 
     __repr__ = __str__
@@ -124,14 +87,6 @@ class Measurement:
 def within_noise(gain: float, *measured: Measurement) -> bool:
     """Whether a gain (0.02: 2 % faster) between two measurements is smaller than their quartiles are apart."""
     return abs(gain) < sum(one.spread for one in measured) / 2
-
-
-def draw_text(alone: Alone) -> str:
-    """Time, clock and power of a kernel alone, in a few words: "1,574.2 µs at 1,508 MHz and 689 W"."""
-    clock = None if alone.clock_mhz is None else f"{alone.clock_mhz:,} MHz"
-    power = None if alone.watts is None else f"{alone.watts:.0f} W"
-    at = " and ".join(filter(None, (clock, power)))
-    return f"{alone.us:,.1f} µs" + (f" at {at}" if at else "")
 
 
 def rate(tflops: float | None, gbps: float | None) -> str:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from html import escape
-from io import StringIO
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,9 +38,9 @@ def show_contents() -> None:
     try:
         course, record = course_of(best(), heads()), record_line()
     except NoRecord as error:
-        course, record = course_of({}, heads()), f"Your points cannot be read: {error}. `{RESET}` starts a new record."
+        course, record = course_of({}, heads()), f"Your points cannot be read: {error}."
     notes = (machine_line(), record)
-    display({"text/html": page(course, notes), "text/plain": "\n".join((plain(course), *notes))}, raw=True)
+    display({"text/html": page(course, notes), "text/plain": "\n".join(notes)}, raw=True)
 
 
 def machine_line() -> str:
@@ -92,15 +91,6 @@ def table(course: Course) -> "Table":
 def legend() -> str:
     """The meanings of the table's signs."""
     return "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
-
-
-def plain(course: Course) -> str:
-    """The table as text."""
-    from rich.console import Console
-
-    text = StringIO()
-    Console(file=text, width=120, force_jupyter=False).print(table(course))
-    return f"{text.getvalue()}{legend()}\n"
 
 
 def page(course: Course, notes: tuple[str, ...]) -> str:

@@ -1,12 +1,16 @@
-"""`explain`: a kernel simulated on any machine, as a report and a drawing."""
+"""`explain`: a kernel simulated on any machine, as a report and a drawing; `show_source`: the course's own code."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from inspect import getsource
+from math import inf
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.checking.served import Served
 from tutorlib.dsl.cute.functions import says_it_is_jit
+from tutorlib.dsl.cutile.kernels import inside_of_kernel
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
     from tutorlib.draw.grid import Picture
     from tutorlib.problems.problem import Shape
     from tutorlib.simulate.ptx import Report
+
+MONOSPACED = '<div style="font-family: var(--jp-code-font-family, monospace)">'  # nbconvert's <pre> inherits the font
 
 
 def explain(
@@ -76,7 +82,6 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     import torch
 
     from tutorlib.checking.kernel import KernelExercise
-    from tutorlib.checking.work_limits import WorkLimits
     from tutorlib.exercises import find
     from tutorlib.problems.differences import find_difference
     from tutorlib.problems.work import Work
@@ -86,10 +91,11 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     if not isinstance(exercise, KernelExercise):
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
     if shape:
-        exercise = replace(exercise, limits=WorkLimits())  # a budget of instructions is for the check's sizes
-    launcher = exercise.simulator(exercise.artifact(Served(answer)))
+        exercise = replace(exercise, budget=inf)  # a budget of instructions is for the check's sizes
+    shape = shape or exercise.sizes_simulated[0]
+    launcher = exercise.simulator(exercise.evidence(Served(answer), (shape,), ()))
     launcher.traced = True
-    work = Work(exercise.problem, shape or exercise.sizes_simulated[0], "cpu")
+    work = Work(exercise.problem, shape, "cpu")
     work.refill(torch.Generator().manual_seed(0))
     launcher.on(work)()
     name = exercise.problem.output.name
@@ -131,3 +137,11 @@ def describe(report: "Report") -> str:
     ]
     lines += [f"! {repeat}" for repeat in report.repeats]
     return "\n".join(lines + cost_lines(report))
+
+
+def show_source(*things: Any) -> None:
+    """The code of functions, methods, classes and cuTile kernels, formatted in JupyterLab and in exported pages."""
+    from IPython.display import Markdown, display
+
+    code = "\n\n".join(dedent(getsource(inside_of_kernel(thing))).rstrip() for thing in things)
+    display(Markdown(f"{MONOSPACED}\n\n```python\n{code}\n```\n\n</div>"))

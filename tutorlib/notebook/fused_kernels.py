@@ -1,4 +1,4 @@
-"""The reader's epilogues of page 16 as functions of torch tensors, and their speed.
+"""The names of page 16, and the reader's epilogues as functions of torch tensors, with their speed.
 
 In bf16 a kernel computes them: on a Hopper GPU notebook 14's, on the CPU notebook 09's, simulated. Other dtypes, and
 sizes that the kernel cannot take, are computed by torch.
@@ -14,10 +14,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.kernels.fused.ampere import Fusion, make_fused, make_gated
+from tutorlib.kernels.ampere.thread_share import Accumulators
+from tutorlib.kernels.fused.ampere import Fusion, make_elementwise, make_fused, make_gated
 from tutorlib.kernels.fused.hopper import BIAS_GELU, SWIGLU, launch_fused, of_halves
-from tutorlib.kernels.fused.linear import leave_to_torch, why_torch
-from tutorlib.kernels.fused.mlp import PIECE, fusing_problem, interleave, separate, swiglu_of
+from tutorlib.kernels.fused.linear import KernelLinear, leave_to_torch, linear, multiply, why_torch
+from tutorlib.kernels.fused.mlp import PIECE, LlamaMLP, before_gate, fusing_problem, interleave, separate, swiglu_of
+from tutorlib.kernels.hopper.choose import choose
+from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
@@ -30,6 +33,22 @@ from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = [  # what the page imports
+    "Accumulators",
+    "FusedStores",
+    "Fusion",
+    "GatedStores",
+    "KernelLinear",
+    "LlamaMLP",
+    "before_gate",
+    "choose",
+    "linear",
+    "make_elementwise",
+    "multiply",
+    "show_fused_speeds",
+    "with_epilogue",
+    "with_gate",
+]
 TIMED = (4096, 14336, 4096)  # M, N, K: 4,096 tokens of Llama 3 8B's gate
 GATED_STEP = 32  # columns that a warp of notebook 09's kernel steps by along N: the width of its pieces of gate and up
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.exercises import of_notebook
 from tutorlib.exercises.n18_bug_hunt.judge import CAUSES, Diagnosis, FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
-from tutorlib.measuring.sanitizer import TOOLS, recorded_verdicts
+from tutorlib.measuring.recorded import SANITIZER, TOOLS, records
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from tutorlib.problems.problem import Shape
 
 
-__all__ = ["CAUSES", "Diagnosis"]  # for the page
+__all__ = [  # what page 18 imports
+    "BUGS",
+    "CAUSES",
+    "Diagnosis",
+    "as_it_is",
+    "output_of",
+    "patch",
+    "show_bug",
+    "show_verdicts",
+]
 PAGE = "18_bug_hunt"
 MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages use another font for outputs
 
@@ -76,7 +85,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
             orient="index",
             columns=list(TOOLS),
         )
-        for found in recorded_verdicts()
+        for found in records(SANITIZER)
         if (known := [name for name in names if name in found["verdicts"]])
     }
     if not tables:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tutorlib.measuring.launch_costs import DONE, LATER, READY, TORCH, recorded_launches
+from tutorlib.measuring.recorded import DONE, LATER, LAUNCHES, READY, TORCH, records
 from tutorlib.notebook.stages import Stages, compile_in_stages
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def show_later_calls() -> "DataFrame | None":
 
 def by_machine(part: str, table: Callable[[dict[str, Any]], T]) -> dict[str, T]:
     """The table of each machine that has recorded this part; a line where none has."""
-    tables = {machine_of(found): table(found) for found in recorded_launches() if part in found}
+    tables = {machine_of(found): table(found) for found in records(LAUNCHES) if part in found}
     if not tables:
         print(NOTHING)
     return tables
@@ -77,7 +77,7 @@ def show_new_processes() -> None:
     """The time until a kernel is ready in a new process: compiled, and loaded from a file."""
     shown = [
         f"{machine_of(found)}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}"
-        for found in recorded_launches()
+        for found in records(LAUNCHES)
         if READY in found
     ]
     print("\n".join(shown) or NOTHING)

@@ -3,20 +3,31 @@
 A ratio has the distance to its quartiles beside it; a gain smaller than the spread is called within noise.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.measuring.levers import gains_of, stacks_of
-from tutorlib.measuring.measurement import NOISE, Alone, Measurement, within_noise
-from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results, known_sweeps
+from tutorlib.measuring.measurement import NOISE, Measurement, within_noise
+from tutorlib.measuring.results import (
+    NoData,
+    Point,
+    Results,
+    SweepResults,
+    all_results,
+    all_sweep_results,
+    known_sweeps,
+)
 from tutorlib.paths import FIGURES
 from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from IPython.display import Image
     from pandas import DataFrame
+
+Rows = list[tuple[Any, dict[str, str]]]  # of a table: label, or a tuple of labels, and column → cell
 
 WIDE = 8  # columns: tables that have more of them than rows are shown turned
 NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
@@ -27,13 +38,14 @@ NOTES = {  # mark → its explanation, above a table that has it
     "within noise": "within noise: smaller than the spread of the two measurements",
     ROUGHLY: f"{ROUGHLY}: the pairs spread by more than {NOISE:.0%}; do not rely on it",
 }
+PLAIN = "the plain GEMM"
 
 
 def show_ladder(*numbers: str) -> "DataFrame | None":
     """The measurements of the solutions to the timed exercises of these notebooks, in columns for each GPU.
 
-    numbers: "09", "10", … The heading of a table names the regime: cool, in short rounds between which the GPU rests,
-    or sustained. gain: time of the previous rung with the same task over this one's.
+    numbers: "09", "10", … The heading of a table names the regime: cool, in short rounds between which the GPU rests.
+    gain: time of the previous rung with the same task over this one's.
     If nothing was measured, it prints a line that says so.
     """
     import pandas
@@ -52,24 +64,6 @@ def show_ladder(*numbers: str) -> "DataFrame | None":
     return explained(pandas.concat(tables, axis="columns").reindex(list(rungs)).fillna(""))
 
 
-def show_ratio(measured: Measurement) -> str:
-    """Speed as a fraction of the baseline's: "0.973 ±0.2%", "≈0.973 ±3.1%" if the measurement is too noisy."""
-    return f"{ROUGHLY if measured.noisy else ''}{measured.ratio:.3f} ±{measured.spread / 2:.1%}"
-
-
-def explained(table: "DataFrame") -> "DataFrame":
-    """The same table; the lines printed above it explain the marks in it."""
-    cells = " ".join(map(str, table.to_numpy().flat))
-    if notes := [note for mark, note in NOTES.items() if mark in cells]:
-        print("; ".join(notes) + ".")
-    return table
-
-
-def show_gain(gain: float, noise: bool) -> str:
-    """ "+10.0%", or "+0.1%, within noise"."""
-    return f"{gain:+.1%}{', within noise' if noise else ''}"
-
-
 def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
     """One GPU's ladder: a rung, "13.7 main_loop" → the cells of its row."""
     rows: dict[str, dict[str, str]] = {}
@@ -80,7 +74,7 @@ def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
         noise = ", within noise" if task in before and within_noise(gain, before[task], measured) else ""
         rows[f"{id} {find(id).title}"] = {
             "size": f"{by(measured.shape)} {measured.dtype}",
-            "µs": f"{measured.median_us:,.1f}",
+            **time_of(measured),
             "speed": measured.rate,
             "beside": f"{show_ratio(measured)} of {measured.baseline}",
             "gain": f"×{1 + gain:.2f}{noise}" if task in before else "",
@@ -89,24 +83,18 @@ def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
     return rows
 
 
-def show_sweep(name: str, **counters: str) -> "DataFrame | None":
-    """A sweep as a table: a row for each kernel and, if one shape was timed, for the baseline.
-
-    counters: names of columns → counters of Nsight Compute, e.g. busy=TENSOR_BUSY; shown if one shape was timed.
-    With several shapes, each has a column with the ratio to the baseline; with many, a row with the throughput, too.
-    If nothing was measured, it prints a line that says so.
-    """
-    return tables(name, lambda swept: one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept))
+# Tables ---------------------------------------------------------------------------------------------------------------
 
 
 def tables(
     name: str,
-    table: "Callable[[SweepResults], DataFrame]",
+    rows_of: Callable[[SweepResults], Rows],
+    labels: Sequence[str] = (),
     found_in: Callable[[str], list[SweepResults]] | None = None,
 ) -> "DataFrame | None":
     """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so.
 
-    found_in: which of a sweep's results; default: all.
+    labels: the headings of the rows' labels. found_in: which of a sweep's results to show; default: all.
     """
     import pandas
 
@@ -115,79 +103,40 @@ def tables(
     except NoData as error:
         print(f"{name}: {error}")
         return None
-    made = {f"{swept.gpu}, {swept.date}, {swept.regime}": table(swept) for swept in everything}
+    made = {f"{swept.gpu}, {swept.date}, {swept.regime}": table(rows_of(swept), labels) for swept in everything}
     found = pandas.concat(made, axis="columns").fillna("")
     return explained(found.T if found.shape[1] > max(WIDE, len(found)) else found)
 
 
-def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
-    """A sweep's levers as a tree: speed as a fraction of the baseline's at each size, and the gain over the parent row.
-
-    A row's parent is the nearest one above it with one lever less. cycles: SM cycles of a K tile, by timestamps inside
-    the kernel, if it has any.
-    """
-    return tables(name, levers_table)
-
-
-def levers_table(swept: SweepResults) -> "DataFrame":
+def table(rows: Rows, labels: Sequence[str] = ()) -> "DataFrame":
+    """A table with these rows; empty where a row lacks a column. labels: the headings of the rows' labels."""
     import pandas
 
-    gains = {(gain.lever, gain.on): gain for gain in gains_of(swept)}
-    rows, labels = [], []
-    for stack in stacks_of(swept):
-        gain = gains.get((stack.added, stack.on))
-        row = {
-            size(shape): show_ratio(measured)
-            + (f" ({show_gain(gain.gains[shape], shape in gain.noise)})" if gain and shape in gain.gains else "")
-            for shape, measured in sorted(stack.measured.items())
-        }
-        rows.append(row | ({"cycles": f"{stack.cycles:,}"} if stack.cycles else {}))
-        labels.append(stack.label)
-    return pandas.DataFrame(rows, index=labels).fillna("")
+    index = pandas.Index([label for label, _ in rows], tupleize_cols=True)
+    shown = pandas.DataFrame([cells for _, cells in rows], index=index).fillna("")
+    return shown.rename_axis(index=list(labels)) if labels else shown
 
 
-def show_sustained() -> "DataFrame | None":
-    """Kernels under the power limit: in turn with cuBLAS, which shares the clock, and alone, where each has its own.
-
-    in turn, alone: speed as a fraction of cuBLAS's. energy: joules per launch over cuBLAS's: below 1 saves energy.
-    alone and energy are relative to a run of cuBLAS right before the kernel's; cuBLAS's row is the median of those.
-    """
-    return tables("hopper_sustained", sustained_table)
-
-
-def sustained_table(swept: SweepResults) -> "DataFrame":
-    import pandas
-
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for shape in reversed(swept.shapes):
-        for point in swept.at(shape):
-            measured = point.measurement
-            rows[size(shape), point.name] = {
-                "in turn": show_ratio(measured),
-                "alone": known(measured.alone_ratio, ".3f"),
-                **draw_columns(measured.alone),
-                "energy": known(measured.energy_ratio, ".3f"),
-            }
-        runs = [run for point in swept.at(shape) if (run := point.measurement.baseline_alone)]
-        rows[size(shape), swept.baseline] = draw_columns(middle(runs))
-    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+def explained(table: "DataFrame") -> "DataFrame":
+    """The same table; the lines printed above it explain the marks in it."""
+    cells = " ".join(map(str, table.to_numpy().flat))
+    if notes := [note for mark, note in NOTES.items() if mark in cells]:
+        print("; ".join(notes) + ".")
+    return table
 
 
-def middle(runs: Sequence[Alone]) -> Alone | None:
-    """The median of a kernel's runs, by energy or, if that was not counted, by time."""
-    return sorted(runs, key=lambda run: run.joules or run.us)[len(runs) // 2] if runs else None
+def show_ratio(measured: Measurement) -> str:
+    """Speed as a fraction of the baseline's: "0.973 ±0.2%", "≈0.973 ±3.1%" if the measurement is too noisy."""
+    return f"{ROUGHLY if measured.noisy else ''}{measured.ratio:.3f} ±{measured.spread / 2:.1%}"
 
 
-def draw_columns(alone: Alone | None) -> dict[str, str]:
-    """Time, clock, power and energy of a kernel alone."""
-    if alone is None:
-        return {}
-    return {
-        "µs": f"{alone.us:,.1f}",
-        "MHz": known(alone.clock_mhz, ",.0f"),
-        "W": known(alone.watts, ".0f"),
-        "mJ": known(alone.joules and 1e3 * alone.joules, ",.0f"),
-    }
+def show_gain(gain: float, noise: bool) -> str:
+    """ "+10.0%", or "+0.1%, within noise"."""
+    return f"{gain:+.1%}{', within noise' if noise else ''}"
+
+
+def time_of(measured: Measurement) -> dict[str, str]:
+    return {"µs": f"{measured.median_us:,.1f}"}
 
 
 def known(value: float | None, form: str) -> str:
@@ -200,37 +149,84 @@ def size(shape: tuple[int, ...]) -> str:
     return by(shape) if len(set(shape)) > 1 else str(shape[0])
 
 
-def by_shape(swept: SweepResults) -> "DataFrame":
+# Sweeps ---------------------------------------------------------------------------------------------------------------
+
+
+def show_sweep(name: str, **counters: str) -> "DataFrame | None":
+    """A sweep as a table: a row for each kernel and, if one shape was timed, for the baseline.
+
+    counters: names of columns → counters of Nsight Compute, e.g. busy=TENSOR_BUSY; shown if one shape was timed.
+    With several shapes, each has a column with the ratio to the baseline; with many, a row with the throughput, too.
+    If nothing was measured, it prints a line that says so.
+    """
+    return tables(name, lambda swept: one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept))
+
+
+def by_shape(swept: SweepResults) -> Rows:
     """Speed as a fraction of the baseline's, a column for each shape; with many shapes also the throughput."""
-    import pandas
 
     def cell(measured: Measurement) -> str:
         return show_ratio(measured) + (f", {measured.rate}" if len(swept.shapes) >= WIDE else "")
 
-    rows = {
-        name: {size(point.measurement.shape): cell(point.measurement) for point in swept.of_kernel(name)}
+    return [
+        (name, {size(point.measurement.shape): cell(point.measurement) for point in swept.of_kernel(name)})
         for name in swept.names
-    }
-    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+    ]
 
 
-def one_shape(swept: SweepResults, counters: dict[str, str]) -> "DataFrame":
+def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
     """Time, speed and counters."""
-    import pandas
 
-    rows: dict[str, dict[str, Any]] = {}
-    for point in swept.points:
-        measured = point.measurement
-        rows[point.name] = {
-            "µs": f"{measured.median_us:,.1f}",
-            "speed": measured.rate,
-            f"of {swept.baseline}": show_ratio(measured),
+    def counted(name: str) -> dict[str, str]:
+        found = swept.counters.get(name, {})
+        return {title: known(found.get(counter), ".3g") for title, counter in counters.items()}
+
+    rows = [
+        (one.name, time_of(one.measurement) | speed_of(one.measurement, swept.baseline) | counted(one.name))
+        for one in swept.points
+    ]
+    baseline = {"µs": f"{swept.points[0].measurement.baseline_us:,.1f}"} | counted(swept.baseline)
+    return [*rows, (swept.baseline, baseline)]
+
+
+def speed_of(measured: Measurement, baseline: str) -> dict[str, str]:
+    return {"speed": measured.rate, f"of {baseline}": show_ratio(measured)}
+
+
+def show_speeds(name: str) -> "DataFrame | None":
+    """A sweep in TFLOP/s: a row for each kernel and the baseline, a column for each shape, smallest first."""
+    return tables(name, speed_rows)
+
+
+def speed_rows(swept: SweepResults) -> Rows:
+    rows: dict[str, dict[str, str]] = {name: {} for name in (*swept.names, swept.baseline)}
+    for shape in sorted(swept.shapes):
+        for point in swept.at(shape):
+            rows[point.name][size(shape)] = f"{point.measurement.tflops or 0:.0f}"
+        rows[swept.baseline][size(shape)] = f"{median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)):.0f}"
+    return [*rows.items()]
+
+
+def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
+    """A sweep's levers as a tree: speed as a fraction of the baseline's at each size, and the gain over the parent row.
+
+    A row's parent is the nearest one above it with one lever less.
+    """
+    return tables(name, lever_rows)
+
+
+def lever_rows(swept: SweepResults) -> Rows:
+    gains = {(gain.lever, gain.on): gain for gain in gains_of(swept)}
+    rows = []
+    for stack in stacks_of(swept):
+        gain = gains.get((stack.added, stack.on))
+        row = {
+            size(shape): show_ratio(measured)
+            + (f" ({show_gain(gain.gains[shape], shape in gain.noise)})" if gain and shape in gain.gains else "")
+            for shape, measured in sorted(stack.measured.items())
         }
-    rows[swept.baseline] = {"µs": f"{swept.points[0].measurement.baseline_us:,.1f}"}
-    for name, row in rows.items():
-        for title, counter in counters.items():
-            row[title] = show_count(swept.counters.get(name, {}).get(counter))
-    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+        rows.append((stack.label, row))
+    return rows
 
 
 def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "DataFrame | None":
@@ -242,50 +238,76 @@ def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "Dat
     if not any(swept.counters for swept in known_sweeps(name)):
         print(f"{name}: nothing was counted yet: `tutor sweep {name}` on a machine with a GPU and ncu does it.")
         return None
-    return tables(name, lambda swept: counts_table(swept, over, counters))
+
+    def rows(swept: SweepResults) -> Rows:
+        points = {point.name: point.measurement for point in reversed(swept.points)}  # the first shape's stay
+        values = {
+            kernel: {"time": points[kernel].median_us}
+            | {
+                title: sum(swept.counters[kernel][one] for one in ((counter,) if isinstance(counter, str) else counter))
+                for title, counter in counters.items()
+            }
+            for kernel in reversed(points)
+            if kernel in swept.counters
+        }
+        unit = values[over]
+        return [
+            (kernel, {title.replace("_", " "): f"×{value / unit[title]:.1f}" for title, value in row.items()})
+            for kernel, row in values.items()
+        ]
+
+    return tables(name, rows)
 
 
-def counts_table(swept: SweepResults, over: str, counters: "Mapping[str, str | tuple[str, ...]]") -> "DataFrame":
-    import pandas
+def show_costs(name: str) -> "DataFrame | None":
+    """A sweep whose kernels have different baselines: time, and speed as a fraction of the baseline's.
 
-    points = {point.name: point.measurement for point in reversed(swept.points)}  # the first shape's stay
-    values = {
-        kernel: {"time": points[kernel].median_us}
-        | {title: total(swept.counters[kernel], counter) for title, counter in counters.items()}
-        for kernel in points
-        if kernel in swept.counters
-    }
-    unit = values.get(over, {})
-    rows = {
-        kernel: {title.replace("_", " "): f"×{value / unit[title]:.1f}" for title, value in row.items() if unit}
-        for kernel, row in values.items()
-    }
-    return pandas.DataFrame.from_dict(rows, orient="index").iloc[::-1]
+    If points have their configurations, also these, the baseline's, and the time added to its time.
+    """
+    if name == "fused_epilogues":
+        return tables(name, epilogue_rows, ("shape", "baseline", "kernel", "configuration"), whole_sweeps)
+    return tables(name, layer_rows, ("", "baseline", "kernel"), whole_sweeps)
 
 
-def total(counted: dict[str, float], counters: str | tuple[str, ...]) -> float:
-    return sum(counted[counter] for counter in ((counters,) if isinstance(counters, str) else counters))
+def whole_sweeps(name: str) -> list[SweepResults]:
+    """The results that were not cut off, or else all. Raises NoData."""
+    found = all_sweep_results(name)
+    return [swept for swept in found if swept.complete] or found
 
 
-def show_speeds(name: str) -> "DataFrame | None":
-    """A sweep in TFLOP/s: a row for each kernel and the baseline, a column for each shape, smallest first."""
-    return tables(name, speeds_table)
+def epilogue_rows(swept: SweepResults) -> Rows:
+    rows: Rows = []
+    for shape in swept.shapes:
+        points = swept.at(shape)
+        beside_plain = [point for point in points if point.measurement.baseline == PLAIN]
+        plain_us = median(point.measurement.baseline_us for point in beside_plain)
+        plain_config = named_config(beside_plain[0].facts["plain_config"])
+        rows.append(((size(shape), "", PLAIN, plain_config), {"µs": f"{plain_us:,.1f}"}))
+        for point in points:
+            kernel, _, _ = point.name.partition(" beside ")
+            label = size(shape), point.measurement.baseline, kernel, named_config(point.facts["config"])
+            rows.append((label, time_and_speed(point) | {"time added": f"{1 / point.measurement.ratio - 1:+.1%}"}))
+    return rows
 
 
-def speeds_table(swept: SweepResults) -> "DataFrame":
-    import pandas
-
-    rows: dict[str, dict[str, str]] = {name: {} for name in (*swept.names, swept.baseline)}
-    for shape in sorted(swept.shapes):
-        for point in swept.at(shape):
-            rows[point.name][size(shape)] = f"{point.measurement.tflops or 0:.0f}"
-        rows[swept.baseline][size(shape)] = f"{median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)):.0f}"
-    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+def layer_rows(swept: SweepResults) -> Rows:
+    return [
+        ((f"{shape[0]:,} tokens", point.measurement.baseline, point.name), time_and_speed(point))
+        for shape in swept.shapes
+        for point in swept.at(shape)
+    ]
 
 
-def show_count(value: float | None) -> str:
-    """A counter's value to three digits: "91.3", "1.52e+09"; "" if it was not counted."""
-    return "" if value is None else f"{value:.3g}"
+def time_and_speed(point: Point) -> dict[str, str]:
+    return time_of(point.measurement) | {"speed": show_ratio(point.measurement)}
+
+
+def named_config(changed: dict[str, Any]) -> str:
+    """A configuration, given by what differs from the default one: "ping-pong 128×192 2×1 stream-K"."""
+    config = HopperConfig(**changed)
+    schedule = "ping-pong" if config.schedule == "pingpong" else config.schedule
+    stream_k = ("stream-K",) if config.stream_k else ()
+    return " ".join((schedule, by(config.tile[:2]), by(config.cluster), *stream_k))
 
 
 def show_figure(name: str) -> "Image | None":

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 from unittest import mock
 
 from tutorlib.compiling.cute import with_reader_line
@@ -45,27 +45,21 @@ def compile_in_stages(host: Callable[..., None], *args: Any, options: str = "") 
         start = time.perf_counter()
         compiled = with_reader_line(lambda more: cute.compile(host, *args, options=f"{options} {more}".strip()))
         whole = time.perf_counter() - start
-    trace, lower = whole - spent.compile - spent.host_code, spent.compile - spent.machine_code
-    us = (1e6 * seconds for seconds in (trace, lower, spent.machine_code, spent.host_code))
-    return compiled, Stages(*us)
-
-
-@dataclass
-class StepTimes:
-    """Seconds: of the compiler's passes, of one pass of these that makes machine code, of host code."""
-
-    compile: float = 0.0
-    machine_code: float = 0.0
-    host_code: float = 0.0
+    passes, machine_code, host_code = spent["compile"], spent[TO_MACHINE_CODE], sum(spent[step] for step in HOST_CODE)
+    seconds = (whole - passes - host_code, passes - machine_code, machine_code, host_code)
+    return compiled, Stages(*(1e6 * one for one in seconds))
 
 
 @contextmanager
-def timed_steps() -> Iterator[StepTimes]:
-    """The time of CuTe's compilations in the block, known when the block ends."""
+def timed_steps() -> Iterator[dict[str, float]]:
+    """The seconds of CuTe's compilations in the block by step, known when the block ends.
+
+    Steps: "compile", all passes over the IR; TO_MACHINE_CODE, one of these; HOST_CODE.
+    """
     from cutlass.cutlass_dsl import CuTeDSL
 
-    dsl, times = CuTeDSL._get_dsl(), StepTimes()
-    compiler, spent = dsl.compiler_provider, {TO_MACHINE_CODE: 0.0}
+    dsl, spent = CuTeDSL._get_dsl(), {TO_MACHINE_CODE: 0.0}
+    compiler = dsl.compiler_provider
 
     def stopwatch(owner: Any, name: str) -> Any:
         step, spent[name] = getattr(owner, name), 0.0
@@ -80,18 +74,21 @@ def timed_steps() -> Iterator[StepTimes]:
         return mock.patch.object(owner, name, measured)
 
     with (
-        error_output() as report,
+        tempfile.TemporaryFile() as report,
+        error_output_to(report),
         stopwatch(compiler, "compile"),
         stopwatch(compiler, "jit"),
         stopwatch(dsl, "_lookup_jit_entry"),
         mock.patch.object(compiler, "passmanager", ReportingPasses(compiler.passmanager.PassManager)),
     ):
-        yield times
-    for seconds, name in re.findall(r"(?m)^ +([\d.]+) \( *[\d.]+%\) +(\S+)$", report()):
-        if name in spent:
-            spent[name] += float(seconds)
-    times.compile, times.machine_code = spent["compile"], spent[TO_MACHINE_CODE]
-    times.host_code = sum(spent[step] for step in HOST_CODE)
+        try:
+            yield spent
+        finally:
+            report.seek(0)
+            said = report.read().decode(errors="replace")
+            for seconds, name in re.findall(r"(?m)^ +([\d.]+) \( *[\d.]+%\) +(\S+)$", said):
+                if name in spent:
+                    spent[name] += float(seconds)
 
 
 @dataclass(frozen=True)
@@ -111,21 +108,13 @@ class ReportingPasses:
 
 
 @contextmanager
-def error_output() -> Iterator[Callable[[], str]]:
-    """Redirects file descriptor 2, C++'s output included, to a file in the block; yields a function that reads it."""
+def error_output_to(file: IO[bytes]) -> Iterator[None]:
+    """Redirects file descriptor 2, C++'s output included, to a file in the block."""
     sys.stderr.flush()
     kept = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-
-        def read() -> str:
-            return text
-
-        text = ""
-        os.dup2(file.fileno(), 2)
-        try:
-            yield read
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            file.seek(0)
-            text = file.read().decode(errors="replace")
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

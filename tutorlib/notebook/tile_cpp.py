@@ -1,22 +1,19 @@
 """Tile C++ kernels in a notebook: resources and speed side by side, and programs of one's own."""
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from tutorlib.checking.cpp import INSPECTED, CppExercise
+from tutorlib.checking.cpp import INSPECTED
 from tutorlib.checking.cuda_host.program import command
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.exercises import find
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.program import program
 from tutorlib.machine import device
 from tutorlib.notebook.measured import NBSP, show_sweep
-from tutorlib.problems.work import Work
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -68,18 +65,3 @@ def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str])
     print(f"{len(source.splitlines())} lines in {name}. Build and start it with")
     print("   ", " ".join(command(name, stem, arch)))
     print(f"    ./{stem} 1000000")
-
-
-def launch_each(arguments: Sequence[str]) -> None:
-    """Launch each source once for a profiler. arguments: exercise id, file, exercise id, file, …"""
-    import torch
-
-    for id, file in zip(arguments[::2], arguments[1::2], strict=True):
-        exercise = cast(CppExercise, find(id))
-        work = Work(exercise.problem, exercise.sizes[-1])
-        exercise.launcher(Path(file).read_text(encoding="utf-8")).on(work)()
-        torch.cuda.synchronize()
-
-
-if __name__ == "__main__":
-    launch_each(sys.argv[1:])

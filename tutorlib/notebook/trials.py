@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tutorlib.checking.cpp import wrong_parameters
 from tutorlib.compiling.compiled import LaunchGrid
-from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
+from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.cute import compile_cute, cute_arguments
 from tutorlib.compiling.cutile import refusals
 from tutorlib.compiling.errors import CompileFailed
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.slots import Parts
+    from tutorlib.kernels.hopper.parts import Parts
     from tutorlib.simulate.ptx import Report
 
 T = TypeVar("T")
@@ -42,10 +42,13 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
     dynamic: the sizes of the tensors are run-time values, so that one compilation serves all sizes.
     Raises CompileFailed.
     """
-    reason = device.why_not(MMA_SYNC)
     specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
-    if reason:
-        return simulated(host, specs, tensors, dynamic, reason)
+    if reason := device.why_not(MMA_SYNC):
+        from tutorlib.simulate.ptx.languages.cute_host import simulate_host
+        from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+
+        traced = compile_with_lines(host, specs)
+        return simulated(f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic))
 
     import torch
 
@@ -56,49 +59,27 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
     return True
 
 
-def simulated(
-    host: Callable[..., None], specs: "list[TensorSpec]", tensors: "Sequence[Tensor]", dynamic: bool, reason: str
-) -> bool:
-    """Simulate it, and print its output and findings. Whether that was possible."""
+def simulated(name: str, reason: str, simulate: "Callable[[], Sequence[Report]]") -> bool:
+    """Simulate a kernel, and print its output and findings. Returns whether the simulator can run it.
+
+    name: printed before the reason why the kernel does not run on a GPU.
+    """
     from tutorlib.simulate.ptx import NotSimulated
-    from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-    from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
-
-    compiled = compile_with_lines(host, specs)
-    try:
-        reports = simulate_host(compiled, by_position(tensors), dynamic)
-    except NotSimulated as error:
-        print(f"{host.__name__}: compiled, not run: {reason}; {error}")
-        return False
-    print(f"{host.__name__}: simulated: {reason}")
-    for report in reports:
-        show(report)
-    return True
-
-
-def simulated_cpp(compiled: CompiledCpp, grid: LaunchGrid, args: "Sequence[Tensor | int]", reason: str) -> bool:
-    """The same for a Tile C++ kernel."""
-    from tutorlib.simulate.ptx import NotSimulated
-    from tutorlib.simulate.ptx.languages.cpp import simulate_tile_cpp
 
     try:
-        report = simulate_tile_cpp(compiled, grid, by_position(args))
+        reports = simulate()
     except NotSimulated as error:
-        print(f"compiled, not run: {reason}; {error}")
+        print(f"{name}compiled, not run: {reason}; {error}")
         return False
-    print(f"simulated: {reason}")
-    show(report)
+    print(f"{name}simulated: {reason}")
+    for line in (line for report in reports for line in (*report.printed, *report.findings)):
+        print(line)
     return True
 
 
 def by_position(args: Sequence[T]) -> dict[str, T]:
     """Arguments by the names that findings use."""
     return {f"argument {n}": arg for n, arg in enumerate(args)}
-
-
-def show(report: "Report") -> None:
-    for line in (*report.printed, *report.findings):
-        print(line)
 
 
 def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
@@ -112,7 +93,9 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     if misfit := wrong_parameters(compiled, len(args) - integers, integers):
         raise CompileFailed(misfit)
     if reason:
-        return simulated_cpp(compiled, grid, args, reason)
+        from tutorlib.simulate.ptx.languages.cpp import simulate_tile_cpp
+
+        return simulated("", reason, lambda: [simulate_tile_cpp(compiled, grid, by_position(args))])
 
     import torch
 

@@ -11,8 +11,7 @@ from tutorlib.measuring.launchers import HopperLauncher
 from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.measure import measure
 from tutorlib.measuring.results import SweepResults
-from tutorlib.notebook.budget import show_budget
-from tutorlib.notebook.measured import show_ratio, size, tables
+from tutorlib.notebook.measured import Rows, show_ratio, size, tables
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import count
@@ -20,6 +19,11 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+
+TRACED = "cooperative"  # a kernel of the sweep hopper_timeline
+UNTRACED = "warp-specialized + persistent"  # its name in hopper_levers
+FLOPS = 4_096  # of an SM's tensor cores in a cycle, bf16
+LARGE, SMALL = (4096,) * 3, (2048,) * 3
 
 Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 
@@ -69,21 +73,19 @@ def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[st
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
     """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
-    Above it, where the time of one kernel goes. The configuration of a point is in `facts["config"]`.
+    The configuration of a point is in `facts["config"]`.
     """
-    show_budget()
-    return tables(name, partial(model_table, estimate=estimate))
+    return tables(name, partial(model_rows, estimate=estimate))
 
 
-def model_table(swept: SweepResults, estimate: Estimate) -> "DataFrame":
-    import pandas
-
-    stacks = stacks_of(swept)
-    rows: list[dict[str, str]] = [{} for _ in stacks]
-    for stack, row in zip(stacks, rows, strict=True):
+def model_rows(swept: SweepResults, estimate: Estimate) -> Rows:
+    rows: Rows = []
+    for stack in stacks_of(swept):
+        row = {}
         for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
             m, n, k = point.measurement.shape
             measured = point.measurement.median_us
             expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
             row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
-    return pandas.DataFrame(rows, index=[stack.label for stack in stacks]).fillna("")
+        rows.append((stack.label, row))
+    return rows

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 from tutorlib.compiling.spec import DType
-from tutorlib.problems.bounds import (
-    accumulation,
-    fast_accumulation,
-    one_rounding,
-    tf32_accumulation,
-)
+from tutorlib.problems.bounds import accumulation, fast_accumulation, one_rounding, tf32_accumulation
 from tutorlib.problems.problem import Operand, Problem
 
 
@@ -89,10 +84,7 @@ def gemm(dtype: DType) -> Problem:
 def gemm_shared(accumulators: int, flags: int) -> Problem:
     """`gemm` of bf16 whose blocks may hand each other accumulators: fp32 scratch memory, and flags that stay zero."""
     plain = gemm("bf16")
-    memory = (
-        Operand("acc", "", "fp32", size=accumulators, scratch=True),
-        Operand("flags", "", "int32", size=flags),
-    )
+    memory = (Operand("acc", "", "fp32", size=accumulators, scratch=True), Operand("flags", "", "int32", size=flags))
     return replace(
         plain,
         inputs=(*plain.inputs, *memory),

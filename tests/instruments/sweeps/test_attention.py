@@ -4,7 +4,7 @@ from math import prod
 
 from tutorlib.instruments.sweeps import make_sweep
 from tutorlib.instruments.sweeps.attention import LEVERS, STACKS, levered
-from tutorlib.kernels.attention.roles import AttentionConfig
+from tutorlib.kernels.attention.schedule import AttentionConfig
 
 
 def test_each_stack_of_levers_has_one_more_than_one_above_it_and_all_but_the_last_lever_are_the_default():

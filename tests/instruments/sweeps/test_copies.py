@@ -7,10 +7,8 @@ import pytest
 from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.instruments.sweeps.copies import STEPS
-from tutorlib.kernels.copies.config import CopyConfig
-from tutorlib.kernels.copies.directions import make_directed_copy
-from tutorlib.kernels.copies.registers import make_copy
+from tutorlib.instruments.sweeps.ampere import STEPS
+from tutorlib.kernels.copies import CopyConfig, make_copy, make_directed_copy
 from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.catalogue import copy
 

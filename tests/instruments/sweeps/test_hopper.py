@@ -1,16 +1,12 @@
-"""The sweeps of notebooks 13 and 14: what they hold, and what a traced kernel's stamps become."""
+"""The sweeps of notebooks 13 and 14: what they hold."""
 
-from dataclasses import replace
 from math import log2
 from statistics import median
-from types import SimpleNamespace
 
 import pytest
-import torch
 
-from tests.instruments.test_stamps import events
-from tests.stand_ins import H200, MACHINE, led_in, multiplied
-from tutorlib.instruments.sweeps import SWEEPS, hopper, make_sweep, sweep
+from tests.stand_ins import MACHINE, multiplied
+from tutorlib.instruments.sweeps import SWEEPS, make_sweep
 from tutorlib.instruments.sweeps.hopper import (
     LEAST,
     LEVERS,
@@ -23,15 +19,10 @@ from tutorlib.instruments.sweeps.hopper import (
     levered,
     random_shapes,
 )
-from tutorlib.instruments.sweeps.sweep import measure_all
-from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.ladder import HOPPER_RUNGS
-from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring import bench, measure
 from tutorlib.measuring.levers import stacks_of
-from tutorlib.measuring.results import Failure, Point, SweepResults
+from tutorlib.measuring.results import Point, SweepResults
 
 HOPPER = [name for name, module in SWEEPS.items() if module == "hopper" and name not in ("gemm_models", "gemm_quack")]
 
@@ -88,76 +79,5 @@ class TestLevers:
         }  # fmt: skip
 
 
-class TestOnStandIns:
-    """Sweeps walked to their points: torch in the place of kernels and of the GPU, made-up stamps, small shapes."""
-
-    SHAPES = ((128, 64, 128), (64, 64, 128), (64, 64, 64))
-
-    @pytest.fixture(autouse=True)
-    def no_gpu_needed(self, on_cpu, monkeypatch):
-        def launcher(config, m, n, k, events=None, parts=None):
-            return lambda a, b, c: c.copy_(a.float() @ b.float().mT)
-
-        limits = SimpleNamespace(shared_memory_per_block_optin=227 * 1024)
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: limits)
-        monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-        monkeypatch.setattr(device, "gpu", lambda: replace(H200, l2=2**12))
-        monkeypatch.setattr(launch, "launcher", launcher)
-        monkeypatch.setattr(launch, "gemm", lambda a, b, c: c.copy_(a.float() @ b.float().mT))
-        monkeypatch.setattr(launch, "trace_buffer", lambda config, blocks: events(2 + config.specialized))
-        monkeypatch.setattr(bench, "paired", led_in)
-        monkeypatch.setattr(hopper, "LARGE", self.SHAPES)
-        monkeypatch.setattr(hopper, "TIMELINE_SHAPE", self.SHAPES[0])
-        monkeypatch.setattr(hopper, "SQUARES", self.SHAPES[2:])
-        monkeypatch.setattr(hopper, "random_shapes", lambda seed: self.SHAPES[SEEDS.index(seed) :][:1])
-        for module in (hopper, sweep, measure):
-            monkeypatch.setattr(module, "new_generator", torch.Generator, raising=False)
-
-    def walked(self, name, candidates=None):
-        made = make_sweep(name)
-        found = list(measure_all(replace(made, candidates=made.candidates[:candidates])))
-        assert [str(one) for one in found if isinstance(one, Failure)] == []
-        return found
-
-    def test_the_self_configuring_one_says_what_it_chose(self):
-        assert [set(point.facts) for point in self.walked("gemm_any")] == [{"config"}] * 3
-
-    def test_levers_are_traced_at_the_shape_in_the_middle(self):
-        points = self.walked("hopper_levers", candidates=2)
-        traced = {point.measurement.shape for point in points if "cycles" in point.facts}
-        assert (len(points), traced) == (6, {self.SHAPES[1]})
-        assert all("levers" in point.facts for point in points)
-
-    def test_a_timeline_has_stamps_of_every_role_and_their_cost(self):
-        plain, cooperative, pingpong = self.walked("hopper_timeline")
-        assert list(plain.facts["stamps"]) == ["warpgroup 0", "warpgroup 1"]
-        assert list(cooperative.facts["stamps"]) == list(pingpong.facts["stamps"])
-        assert list(cooperative.facts["stamps"])[-1] == "producer"
-        assert plain.facts["stamped_us"] == plain.measurement.median_us
-        assert plain.facts["cycles"]["per K tile"] > 0
-
-
 def test_a_configuration_is_kept_by_what_makes_it_special():
     assert changed(HopperConfig(cluster=(2, 1), polls=True)) == {"cluster": (2, 1), "polls": True}
-
-
-def test_the_sweeps_over_k_have_both_sizes_at_every_k():
-    shapes = make_sweep("hopper_k").shapes
-    assert {k for m, n, k in shapes if m == n == 8192} < {k for m, n, k in shapes if m == n == 2048}
-
-
-@pytest.mark.samples("TUTORLIB_CUTLASS")
-def test_nvidias_example_stands_beside_them_where_there_is_a_checkout():
-    assert "NVIDIA's dense_gemm" in [candidate.name for candidate in make_sweep("hopper_k").candidates]
-
-
-def test_without_a_checkout_the_others_are_measured(monkeypatch):
-    monkeypatch.delenv("TUTORLIB_CUTLASS", raising=False)
-    assert [candidate.name for candidate in make_sweep("hopper_k").candidates] == ["13 plain", "14 chosen"]
-
-
-def test_sustained_kernels_are_rungs_of_the_ladder():
-    rungs = {rung.name: rung.config for rung in HOPPER_RUNGS}
-    for candidate in make_sweep("hopper_sustained").candidates:
-        assert getattr(candidate.launcher, "config", None) == rungs[candidate.name]

@@ -28,7 +28,7 @@ class Named:
         self.tflops = 100 if name == "slow" else 400
 
 
-def measured(problem, launcher, shape, regime, pairs):
+def measured(problem, launcher, shape, pairs):
     return multiplied(shape, launcher.tflops)
 
 
@@ -102,10 +102,10 @@ class TestMeasure:
         ],
     )
     def test_one_that_fails_loses_no_other(self, monkeypatch, error, says):
-        def wrong_if_slow(problem, launcher, shape, regime, pairs):
+        def wrong_if_slow(problem, launcher, shape, pairs):
             if launcher.tflops == 100:
                 raise error
-            return measured(problem, launcher, shape, regime, pairs)
+            return measured(problem, launcher, shape, pairs)
 
         monkeypatch.setattr(sweeping, "measure", wrong_if_slow)
         failed, fine, *_ = measure_all(sweep_of("slow", "fast", sizes=(512,)))
@@ -177,9 +177,9 @@ class TestTheCommand:
         command(sweep_of("slow", sizes=(512,)))
         asked = []
 
-        def noted(problem, launcher, shape, regime, pairs):
+        def noted(problem, launcher, shape, pairs):
             asked.append(launcher.tflops)
-            return measured(problem, launcher, shape, regime, pairs)
+            return measured(problem, launcher, shape, pairs)
 
         monkeypatch.setattr(sweeping, "measure", noted)
         command(sweep_of("slow", "fast", sizes=(512,)), "--resume")

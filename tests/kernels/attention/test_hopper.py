@@ -30,7 +30,6 @@ CASES = {  # configuration, queries, keys
         200,
         200,
     ),
-    "rounded early": (AttentionConfig(64, tile_n=80, early=True), 64, 200),
     "persistent": (AttentionConfig(64, tile_n=64, persistent=True), 300, 130),
     "persistent, causal": (AttentionConfig(64, tile_n=64, causal=True, group=2, persistent=True), 500, 500),
     "persistent, three consumers": (AttentionConfig(64, 192, pingpong=False, persistent=True), 400, 200),

@@ -9,9 +9,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from tests.kernels.attention.cases import CHECKS, any_length
 from tutorlib.checking.cutile_launches import launches_interpreted
 from tutorlib.kernels.attention import launch
-from tutorlib.kernels.attention.launch import LOG2_E
-from tutorlib.kernels.attention.tile_sizes import Tile
 from tutorlib.kernels.attention.tiles import (
+    LOG2_E,
     ROWS,
     backward_keys,
     backward_queries,
@@ -96,15 +95,6 @@ def test_the_launched_backward_pass_equals_torch_and_is_the_same_twice(queries, 
     for got, twice, right in zip(ours, again, want, strict=True):
         torch.testing.assert_close(got.double(), right, rtol=2**-6, atol=2**-6)
         assert torch.equal(got, twice)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_three_persistent_blocks_compute_the_same(causal, monkeypatch):
-    monkeypatch.setattr(launch, "sms", lambda _: 3)
-    q, (k, v) = random(2, 4, 150, D), random(2, 2, 2, 150, D)
-    tile = Tile(32, 64)
-    one, other = (forward(q, k, v, SCALE, causal, tile=tile, persistent=persistent) for persistent in (False, True))
-    assert all(map(torch.equal, one, other))
 
 
 def test_a_row_that_sees_nothing_has_no_gradient():

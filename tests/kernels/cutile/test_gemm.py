@@ -11,11 +11,7 @@ from tutorlib.simulate.cutile import run
 
 @settings(max_examples=15)
 @given(
-    m=st.integers(1, 90),
-    n=st.integers(1, 90),
-    k=st.integers(1, 70),
-    group=st.integers(1, 4),
-    blocks=st.integers(1, 5),
+    m=st.integers(1, 90), n=st.integers(1, 90), k=st.integers(1, 70), group=st.integers(1, 4), blocks=st.integers(1, 5)
 )
 def test_any_sizes(m, n, k, group, blocks):
     a, b, c = torch.randn(m, k), torch.randn(n, k), torch.full((m, n), torch.nan)

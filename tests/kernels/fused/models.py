@@ -95,19 +95,4 @@ def vit(width: int = 64) -> Trial:
     return Trial(transformers.ViTForImageClassification(config), **images(), logits_of=logits)
 
 
-def torchvisions_vit(width: int = 64) -> Trial:
-    """Its attention is nn.MultiheadAttention, whose layers are of a class of their own and stay."""
-    sizes = {"image_size": 32, "patch_size": 8, "num_layers": 2, "num_heads": 4, "num_classes": CLASSES}
-    model = package("torchvision").models.VisionTransformer(**sizes, hidden_dim=width, mlp_dim=2 * width)
-    nn.init.normal_(model.heads.head.weight, std=width**-0.5)  # it starts from zeros
-    return Trial(model, **images())
-
-
-def timms_vit(width: int = 64) -> Trial:
-    timm = package("timm")
-    sizes = {"img_size": 32, "patch_size": 8, "depth": 2, "num_heads": 4, "num_classes": CLASSES}
-    model = timm.create_model("vit_tiny_patch16_224", **sizes, embed_dim=width)
-    return Trial(model, **images())
-
-
-MODELS = {"Llama": llama, "ViT": vit, "torchvision's ViT": torchvisions_vit, "timm's ViT": timms_vit}
+MODELS = {"Llama": llama, "ViT": vit}

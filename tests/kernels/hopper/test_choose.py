@@ -22,7 +22,6 @@ from tutorlib.kernels.hopper.choose import (
     fitted,
     for_once,
     in_squares,
-    step_cycles,
 )
 from tutorlib.kernels.hopper.config import BYTES, HopperConfig
 from tutorlib.models.l2 import grouped
@@ -52,15 +51,6 @@ def test_majors_are_kept_and_lines_of_l2_stay_whole(m, n, k, majors):
     assert list(config.broken_rules()) == []
     for mode, major in enumerate(config.majors):
         assert config.tile[2 if major == "k" else mode] % 64 == 0
-
-
-def test_a_view_of_the_other_major_costs_what_its_lines_do():
-    """Whole lines cost the same in either major; rows of K that cross them do, and columns there do not."""
-    plain = HopperConfig((128, 256, 64))
-    columns = HopperConfig((128, 256, 64), majors=("mn", "mn"))
-    assert cost(columns, 4096, 4096, 4096) == cost(plain, 4096, 4096, 4096)
-    assert cost(columns, 4096, 4096, 4104) < cost(plain, 4096, 4096, 4104)
-    assert cost(columns, 4104, 4096, 4096) > cost(plain, 4104, 4096, 4096)
 
 
 @pytest.mark.parametrize(("majors", "line"), [
@@ -141,100 +131,12 @@ def test_tiles_that_run_at_once_come_in_squares(transposed):
     assert in_squares(clustered, 512, 512, sms=132) == clustered
 
 
-def test_two_lines_of_k_help_device_memory_and_nothing_else():
-    """At few rows and at many: what a wgmma takes at least is as long for each line."""
-    one, two = (HopperConfig((64, 16, depth), transposed=True) for depth in (64, 128))
-    known = replace(fitted(), latency=0.0)
-    assert cost(two, 8, 8192, 8192, constants=known) < cost(one, 8, 8192, 8192, constants=known)
-    known = replace(known, long=1.0)
-    assert cost(two, 8, 8192, 8192, constants=known) == pytest.approx(cost(one, 8, 8192, 8192, constants=known))
-
-
-def test_few_stages_wait_for_their_loads():
-    """The fewer are in flight, the more of the latency each waits."""
-    few, many = HopperConfig((64, 64, 64), stages=3), HopperConfig((64, 64, 64), stages=6)
-    known = replace(fitted(), latency=5000.0)
-    assert cost(few, *SQUARE, constants=known) > 1.5 * cost(many, *SQUARE, constants=known)
-
-
-SQUARE = (4096, 4096, 4096)
-NARROW = (128, 96, 64)  # a tile for which L2 is the limit
-
-
-def step(mnk=SQUARE, cluster=(1, 1), rounds=1.0, cut=0.0, busy=1.0):
-    return step_cycles(HopperConfig(NARROW, cluster=cluster), mnk, busy, rounds, cut, fitted())
-
-
-def test_blocks_that_are_no_clusters_share_what_l2_sends_unless_they_share_tiles():
-    """Those of a whole tile are at the same place of K as their neighbors, those of a cut one are not."""
-    assert step(cut=0.0) < step(cut=0.5) < step(cut=1.0)
-    assert step(cluster=(2, 1), cut=0.0) == step(cluster=(2, 1), cut=1.0)
-
-
-def test_blocks_that_are_no_clusters_fall_out_of_step_with_the_rounds():
-    assert step(rounds=1.0) < step(rounds=2.0) < step(rounds=8.0)
-    assert step(cluster=(2, 1), rounds=1.0) == step(cluster=(2, 1), rounds=8.0)
-
-
-def test_rows_that_cross_lines_cost_more_and_those_that_begin_in_mid_sector_most():
-    """By the bytes that a row is more than lines of 128: none, half a line, a sector of 32, half a sector."""
-    for cluster in ((1, 1), (2, 1)):
-        whole, half, sector, straddling = (step((4096, 4096, 4096 + more), cluster) for more in (0, 32, 16, 8))
-        assert whole < half < sector < straddling
-        assert straddling - sector > sector - half
-
-
-def test_fewer_blocks_wait_less_for_l2_but_an_sm_has_its_own_way_to_it():
-    few, fewer = step(busy=0.5), step(busy=0.25)
-    assert step() / 2 < few < step()
-    assert few / 2 < fewer < few
-
-
 @pytest.mark.parametrize(
     ("tiles", "clusters", "cut"),
     [(132, 132, 0), (264, 132, 0), (50, 132, 50), (200, 132, 68), (140, 132, 140), (133, 66, 67), (1, 66, 1)],
 )
 def test_stream_k_cuts_up_what_fills_no_wave_and_a_wave_more_where_that_is_little(tiles, clusters, cut):
     assert cut_tiles(tiles, clusters) == cut
-
-
-def test_ping_pong_hides_stores_only_as_long_as_the_other_tile_multiplies():
-    """Of many tiles: at K = 64 nothing hides them, from some K on everything does, and more K changes nothing."""
-
-    def beyond_steps(k):
-        config = HopperConfig((64, 256, 64), schedule="pingpong")
-        least = replace(fitted(), store=0.0)
-        return cost(config, 8192, 8192, k) - cost(config, 8192, 8192, k, constants=least)
-
-    assert beyond_steps(64) > beyond_steps(128) > 0
-    assert beyond_steps(1024) == beyond_steps(4096) == 0
-
-
-def test_parts_of_k_have_more_to_exchange_the_more_there_are():
-    """With two parts each block gives half of a tile's accumulators away, with four three quarters."""
-
-    known = replace(fitted(), hbm_bytes=1e12)  # so that device memory hides none of it
-
-    def exchanged(parts):
-        config = HopperConfig((64, 128, 64), persistent=False, split_k=parts)
-        with_sums, without = (
-            cost(config, 64, 1280, 4096, constants=constants) for constants in (known, replace(known, exchange=0.0))
-        )
-        return with_sums - without
-
-    assert exchanged(4) == pytest.approx(1.5 * exchanged(2), rel=1e-3)
-
-
-def test_to_work_out_who_shares_what_takes_time_though_nothing_is_cut():
-    """132 tiles for as many blocks, with stream-K as without."""
-    shape, whole = (12 * 128, 11 * 256, 2048), HopperConfig((128, 256, 64))
-    assert cut_tiles(132, 132) == 0
-    assert cost(replace(whole, stream_k=True), *shape) == pytest.approx(cost(whole, *shape) + fitted().shares)
-
-
-def test_a_gpu_with_fewer_sms_is_slower():
-    for config in candidates():
-        assert cost(config, 4096, 4096, 4096, sms=114) >= cost(config, 4096, 4096, 4096, sms=132)
 
 
 def test_the_constants_are_those_of_a_fit_to_the_measurements_that_are_kept():

@@ -12,12 +12,9 @@ E4M3 = {"dtype": "e4m3", "transposed": True}
 
 # One for each path through the kernel, with the tiles that leave the fewest registers.
 BATTERY = {
-    "plain, 2 blocks": {"schedule": "plain", "persistent": False, "tile": (128, 128, 64), "blocks_per_sm": 2},
-    "plain, staggered, cluster": {"schedule": "plain", "persistent": False, "stagger": (1, 1), "cluster": (2, 1)},
-    "deferred, staggered, zigzag, polls": {
-        "defer_stores": True, "cluster": (2, 1), "stagger": (4, 4), "zigzag": True, "polls": True
-    },
-    "deferred, stream-K, lag": {"defer_stores": True, "cluster": (2, 1), "stream_k": True, "lag": 1},
+    "plain, cluster": {"schedule": "plain", "persistent": False, "cluster": (2, 1)},
+    "deferred, zigzag, polls": {"defer_stores": True, "cluster": (2, 1), "zigzag": True, "polls": True},
+    "deferred, stream-K": {"defer_stores": True, "cluster": (2, 1), "stream_k": True},
     "256x208, cluster, stream-K": {"tile": (256, 208, 64), "cluster": (1, 2), "stream_k": True},
     "3 warpgroups": {"tile": (192, 192, 64), "warpgroups": 3, "cluster": (2, 2)},
     "split-K": {"tile": (256, 128, 64), "cluster": (1, 2), "persistent": False, "split_k": 2},
@@ -27,9 +24,7 @@ BATTERY = {
     "B by columns, ping-pong, stream-K": {
         "tile": (128, 192, 64), "majors": ("k", "mn"), "schedule": "pingpong", "stream_k": True
     },
-    "traced, hints, fp16": {
-        "trace": True, "l2_a": "evict_last", "l2_c": "evict_first", "dtype": "fp16"
-    },
+    "hints, fp16": {"l2_a": "evict_last", "dtype": "fp16"},
     "e4m3, transposed": E4M3 | {"tile": (256, 160, 128), "cluster": (1, 2), "scaled": True},
 }  # fmt: skip
 

@@ -28,13 +28,7 @@ BROKEN = [
     ({"tile": (256, 256, 64)}, "registers: 256 for results"),
     ({"tile": (256, 208, 64), "defer_stores": True}, "registers: 312 for results"),
     ({"tile": (192, 256, 64), "warpgroups": 3}, "tile N = 256: a wgmma's results must fit in the 128 registers"),
-    (PING | {"defer_stores": True}, "pingpong: only cooperative warpgroups can defer stores or lag"),
-    ({"schedule": "plain", "lag": 1}, "plain: only cooperative warpgroups can defer stores or lag"),
-    ({"lag": 4}, "lag = 4: a warpgroup cannot lag by more stages than there are, 4, less one"),
-    ({"lag": -1}, "lag = -1: a warpgroup cannot lag"),
-    ({"producer_registers": 48, "consumer_registers": 240}, "registers 48 + 2 × 240 are more than the 504"),
-    ({"producer_registers": 25}, "registers 25 and "),
-    ({"stagger": (0, -1)}, "stagger = (0, -1): K tiles by which a tile begins later"),
+    (PING | {"defer_stores": True}, "pingpong: only cooperative warpgroups can defer stores"),
     ({"group": 0}, "group = 0: a band is at least one tile wide"),
     ({"split_k": 0}, "split_k = 0: parts of a tile"),
     ({"split_k": 2}, "split_k = 2: parts of a tile go to blocks of their own"),
@@ -54,12 +48,9 @@ BROKEN = [
     ({"schedule": "ping-pong"}, "schedule = 'ping-pong' is none of plain, cooperative, pingpong"),
     ({"raster": "k"}, "raster = 'k' is none of m, n"),
     ({"dtype": "fp8"}, "dtype = 'fp8' is none of bf16, fp16, e4m3"),
-    ({"blocks_per_sm": 0}, "blocks_per_sm = 0: an SM must have room for one at least"),
     ({"tile": (128, 256)}, "tile = (128, 256): (M, N, K) are whole numbers"),
     ({"tile": (128, 256, 64.0)}, "tile = (128, 256, 64.0): (M, N, K) are whole numbers"),
     ({"cluster": 2}, "cluster = 2: (M, N) are whole numbers"),
-    ({"stagger": (1,)}, "stagger = (1,): (M, N) are whole numbers"),
-    ({"lag": 1.5}, "lag = 1.5: it is a whole number"),
     ({"split_k": None}, "split_k = None: it is a whole number"),
     ({"stages": "4"}, "stages = '4': it is a whole number"),
 ]
@@ -75,7 +66,7 @@ def test_a_broken_rule_is_a_sentence(settings, sentence):
 
 def test_every_setting_has_a_rule_or_takes_any_value_of_its_type():
     refused = {name for settings, _ in BROKEN for name in settings}
-    free = {"snake", "zigzag", "polls", "trace", "l2_b", "l2_c", "scaled", "transposed"}
+    free = {"snake", "zigzag", "polls", "l2_b", "scaled", "transposed"}
     assert {field.name for field in fields(HopperConfig)} == refused | free
 
 
@@ -112,13 +103,9 @@ def test_a_tile_of_few_stores_has_fewer_receivers_than_blocks(tile, split_k, sto
 
 def test_a_configuration_that_takes_all_stages_leaves_no_room_for_another():
     for n in range(16, 257, 16):
-        for settings in ({}, {"blocks_per_sm": 2, "schedule": "plain"}):
-            try:
-                config = HopperConfig(tile=(128, n, 64), **settings)
-            except ConfigError:
-                continue
-            with pytest.raises(ConfigError, match="shared memory"):
-                replace(config, stages=config.ab_stages + 1, store_stages=min(2, config.store_steps))
+        config = HopperConfig(tile=(128, n, 64))
+        with pytest.raises(ConfigError, match="shared memory"):
+            replace(config, stages=config.ab_stages + 1, store_stages=min(2, config.store_steps))
 
 
 def test_hints_are_those_of_createpolicy():

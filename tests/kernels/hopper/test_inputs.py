@@ -78,10 +78,7 @@ REFUSED = [
         (A, matrix(1, K).expand(N, K), C),
         "b is a part of a wider matrix: its rows are 0 elements apart, not 64; pass b.contiguous()",
     ),
-    (
-        (matrix(M, 7), matrix(N, 7), C),
-        "K = 7: a row of 14 bytes, and TMA takes multiples of 16; pad K with zeros to 8",
-    ),
+    ((matrix(M, 7), matrix(N, 7), C), "K = 7: a row of 14 bytes, and TMA takes multiples of 16; pad K with zeros to 8"),
     (
         (A, matrix(129, K), matrix(M, 129)),
         "N = 129: a row of 258 bytes, and TMA takes multiples of 16; pad N with zeros to 136",

@@ -27,7 +27,6 @@ def configs(draw) -> HopperConfig:
         group=draw(st.integers(1, 9)),
         snake=draw(st.booleans()),
         zigzag=draw(st.booleans()),
-        stagger=(draw(st.integers(0, 5)), draw(st.integers(0, 5))),
     )
 
 
@@ -59,21 +58,6 @@ def test_stream_k_gives_every_cluster_the_same_work(tiles_m, tiles_n, k_tiles, m
     assert max(work.values()) - min(work.values()) <= k_tiles / 2 + 1
     if len(work) > 1:
         assert min(work.values()) >= MIN_SHARED_K_TILES
-
-
-def test_a_staggered_row_asks_for_different_k_tiles_at_a_time():
-    """8 × 8 tiles with 32 K tiles, at once: what a row of tiles reads of A is 8 different places of K."""
-    whole = items(HopperConfig(stagger=(1, 4)), (8, 8), 32, 64)
-    assert {(m, n): order[0] for _, _, _, m, n, order in whole} == {
-        (m, n): (m + 4 * n) % 32 for m in range(8) for n in range(8)
-    }
-    assert all(order == [(order[0] + step) % 32 for step in range(32)] for *_, order in whole)
-
-
-def test_a_band_is_as_wide_as_the_group():
-    order = [(m, n) for _, _, _, m, n, _ in items(HopperConfig(group=2, persistent=False), (3, 5), 8, 1)]
-    assert order[:6] == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
-    assert order[10:] == [(2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]
 
 
 # The same, compiled ---------------------------------------------------------------------------------------------
@@ -114,8 +98,8 @@ def printed(*args) -> list[list[int]]:
 @pytest.mark.parametrize(
     "config",
     [
-        HopperConfig(snake=True, group=3, raster="m", stagger=(1, 2), zigzag=True),
-        HopperConfig(stream_k=True, group=2, stagger=(3, 1)),
+        HopperConfig(snake=True, group=3, raster="m", zigzag=True),
+        HopperConfig(stream_k=True, group=2),
         HopperConfig(tile=(128, 192, 64), split_k=3, persistent=False),
     ],
 )

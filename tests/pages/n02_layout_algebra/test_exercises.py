@@ -1,14 +1,25 @@
-"""Notebook 02: its checks, the known mistakes, the laws, and where it says that no layout can be."""
+"""Notebook 02: the laws and the layouts that they are tried on, beside CuTe; what the page says about CuTe."""
 
 import pytest
+import tensor_layouts as tl
 from tensor_layouts import Layout, flatten, size
 
-from tests.pages.n02_layout_algebra.solved_algebra import SOLVED, table
+from tests.pages.table import solved
 from tutorlib.checking import served
-from tutorlib.exercises.n02_layout_algebra import laws, mistakes
+from tutorlib.exercises.n02_layout_algebra import exercises, laws
 from tutorlib.exercises.n02_layout_algebra.exercises import EXERCISES
-from tutorlib.exercises.n02_layout_algebra.random_layouts import composable, drawn
+from tutorlib.exercises.n02_layout_algebra.laws import by_mode, coalesced, offsets, same_function
+from tutorlib.exercises.n02_layout_algebra.random_layouts import (
+    block_and_grid,
+    composable,
+    drawn,
+    layout_and_bound,
+    one_layout,
+    resized,
+    two_matrices,
+)
 from tutorlib.layouts import oracle
+from tutorlib.layouts.oracle import Refused, ask
 from tutorlib.paths import SOLUTIONS
 
 
@@ -16,7 +27,7 @@ from tutorlib.paths import SOLUTIONS
 def test_a_check_is_right_and_asks_cute_in_one_trace_a_case(exercise, monkeypatch):
     traced, trace = [], oracle.trace()
     monkeypatch.setattr(oracle, "trace", lambda: lambda *args: traced.append(args) or trace(*args))
-    outcome = exercise.grade(SOLVED[exercise.title])
+    outcome = exercise.grade(solved(exercise.id))
     assert len(traced) <= len(exercise.cases)
     assert (outcome.status, outcome.points) == ("passed", exercise.points)
 
@@ -40,46 +51,74 @@ def test_an_answer_of_another_kind_gets_no_points_and_a_sentence(exercise, nothi
     assert len(outcome.message.splitlines()) > 1
 
 
-KNOWN_MISTAKES = {
-    "02.1": mistakes.COALESCE,
-    "02.2": mistakes.COMPOSE,
-    "02.3": mistakes.TRANSPOSE,
-    "02.4": mistakes.COMPLEMENT,
-    "02.5": mistakes.DIVIDE,
-    "02.6": mistakes.ZIP,
-    "02.7": mistakes.BLOCK,
-    "02.8": mistakes.PRODUCT,
-    "02.9": mistakes.BLOCKED,
-    "02.10": mistakes.INVERSE,
-    "02.11": mistakes.VECTOR,
-    "02.12": mistakes.THREAD_VALUE,
+KNOWN = {
+    "02.1": exercises.COALESCE,
+    "02.2": exercises.COMPOSE,
+    "02.3": exercises.TRANSPOSE,
+    "02.4": exercises.COMPLEMENT,
+    "02.5": exercises.DIVIDE,
+    "02.6": exercises.ZIP,
+    "02.7": exercises.BLOCK,
+    "02.8": exercises.PRODUCT,
+    "02.9": exercises.BLOCKED_PRODUCT,
+    "02.10": exercises.INVERSE,
+    "02.11": exercises.VECTOR,
+    "02.12": exercises.THREAD_VALUE,
 }
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_a_known_mistake_is_wrong_and_named(exercise, monkeypatch):
     monkeypatch.setattr(served, "refuse_library_use", lambda *args, **how: None)  # they call what no answer may
-    for mistake in KNOWN_MISTAKES[exercise.id]:
+    for mistake in KNOWN[exercise.id]:
         assert mistake.says in exercise.grade(mistake.answer).message
 
 
-def layouts_like(values: list[int]) -> list[Layout]:
-    """Every layout of integers whose table is `values`, by trying all factorisations of their number."""
+@pytest.mark.parametrize(
+    ("operation", "law", "draw"),
+    [
+        ("coalesce", coalesced(tl.coalesce), one_layout),
+        ("composition", exercises.composition.keywords["holds"], composable),
+        ("complement", same_function(tl.complement), layout_and_bound),
+        ("logical_divide", same_function(tl.logical_divide, by_mode), composable),
+        ("logical_product", same_function(tl.logical_product, by_mode), block_and_grid),
+        ("blocked_product", same_function(exercises.paired, by_mode), two_matrices),
+        ("right_inverse", laws.is_right_inverse, one_layout),
+    ],
+)
+def test_cute_obeys_each_law(operation, law, draw):
+    calls = list(drawn(1, draw, 60))
+    for call, cute in zip(calls, ask((operation, *call) for call in calls), strict=True):
+        assert isinstance(cute, Refused) or law(cute, *call) is None
 
-    def factorisations(n):
+
+def test_thread_value_layouts_are_cutes():
+    """make_layout_tv is right_inverse(raked_product(threads, values)) ∘ (threads, values): see its source."""
+    pairs = list(drawn(4, two_matrices, 60))
+    inverses = ask(("right_inverse", product) for product in ask(("raked_product", *pair) for pair in pairs))
+    counts = [Layout((size(threads), size(values))) for threads, values in pairs]
+    theirs = ask(("composition", *pair) for pair in zip(inverses, counts, strict=True))
+    for pair, cute in zip(pairs, theirs, strict=True):
+        assert offsets(exercises.threads_and_values(*pair)) == offsets(cute)
+
+
+def layouts_like(values: list[int]) -> list[Layout]:
+    """Every layout of integers whose offsets are `values`, by trying all factorizations of their number."""
+
+    def factorizations(n):
         if n == 1:
             yield ()
         for first in range(2, n + 1):
             if n % first == 0:
-                yield from ((first, *rest) for rest in factorisations(n // first))
+                yield from ((first, *rest) for rest in factorizations(n // first))
 
     found = []
-    for shape in factorisations(len(values)):
+    for shape in factorizations(len(values)):
         steps, index = [], 1
         for extent in shape:
             steps.append(values[index])
             index *= extent
-        if table(Layout(shape, tuple(steps))) == values:
+        if offsets(Layout(shape, tuple(steps))) == values:
             found.append(Layout(shape, tuple(steps)))
     return found
 
@@ -93,7 +132,7 @@ def layouts_like(values: list[int]) -> list[Layout]:
     ],
 )
 def test_where_compose_should_raise_there_is_no_layout(a, b):
-    assert layouts_like(table(Layout(8, 1))) != []
+    assert layouts_like(offsets(Layout(8, 1))) != []
     assert layouts_like([a(b(index)) for index in range(size(b))]) == []
 
 
@@ -105,19 +144,38 @@ def test_where_complement_should_raise_there_is_none(layout, bound):
     filled: set[int] = set()
     for place in range(bound):
         if place not in filled:
-            copy = {place + offset for offset in table(layout)}
+            copy = {place + offset for offset in offsets(layout)}
             if copy & filled:
                 return
             filled |= copy
     pytest.fail("there is a complement")
 
 
-def test_an_order_of_modes_is_drawn():
-    """The random layouts of the checks are not all column-major."""
-    calls = drawn(22, composable)
-    assert len({tuple(permutation) for a, _ in calls for permutation in [flatten(a.stride)]}) > 10
-    assert any(list(flatten(a.stride)) != sorted(flatten(a.stride)) for a, _ in calls)
+def test_random_layouts_come_in_any_order_and_nested():
+    calls = list(drawn(22, composable))
+    assert len({flatten((a.stride,)) for a, _ in calls}) > 10
+    assert any(list(flatten((a.stride,))) != sorted(flatten((a.stride,))) for a, _ in calls)
     assert any(isinstance(part, tuple) for a, _ in calls if isinstance(a.shape, tuple) for part in a.shape)
+
+
+class Largest:
+    """In place of a random generator."""
+
+    def choice(self, options):
+        return options[-1]
+
+
+@pytest.mark.parametrize(
+    ("layout", "larger"),
+    [
+        (Layout((4, 8), (1, 4)), Layout((8, 8), (1, 8))),
+        (Layout((4, 8), (16, 1)), Layout((8, 8), (16, 1))),  # two times the row
+        (Layout(((2, 2), (4, 1)), ((1, 16), (2, 9))), Layout(((8, 8), (8, 1)), ((1, 128), (8, 9)))),
+        (Layout((3, 5), (0, 0)), Layout((8, 8), (0, 0))),
+    ],
+)
+def test_a_resized_layout_keeps_its_nesting_and_its_gaps(layout, larger):
+    assert resized(layout, Largest()) == larger
 
 
 ROWS = Layout((4, 4), (4, 1))
@@ -126,44 +184,56 @@ ROWS = Layout((4, 4), (4, 1))
 @pytest.mark.parametrize(
     ("law", "args", "right", "wrong", "says"),
     [
-        (laws.is_coalesced, (Layout((2, 2), (1, 2)),), Layout(4, 1), Layout((2, 2), (1, 2)), "could be one"),
-        (laws.is_composition, (Layout(8, 2), Layout(4, 1)), Layout(4, 2), Layout(4, 1), "R(1) is 1"),
-        (laws.turns_every_matrix, (4, 4), ROWS, Layout((4, 4), (1, 4)), "it sends (1, 0) to 1"),
-        (laws.is_complement, (Layout(4, 1), 8), Layout(2, 4), Layout(2, 1), "meet at offset 1"),
-        (laws.is_division, (Layout(8, 1), Layout(2, 1)), Layout((2, 4), (1, 2)), Layout((2, 4), (4, 1)), "(0, 1)"),
-        (
-            laws.is_zipped,
-            (ROWS, (2, 2)),
-            Layout(((2, 2), (2, 2)), ((4, 1), (8, 2))),
-            Layout(((2, 2), (2, 2)), ((4, 1), (2, 8))),
-            "of tile",
-        ),
+        (coalesced(tl.coalesce), (Layout((2, 2), (1, 2)),), Layout(4, 1), Layout((2, 2), (1, 2)), "it is 4:1"),
+        (exercises.composition.keywords["holds"], (Layout(8, 2), Layout(4, 1)), Layout(4, 2), Layout(4, 1), "1 to 1"),
+        (same_function(tl.logical_divide, by_mode), (ROWS, Layout(2, 1)), None, Layout((4, 4), (1, 4)), "shape"),
         (
             laws.is_block_tile,
             (ROWS, (2, 2), (1, 0)),
             (8, Layout((2, 2), (4, 1))),
             (2, Layout((2, 2), (4, 1))),
-            "(2, 0) of the matrix",
+            "begins at 8",
         ),
-        (laws.is_product, (Layout(4, 1), Layout(3, 1)), Layout((4, 3), (1, 4)), Layout((4, 3), (1, 5)), "mode 1"),
     ],
-    ids=lambda value: getattr(value, "__name__", None),
 )
-def test_each_law_takes_what_is_right_and_says_what_breaks_it(law, args, right, wrong, says):
-    assert law(right, *args) is None
+def test_a_law_takes_what_is_right_and_says_what_breaks_it(law, args, right, wrong, says):
+    assert right is None or law(right, *args) is None
     assert says in law(wrong, *args)
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [*(a for pair in drawn(5, composable) for a in pair), Layout(4, 2), Layout((), ()), Layout((4, 0), (1, 4))],
-)
-def test_offsets_are_what_the_layout_gives_where_it_is_called(layout):
-    offsets = laws.Offsets(layout)
-    assert offsets.flat == table(layout) == [offsets(index) for index in range(size(layout))]
-    if len(laws.extents(layout)) == 2:
-        rows, columns = map(range, laws.extents(layout))
-        assert all(offsets(row, column) == layout(row, column) for row in rows for column in columns)
+# What the notebook says about CuTe -------------------------------------------------------------------------------
+
+
+def test_cute_breaks_the_law_where_the_notebook_says_so():
+    a, b = Layout((6, 2), (8, 2)), Layout(4, 4)
+    long, tile = Layout((10, 2), (2, 1)), Layout(4, 1)
+    composed, gaps, divided = ask(
+        [("composition", a, b), ("complement", Layout((4, 2), (2, 3)), 24), ("logical_divide", long, tile)]
+    )
+    assert offsets(composed)[:3] == [0, 32, 2] != [a(b(index)) for index in range(3)]
+    assert size(gaps) == 0
+    assert divided(0, 3) == 1 != long(12)
+    with pytest.raises(ValueError, match="not divisible"):
+        tl.compose(a, b)
+
+
+def test_modes_of_extent_1_keep_a_stride_in_cute_alone():
+    a, b, uneven = Layout((4, 8), (8, 1)), Layout((4, 1), (1, 4)), Layout((4, 1), (1, 5))
+    kept, refused = ask([("composition", a, b), ("composition", a, uneven)])
+    assert kept == Layout((4, 1), (8, 1))
+    assert isinstance(refused, Refused)
+    compose = solved("02.2")
+    assert compose(a, b) == compose(a, uneven) == Layout((4, 1), (8, 0))
+
+
+def test_tensor_layouts_divides_the_first_part_of_a_nested_mode_by_a_plain_number():
+    rows = Layout((4, 2), (1, 32))
+    assert (
+        ask([("logical_divide", rows, 2)])
+        == [tl.logical_divide(rows, Layout(2, 1))]
+        == [Layout((2, (2, 2)), (1, (2, 32)))]
+    )
+    assert tl.logical_divide(rows, 2) == Layout(((2, 2), 2), ((1, 2), 32))
 
 
 def test_the_page_counts_the_wrong_answers_of_cute():

@@ -11,6 +11,7 @@ from tensor_layouts.atoms_nv import SM90_64x256x16_F32BF16BF16_SS as MMA
 from tests.pages.answers import RIGHT, WRONG
 from tests.pages.table import by_name
 from tutorlib.checking.running import find_fault
+from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
@@ -94,7 +95,7 @@ def test_the_pages_own_parts_are_right_on_a_gpu(id, answer):
 @pytest.mark.parametrize("answer", by_name(UNUSUAL))
 def test_unusual_parts_give_a_right_c(answer):
     exercise = find(answer.exercise)
-    launcher = exercise.accept(answer.function)
+    launcher = exercise.launcher(exercise.evidence(Served(answer.function)))
     assert [find_fault(exercise.problem, launcher, shape) for shape in exercise.shapes] == [None] * len(exercise.shapes)
 
 
@@ -102,6 +103,6 @@ def test_unusual_parts_give_a_right_c(answer):
 @pytest.mark.parametrize("answer", by_name(WRONG_C))
 def test_what_only_a_run_tells_fails_every_time(answer):
     exercise = find(answer.exercise)
-    launcher = exercise.accept(answer.function)
+    launcher = exercise.launcher(exercise.evidence(Served(answer.function)))
     for _ in range(TIMES):
         assert any(find_fault(exercise.problem, launcher, shape) for shape in exercise.shapes)

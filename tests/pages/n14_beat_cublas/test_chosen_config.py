@@ -70,7 +70,7 @@ class TestWithoutGpu:
         ("config", "says"),
         [
             (HopperConfig(dtype="fp16"), "A and B are bf16, not fp16"),
-            (HopperConfig(trace=True), "scaled and trace are not"),
+            (HopperConfig(scaled=True), "scaled is not for this exercise"),
             ((128, 256, 64), "not a HopperConfig"),
         ],
     )

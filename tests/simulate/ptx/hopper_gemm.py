@@ -16,7 +16,6 @@ from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.languages.cute_lines import Traced
 
 SCALE = 0.75
-BLOCKS = 16  # at most, that write down what they did
 
 compiled_once = cache(compile_config)
 
@@ -37,9 +36,6 @@ def simulate_gemm(
     if config.transposed:
         given = {"a": b, "b": a, "c": c.T, "scale_a": of_b, "scale_b": of_a}
     tensors = {name: x for name, x in given.items() if x is not None} | room_for_accumulators(config, clusters)
-    if config.trace:
-        roles = config.mma_warpgroups + config.specialized
-        tensors["events"] = torch.full((BLOCKS * roles * launch.EVENTS * 4,), -1, dtype=torch.int32)
     (report,) = simulate_config(compiled or compiled_once(config), tensors, clusters)
     if config.stream_k:
         assert not tensors["flags"].any()

@@ -9,8 +9,7 @@ from tests.pages.change import derive, swap
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.blackwell.config import BlackwellConfig
 from tutorlib.kernels.blackwell.gemm import course_parts, make_blackwell_gemm
-from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
-from tutorlib.kernels.blackwell.parts import release
+from tutorlib.kernels.blackwell.parts import multiply_tiles, produce_tiles, release, store_tiles
 from tutorlib.simulate.ptx.languages.cute_host import simulate_host
 from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
 

@@ -21,8 +21,8 @@ from tutorlib.checking.drawn import Drawn, beside, stretched
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
+from tutorlib.layouts.matrix import PICTURES
 from tutorlib.layouts.notation import calls
-from tutorlib.layouts.unnamed import PICTURES
 
 # 01.1 to 01.3: a layout as a function.
 
@@ -217,17 +217,8 @@ def nested_call(rng: random.Random) -> tuple:
     return rng.randrange(prod(extents)), shape, stride
 
 
-def last_mode_fastest(index: int, shape: tuple, stride: tuple) -> int:
-    total = 0
-    for extent, step in reversed(list(zip(flatten(shape), flatten(stride), strict=True))):
-        total += index % extent * step
-        index //= extent
-    return total
-
-
 PEELING = mistakes(
     "01.5",
-    last_first=last_mode_fastest,
     undivided_offset=lambda index, shape, stride: sum(
         index % extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)
     ),
@@ -365,21 +356,9 @@ def sliced(layout: Layout, coord: Coord) -> tuple[int, Layout]:
     return layout(*(at or 0 for at in coord)), free[0] if len(free) == 1 else Layout(*free)
 
 
-def turned(coord: Coord) -> Coord:
-    """Fixed where it was free, and free where it was fixed; as it is where nothing is fixed."""
-    return tuple(None if at is not None else 0 for at in coord) if any(at is not None for at in coord) else coord
-
-
-def flat_index(layout: Layout, coord: Coord) -> int:
-    """The index, not the offset, of where a slice begins."""
-    return tl.crd2flat(tuple(at or 0 for at in coord), layout.shape)
-
-
 SLICING = mistakes(
     "01.9",
     offset_missing=lambda layout, coord: (0, sliced(layout, coord)[1]),
-    index_for_offset=lambda layout, coord: (flat_index(layout, coord), sliced(layout, coord)[1]),
-    fixed_modes_kept=lambda layout, coord: (sliced(layout, coord)[0], sliced(layout, turned(coord))[1]),
     stride_lost=lambda layout, coord: (sliced(layout, coord)[0], Layout(sliced(layout, coord)[1].shape)),
 )
 slicing = partial(law, holds=is_slice, mistakes=SLICING)
@@ -412,6 +391,9 @@ def draws(got: Layout, name: str) -> str | None:
             return f"row {row}, column {column} shows {offsets[row][column]}, yours has {got(row, column)} there"
     return None
 
+
+striding = partial(equals, wanted=compact, mistakes=STRIDES)
+indexing = partial(equals, wanted=coordinate, mistakes=COORDINATES)
 
 EXERCISES = (
     ValueExercise(
@@ -450,21 +432,15 @@ EXERCISES = (
             ".stride": "stride",
         },
         cases=(
-            equals(
+            striding(
                 "row-major, as NumPy stores it",
                 Drawn(lambda seed: [((4, 3), "row"), *((shape, "row") for shape in random_shapes(seed))], 21),
-                compact,
-                STRIDES,
             ),
-            equals(
+            striding(
                 "column-major, as CuTe stores it",
                 Drawn(lambda seed: [((4, 3), "column"), *((shape, "column") for shape in random_shapes(seed))], 22),
-                compact,
-                STRIDES,
             ),
-            equals(
-                "rank 4", beside([((2, 3, 4, 5), "row"), ((2, 3, 4, 5), "column")], of_rank_4), compact, STRIDES[:1]
-            ),
+            striding("rank 4", beside([((2, 3, 4, 5), "row"), ((2, 3, 4, 5), "column")], of_rank_4)),
         ),
     ),
     ValueExercise(
@@ -479,9 +455,9 @@ EXERCISES = (
             "unravel_index": "unravel_index",
         },
         cases=(
-            equals("(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix), coordinate, COORDINATES),
-            equals("one mode", beside([(5, (8,)), (0, (3,))], in_one_mode), coordinate),
-            equals("random shapes", Drawn(coordinate_calls, 31, NO_TABLE), coordinate, COORDINATES),
+            indexing("(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix)),
+            indexing("one mode", beside([(5, (8,)), (0, (3,))], in_one_mode)),
+            indexing("random shapes", Drawn(coordinate_calls, 31, NO_TABLE)),
         ),
     ),
     ValueExercise(

@@ -128,11 +128,6 @@ SWIZZLING = mistakes(
     replaced=lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
     own_bits=lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
     lower_group_alone=lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
-    groups_swapped=lambda b, m, s, offset: (
-        offset & ~(((1 << b) - 1) << m | ((1 << b) - 1) << (m + s))
-        | bits(b, m + s, offset) << m
-        | bits(b, m, offset) << (m + s)
-    ),
     wrong_way=lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
     b_and_s_exchanged=lambda b, m, s, offset: swizzle(s, m, b, offset),
     from_bit_s=lambda b, m, s, offset: offset ^ bits(b, s, offset) << m,
@@ -245,13 +240,8 @@ def phases(addresses: list[int], width: int) -> list[list[int]]:
     return [addresses[first : first + together] for first in range(0, len(addresses), together)]
 
 
-def most_lanes(addresses: list[int]) -> int:
-    return max(Counter(banks.bank(address, 1) for address in addresses).values())
-
-
 COUNTING = mistakes(
     "03.1",
-    lanes_counted=lambda addresses, width: sum(map(most_lanes, phases(addresses, width))),
     all_at_once=lambda addresses, width: banks.ways(addresses, 1, width),
     slowest_group=lambda addresses, width: max(wavefronts(phase, width) for phase in phases(addresses, width)),
     byte_banks=lambda addresses, width: sum(
@@ -376,6 +366,9 @@ PADDING = mistakes(
 padding = partial(equals, wanted=padded_stride, mistakes=PADDING)
 
 
+reading = partial(equals, wanted=ldmatrix_row, mistakes=LDMATRIX)
+placing_c = partial(equals, wanted=c_coordinate, mistakes=C_FRAGMENTS)
+
 EXERCISES = (
     ValueExercise(
         id="03.1",
@@ -459,8 +452,7 @@ EXERCISES = (
         points=2,
         library={"mma.c_layout": "c_layout", "mma's c_layout": of_atom("c_layout")},
         cases=tuple(
-            equals(f"value {value} of every lane", [(lane, value) for lane in range(32)], c_coordinate, C_FRAGMENTS)
-            for value in range(4)
+            placing_c(f"value {value} of every lane", [(lane, value) for lane in range(32)]) for value in range(4)
         ),
     ),
     ValueExercise(
@@ -479,9 +471,9 @@ EXERCISES = (
         title="ldmatrix_row",
         points=2,
         cases=(
-            equals("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)], ldmatrix_row, LDMATRIX),
-            equals("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)], ldmatrix_row, LDMATRIX),
-            equals("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)], ldmatrix_row, LDMATRIX),
+            reading("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)]),
+            reading("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)]),
+            reading("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)]),
         ),
     ),
 )

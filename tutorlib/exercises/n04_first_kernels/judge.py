@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutorlib.checking.cute import require_jit
+from tutorlib.checking.part import require_jit
 from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import call_host, compile_host
 

@@ -12,9 +12,9 @@ from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines, unrolled
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import NOTHING_SHARED, WorkLimits
 from tutorlib.exercises.n05_copy_kernels.judge import AnyElement
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import TMA
@@ -34,9 +34,8 @@ FEW_TILES = ((256, 256), (128, 192))
 FEW_TURNS = ((128, 128), (64, 192))
 
 COURSE_COPIES = {
-    "make_copy": InModule("tutorlib.kernels.copies.registers", "make_copy"),
-    "make_directed_copy": InModule("tutorlib.kernels.copies.directions", "make_directed_copy"),
-    "make_transpose": InModule("tutorlib.kernels.transposes", "make_transpose"),
+    "make_copy": InModule("tutorlib.kernels.copies", "make_copy"),
+    "make_directed_copy": InModule("tutorlib.kernels.copies", "make_directed_copy"),
 }
 
 # 05.1 sectors ---------------------------------------------------------------------------------------------------
@@ -95,13 +94,15 @@ SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4) for shift in (1, 7, 8, 
 # The ladder -----------------------------------------------------------------------------------------------------
 
 # A warp for each 32 elements takes 512 stores, one of each instruction for each of 8 warps.
-STORED_ONCE_UNROLLED = WorkLimits(
-    busy=1.0,
-    at_most=(("st.global", 760), ("ld.global", 760), NOTHING_SHARED),
-    unrolled=(("st.global", 8),),
+STORED_ONCE_UNROLLED = (
+    busy >= 1.0,
+    issued("st.global") <= 760,
+    issued("ld.global") <= 760,
+    NOTHING_SHARED,
+    unrolled("st.global") <= 8,
 )
 # Predicates keep the warps without an element from busy: 603 stores by rows, 810 along them; 1,536 without.
-GUARDED: dict[tuple[int, ...], WorkLimits] = {FEW_RAGGED[1]: WorkLimits(at_most=(("st.global", 1000),))}
+GUARDED: dict[tuple[int, ...], tuple[Rule, ...]] = {FEW_RAGGED[1]: (issued("st.global") <= 1000,)}
 
 copy_exercise = partial(CuteExercise, problem=copy("bf16"), bench_shape=BENCH_BF16, library=COURSE_COPIES)
 transpose_exercise = partial(
@@ -110,7 +111,7 @@ transpose_exercise = partial(
     shapes=WHOLE_TURNS,
     simulated_shapes=FEW_TURNS,
     bench_shape=BENCH_FP32,
-    limits=WorkLimits(busy=1.0, at_most=(("st.global", 760), ("ld.global", 760), ("bar.sync", 48))),
+    rules=(busy >= 1.0, *at_most({"st.global": 760, "ld.global": 760, "bar.sync": 48})),
 )
 EXERCISES = (
     ValueExercise(
@@ -138,8 +139,8 @@ EXERCISES = (
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
         whole=((256, 256), (128, 128)),
-        limits=STORED_ONCE_UNROLLED,
-        limits_at=GUARDED,
+        rules=STORED_ONCE_UNROLLED,
+        rules_at=GUARDED,
     ),
     copy_exercise(
         id="05.3",
@@ -150,8 +151,8 @@ EXERCISES = (
         whole=((256, 256), (128, 128)),
         tiers=(0.7,),
         lean=("ld.global", "st.global"),
-        limits=STORED_ONCE_UNROLLED,
-        limits_at=GUARDED,
+        rules=STORED_ONCE_UNROLLED,
+        rules_at=GUARDED,
     ),
     copy_exercise(
         id="05.4",
@@ -164,10 +165,13 @@ EXERCISES = (
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("ld.global after st.global",),
         lean=("ld.global", "st.global"),
-        limits=WorkLimits(
-            busy=1.0,
-            at_most=(("ld.global", 96), ("st.global", 96), NOTHING_SHARED),
-            lines=(("ld.global", 4), ("st.global", 4)),
+        rules=(
+            busy >= 1.0,
+            issued("ld.global") <= 96,
+            issued("st.global") <= 96,
+            NOTHING_SHARED,
+            lines("ld.global") <= 4,
+            lines("st.global") <= 4,
         ),
         part=AnyElement(),
     ),
@@ -181,12 +185,9 @@ EXERCISES = (
         requires=("cp.async", "ld.shared", "st.global.v4"),
         forbids=("ld.global",),
         lean=("cp.async", "st.global"),
-        limits=WorkLimits(
-            busy=1.0,
-            at_most=(
-                *(("cp.async.cg|cp.async.ca", 380), ("st.global", 380)),
-                *(("bar.sync", 48), ("cp.async.wait_group", 48)),
-            ),
+        rules=(
+            busy >= 1.0,
+            *at_most({"cp.async.cg|cp.async.ca": 380, "st.global": 380, "bar.sync": 48, "cp.async.wait_group": 48}),
         ),
     ),
     transpose_exercise(
@@ -213,6 +214,6 @@ EXERCISES = (
         simulated_shapes=FEW_RAGGED_VECTORS,
         tiers=(0.7, 0.9),
         requires=("cp.async.bulk.tensor", "mbarrier", "fence.mbarrier_init"),
-        limits=WorkLimits(at_most=(("cp.async.bulk.tensor", 4),)),
+        rules=(issued("cp.async.bulk.tensor") <= 4,),
     ),
 )

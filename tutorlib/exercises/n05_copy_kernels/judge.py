@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict
-from tutorlib.checking.part import Part
+from tutorlib.checking.part import Part, require_jit
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec

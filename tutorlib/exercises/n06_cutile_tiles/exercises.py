@@ -3,17 +3,17 @@
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.spec import DType
-from tutorlib.exercises.words import mistakes
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -22,7 +22,7 @@ from tutorlib.problems.wrong import by, count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.host_artifact import Planned
+    from tutorlib.checking.launch_plan import Planned
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------
 
@@ -32,14 +32,6 @@ def broadcast_shape(x: Shape, y: Shape) -> Shape | None:
     if any(a != b and 1 not in (a, b) for a, b in pairs):
         return None
     return tuple(max(pair) for pair in reversed(pairs))
-
-
-def filled_on_the_right(x: Shape, y: Shape) -> Shape | None:
-    return broadcast_shape(x + (1,) * (len(y) - len(x)), y + (1,) * (len(x) - len(y)))
-
-
-def always_the_larger(x: Shape, y: Shape) -> Shape:
-    return tuple(map(max, reversed(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)))))
 
 
 def pair_of_shapes(rng: Random) -> tuple[Shape, Shape]:
@@ -154,7 +146,7 @@ def power_of_two(n: int) -> int:
 
 
 WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
-IN_FP32 = ("cvt.f64", 0)  # of double-precision arithmetic a GPU has little, and fp32 does
+IN_FP32 = issued("cvt.f64") <= 0  # of double-precision arithmetic a GPU has little, and fp32 does
 # On Hopper, cuda-tile 1.7.0 stores a one-dimensional tile by TMA, which writes whole 16 bytes: with 70 sums in fp32 the
 # guard band behind them is hit, whatever the answer. So rows that give a sum come in fours.
 ROWS_IN_FOURS = ((64, 96), (68, 70), (36, 129))
@@ -198,6 +190,8 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
     return None
 
 
+broadcasting = partial(equals, wanted=broadcast_shape)
+
 EXERCISES = (
     CutileExercise(
         id="06.1",
@@ -205,7 +199,7 @@ EXERCISES = (
         points=2,
         problem=vector_add("fp32"),
         once=True,
-        limits=WorkLimits(at_most=(IN_FP32,)),
+        rules=(IN_FP32,),
         shapes=((1024,), (1000,), (37,)),
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
@@ -226,18 +220,8 @@ EXERCISES = (
             "torch._refs._broadcast_shapes": "_broadcast_shapes",
         },
         cases=(
-            equals(
-                "shapes that fit",
-                beside(PAIRS, pair_of_shapes, n=20),
-                broadcast_shape,
-                mistakes("06.2", ones_on_the_right=filled_on_the_right),
-            ),
-            equals(
-                "shapes that do not",
-                beside(CLASHES, pair_of_shapes, n=20),
-                broadcast_shape,
-                mistakes("06.2", larger_size=always_the_larger),
-            ),
+            broadcasting("shapes that fit", beside(PAIRS, pair_of_shapes, n=20)),
+            broadcasting("shapes that do not", beside(CLASHES, pair_of_shapes, n=20)),
         ),
     ),
     CutileExercise(
@@ -246,7 +230,7 @@ EXERCISES = (
         points=3,
         problem=scale_rows("fp32"),
         once=True,
-        limits=WorkLimits(at_most=(IN_FP32, ("mul.rn.f32|fma.rn.f32", 384))),  # of 6,144 elements
+        rules=(IN_FP32, issued("mul.rn.f32|fma.rn.f32") <= 384),  # of 6,144 elements
         shapes=WHOLE_AND_RAGGED,
         all_blocks=True,
         grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
@@ -261,7 +245,7 @@ EXERCISES = (
         problem=row_sums("bf16"),
         once=True,
         counted=ROWS_IN_FOURS[1],
-        limits=WorkLimits(at_most=(IN_FP32, ("add.rn.f32", 4000))),
+        rules=(IN_FP32, issued("add.rn.f32") <= 4000),
         shapes=ROWS_IN_FOURS,
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], long_tiles(shape)[0]),),
@@ -275,7 +259,7 @@ EXERCISES = (
         points=4,
         problem=softmax("fp32", "steep"),
         once=True,
-        limits=WorkLimits(at_most=(IN_FP32,)),
+        rules=(IN_FP32,),
         shapes=((5, 64), (100, 100), (3, 1)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (power_of_two(shape[1]),),
@@ -298,7 +282,7 @@ EXERCISES = (
         points=4,
         problem=softmax("fp32", "steep"),
         once=True,
-        limits=WorkLimits(at_most=(IN_FP32,)),
+        rules=(IN_FP32,),
         shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (row_tile(shape),),

@@ -14,11 +14,11 @@ from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.facts import issued
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, same, show_call
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.n07_cutile_gemm.judge import InRegisters, InTheirOwn, parts_of_gemm, tiles_in_kernel
 from tutorlib.exercises.words import mistakes, wrong_results
@@ -35,7 +35,7 @@ from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.host_artifact import Planned
+    from tutorlib.checking.launch_plan import Planned
 
 
 # 07.3 and 07.5: hints, and configurations that fit.
@@ -293,7 +293,7 @@ def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Gri
                     return wrong
                 got = plain(got)
                 if broken := misplaced(got, order, *args):
-                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.", likely(answer, *args[1:]))
+                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.")
                 order.append(got)
         return None
 
@@ -330,52 +330,6 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
     if not first <= m <= last:
         return f"block {block} belongs to the strip of rows {first} to {last}"
     return "" if n == column else f"block {block} belongs to column {column} of its strip"
-
-
-def row_by_row(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return block // columns, block % columns
-
-
-def column_by_column(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return block % rows, block // rows
-
-
-def strips_of_columns(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return grouped(block, columns, rows, group)[::-1]
-
-
-def along_the_strip(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    strip, place = divmod(block, group * columns)
-    return strip * group + place // columns, place % columns
-
-
-def always_full(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    strip, place = divmod(block, group * columns)
-    return strip * group + place % group, place // group
-
-
-ORDERS = mistakes(
-    "07.2",
-    row_after_row=row_by_row,
-    column_after_column=column_by_column,
-    vertical_strips=strips_of_columns,
-    rows_of_strips=along_the_strip,
-    full_last_strip=always_full,
-)
-
-
-def likely(answer: Answer, rows: int, columns: int, group: int) -> str:
-    """The mistake that gives the same order as the answer does for all blocks, or ""."""
-    for mistake in ORDERS:
-        try:
-            if all(
-                answer(n, rows, columns, group) == mistake.answer(n, rows, columns, group)
-                for n in range(rows * columns)
-            ):
-                return mistake.says
-        except Exception:  # a wrong answer may fail on a later block
-            continue
-    return ""
 
 
 def in_strips(shape: Shape, writers: "Tensor") -> str | None:
@@ -442,7 +396,7 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 # The ladder -------------------------------------------------------------------------------------------------------
 
 # 432 mma of 16×8×16 are all the work at 136×72×40, in tiles of 64×32 and steps of 16.
-ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),))
+ON_TENSOR_CORES = (issued("mma.sync") >= 216,)
 
 tiled_gemm = partial(
     CutileExercise,
@@ -464,7 +418,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         library=COURSE_GEMMS | TILE_OF_PRODUCT,
         factors="bfloat16",
-        limits=ON_TENSOR_CORES,
+        rules=ON_TENSOR_CORES,
         mistakes=cut_short,
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
@@ -496,7 +450,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         tiers=(0.7, 0.9),
         factors="bfloat16",
-        limits=ON_TENSOR_CORES,
+        rules=ON_TENSOR_CORES,
         mistakes=cut_short,
         placed=in_strips,
         grid=persistent_blocks,
@@ -523,7 +477,7 @@ EXERCISES = (
         factors="tfloat32",
         besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
         mistakes=through,
-        limits=WorkLimits(at_least=(("mma.sync", 432),)),  # 16×8×8 each; 864 are all the work
+        rules=(issued("mma.sync") >= 432,),  # 16×8×8 each; 864 are all the work
         tiers=(0.7,),
         requires=("mma.sync",),
         inspected=SMALL[2],
@@ -569,7 +523,7 @@ EXERCISES = (
         tiles=factor_tiles,
         loads=loads_of_tiles,
         products=products_of_tiles,
-        limits=ON_TENSOR_CORES,
+        rules=ON_TENSOR_CORES,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),
         mistakes=cut_otherwise,
@@ -582,7 +536,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
         simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
-        limits=WorkLimits(at_least=(("mma.sync", 1536),), at_most=(("mma.sync", 1536),)),
+        rules=(issued("mma.sync") <= 1536, issued("mma.sync") >= 1536),
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
         mistakes=cut_short,

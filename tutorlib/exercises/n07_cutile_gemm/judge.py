@@ -3,14 +3,15 @@
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import Look
-from tutorlib.checking.interpreting import Interpretation, interpret
+from tutorlib.checking.evidence import CutileEvidence
+from tutorlib.checking.interpreting import Interpretation
+from tutorlib.checking.launching import compiled_cutile
 from tutorlib.checking.served import Served
 from tutorlib.compiling.ptxas import serialized
 from tutorlib.failure import Fail, Flaw
-from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.bounds import accumulation
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -18,8 +19,6 @@ from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from tutorlib.simulate.cutile import TileReport
 
 
 # 07.2 in its place: a kernel calls the answer.
@@ -61,12 +60,8 @@ class InRegisters(Look):
     TMA.
     """
 
-    problem: Problem
-    shape: Shape
-    arch: str
-
-    def waste(self, kernel: CutileLauncher) -> str:
-        compiled = kernel.compiled(self.problem, self.shape, self.arch)
+    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
+        compiled = compiled_cutile(evidence, self.problem, self.shape, self.arch)
         if compiled.stack_bytes:
             what = f"each thread keeps {compiled.stack_bytes:,} bytes of its accumulators on the stack."
             return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.SPILLS)
@@ -120,22 +115,13 @@ def parts_of_gemm(step: int) -> PartialProducts:
 class InTheirOwn(Look):
     """problem, shape: of matrices in bf16. Their products are exact in fp32, so accumulators that are rounded show."""
 
-    problem: Problem
-    shape: Shape
+    tried: bool = True
 
-    def fault(self, kernel: CutileLauncher) -> Wrong | None:
-        found = self.seen(kernel).wrong
-        return found and Wrong(Flaw("given matrices in bf16: ") + found.what, found.mistake)
+    def fault(self, seen: Interpretation) -> Wrong | None:
+        wrong = seen.wrong
+        return wrong and Wrong(Flaw("given matrices in bf16: ") + wrong.what, wrong.mistake)
 
-    def waste(self, kernel: CutileLauncher) -> str:
-        other = min(set().union(*(report.factors for report in self.seen(kernel).reports)) - {"bfloat16"}, default="")
+    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
+        reports = seen.reports if seen else ()
+        other = min(set().union(*(report.factors for report in reports)) - {"bfloat16"}, default="")
         return other and Flaw(f"given matrices in bf16, ct.mma multiplies in {other}.", Fail.USES(instruction=other))
-
-    def seen(self, kernel: CutileLauncher) -> Interpretation:
-        from tutorlib.simulate.cutile import run
-
-        def launches(*tensors: Any, **options: Any) -> "list[TileReport]":
-            arguments = (*tensors, *kernel.constants(self.shape))
-            return [run(kernel.kernel, kernel.grid(self.shape), arguments, **options)]
-
-        return interpret(self.problem, self.shape, launches)

@@ -9,15 +9,13 @@ import numpy as np
 
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n08_tile_cpp.judge import ProgramExercise
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.cpp.gemm import Variant
-from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
-from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, program
-from tutorlib.kernels.cpp.vector_add import in_tiles
+from tutorlib.kernels.cpp.gemm import Variant, blocks_of, persistent_grid, tile_grid
+from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, in_tiles, program
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems.catalogue import gemm, vector_add
 from tutorlib.problems.problem import Shape
@@ -79,9 +77,9 @@ RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
 RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
 # Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
 TALL = (2064, 264, 72)
-VECTORS = WorkLimits(at_most=(("ld.global", 320), ("st.global", 160), ("cvt.f64", 0)))  # of 5 tiles of 1,024 elements
+VECTORS = (*at_most({"ld.global": 320, "st.global": 160, "cvt.f64": 0}),)  # of 5 tiles of 1,024 elements
 # As many stores as 256×128 elements take, if each thread stores one; mma of 16×8×16; and loads of 4 tiles of 128×128.
-FIRST = WorkLimits(at_most=(("st.global", 1024), ("mma.sync", 2048), ("ld.global", 2048)))
+FIRST = at_most({"st.global": 1024, "mma.sync": 2048, "ld.global": 2048})
 BENCH = (4096, 4096, 4096)
 # Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
 SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
@@ -130,6 +128,8 @@ BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12
 OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
 
 
+carrying = partial(equals, wanted=tma_carries, mistakes=MISTAKES)
+
 EXERCISES = (
     CppExercise(
         id="08.1",
@@ -139,7 +139,7 @@ EXERCISES = (
         shapes=((1024,), (1,), (5000,)),
         counted=(5000,),
         once=True,
-        limits=VECTORS,
+        rules=VECTORS,
         order=idle_blocks,
         bench_shape=(2**27,),
         tiers=(0.9,),
@@ -157,7 +157,7 @@ EXERCISES = (
         simulated_shapes=SHORT,
         patterned=False,
         once=True,
-        limits=FIRST,
+        rules=FIRST,
         requires=("wgmma",),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
@@ -167,8 +167,8 @@ EXERCISES = (
         title="tma_carries",
         points=2,
         cases=(
-            equals("bf16", beside(BF16, matrices(2)), tma_carries, MISTAKES),
-            equals("elements of other sizes", beside(OTHERS, matrices(1, 4, 8)), tma_carries, MISTAKES),
+            carrying("bf16", beside(BF16, matrices(2))),
+            carrying("elements of other sizes", beside(OTHERS, matrices(1, 4, 8))),
         ),
     ),
     CppExercise(
@@ -188,9 +188,7 @@ EXERCISES = (
         tma=True,
         pipelined=True,
         once=True,
-        limits=WorkLimits(
-            at_most=(("st.global", 512), ("mma.sync", 8192), ("cp.async.ca|cp.async.cg|ld.global", 1024))
-        ),
+        rules=(*at_most({"st.global": 512, "mma.sync": 8192, "cp.async.ca|cp.async.cg|ld.global": 1024}),),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
     ),
@@ -206,7 +204,7 @@ EXERCISES = (
         counted=TALL,
         patterned=False,
         order=not_in_strips,
-        limits=WorkLimits(at_most=(("st.global", 6192), ("mma.sync", 73728))),  # in tiles of up to 256×256
+        rules=(issued("st.global") <= 6192, issued("mma.sync") <= 73728),  # in tiles of up to 256×256
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         requires=("wgmma",),

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tutorlib.checking.cpp import OF_SOURCE, source_of
 from tutorlib.checking.cuda_host import RUNTIME, program_run
 from tutorlib.checking.cuda_host.gpu import AddingGpu
 from tutorlib.checking.cuda_host.program import build_program
+from tutorlib.checking.evidence import SourceRequest, evidence_of, used
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_rng
-from tutorlib.checking.served import Served, need_function
+from tutorlib.checking.served import Served
 from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -58,8 +58,7 @@ class ProgramExercise(Exercise):
 
     def judge(self, served: Served) -> Verdict:
         """Raises CompileFailed, ToolMissing, WrongKind and the placeholder's error."""
-        served.ask(need_function, OF_SOURCE)
-        source = self.program(source_of(served))
+        source = self.program(used(served.ask(evidence_of, SourceRequest()), str))
         wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)
         if not wrongs and not device.why_not(self.needs):
             wrongs = self.faults(build_program(source, device.tile_target()), False)

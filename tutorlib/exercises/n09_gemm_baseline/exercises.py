@@ -6,36 +6,44 @@ from random import Random
 
 from tensor_layouts import Layout, is_layout, size
 
-from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmperePart
+from tutorlib.checking.ampere import (
+    COURSE_KERNEL,
+    COURSE_LOOPS,
+    ampere,
+    ampere_in_groups,
+    ampere_method,
+)
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import Rule, at_most, issued, looped
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Settings, Small, inside
 from tutorlib.checking.values import ValueExercise, equals, law, shorten
-from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n09_gemm_baseline.judge import Method, layout_returned
+from tutorlib.exercises.n09_gemm_baseline.judge import layout_returned
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
-TWO_VECTORS = GemmConfig((64, 64, 128), stages=2)  # of a row of 128 elements a thread copies two vectors
-ONE_STAGE = (((65, 72, 136), GemmConfig((64, 64, 64))), ((64, 64, 128), GemmConfig((64, 64, 32))))
-K_BLOCKS = (((129, 200, 136), GemmConfig(stages=2)), ((64, 64, 64), GemmConfig((64, 64, 32), stages=2)))  # four, two
-MADE = (  # two widths of a row, two numbers of warps, and two buffers
-    ((65, 72, 136), GemmConfig((64, 64, 32))),
-    ((64, 128, 192), GemmConfig((64, 128, 64), (2, 4), stages=2)),
-)
+TWO_VECTORS: Settings = {"tile": (64, 64, 128), "stages": 2}  # of a row of 128 elements a thread copies two vectors
+ONE_STAGE: Small = {(65, 72, 136): {"tile": (64, 64, 64)}, (64, 64, 128): {"tile": (64, 64, 32)}}
+K_BLOCKS: Small = {  # four, two
+    (129, 200, 136): {"stages": 2},
+    (64, 64, 64): {"tile": (64, 64, 32), "stages": 2},
+}
+WHOLE_TILES = (64, 128, 192)
+MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
+    (65, 72, 136): {"tile": (64, 64, 32)},
+    WHOLE_TILES: {"tile": (64, 128, 64), "warps": (2, 4), "stages": 2},
+}
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
 PARTS = {  # of the course's kernel: the modules that define them
     **dict.fromkeys(("smem_layout", "n_order"), "layouts"),
-    **dict.fromkeys(("make_copy_g2s", "make_mma"), "thread_share"),
-    **dict.fromkeys(("load", "fetch", "multiply"), "moves"),
-    "make_operands": "operands",
+    **dict.fromkeys(("make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply"), "thread_share"),
     "store": "epilogues",
 }
 
@@ -45,9 +53,9 @@ def course(*names: str) -> dict[str, InModule]:
     return {f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{PARTS[name]}", name) for name in names}
 
 
-def no_other_waits(loop: int) -> tuple[tuple[str, int], ...]:
-    """Limits: no barrier, commit or wait but the main loop's."""
-    return ("bar.sync", loop), ("cp.async.commit", loop), ("cp.async.wait", loop)
+def no_other_waits(loop: int) -> tuple[Rule, ...]:
+    """No barrier, commit or wait but the main loop's."""
+    return at_most({"bar.sync": loop, "cp.async.commit": loop, "cp.async.wait": loop})
 
 
 # 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
@@ -161,43 +169,43 @@ PERMUTING = mistakes(
 # --------------------------------------------------------------------------------------------------------------
 
 
-gemm_exercise = partial(
-    CuteExercise, archs=AMPERE_TIMED, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED
-)
+gemm_exercise = partial(CuteExercise, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
 made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
     gemm_exercise,
-    simulated_shapes=tuple(shape for shape, _ in MADE),
-    counted=MADE[1][0],  # whole tiles
+    counted=WHOLE_TILES,
     requires=("cp.async", "ldmatrix", "mma.sync"),
     lean=("cp.async", "ldmatrix"),
-    limits=WorkLimits(at_most=(("cp.async.cg", 150), ("ldmatrix", 450), ("mma.sync", 800))),
+    rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
 )
+loading = partial(equals, wanted=loaded_bytes, mistakes=LOADING)
+permuting = partial(law, holds=not_in_vectors, mistakes=PERMUTING)
+
 EXERCISES = (
     ValueExercise(
         id="09.1",
         title="loaded_bytes",
         points=2,
         cases=(
-            equals("whole tiles", Drawn(partial(problems, whole=True), 1), loaded_bytes, LOADING),
-            equals("tiles partly outside", Drawn(partial(problems, whole=False), 2), loaded_bytes, LOADING),
+            loading("whole tiles", Drawn(partial(problems, whole=True), 1)),
+            loading("tiles partly outside", Drawn(partial(problems, whole=False), 2)),
         ),
     ),
     made_exercise(
         id="09.2",
         title="swizzled shared memory",
         points=3,
-        part=AmperePart(name="smem", small=MADE),
+        part=inside(ampere, "smem", small=MADE, jit=False),
         library=course("smem_layout"),
     ),
     gemm_exercise(
         id="09.3",
         title="single buffer",
         points=4,
-        part=AmperePart(name="main_loop", small=ONE_STAGE),
-        simulated_shapes=tuple(shape for shape, _ in ONE_STAGE),
+        part=inside(ampere, "main_loop", small=ONE_STAGE),
         # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
-        limits=WorkLimits(
-            at_most=(("bar.sync", 112), ("cp.async.cg", 512), ("ldmatrix", 800)), looped=(("mma.sync", 2),)
+        rules=(
+            *at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}),
+            looped("mma.sync") >= 2,
         ),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
@@ -206,21 +214,21 @@ EXERCISES = (
         id="09.4",
         title="who copies what",
         points=3,
-        part=AmperePart(name="g2s", small=MADE),
+        part=inside(ampere, "g2s", small=MADE, jit=False),
         library=course("make_copy_g2s"),
     ),
     made_exercise(
         id="09.5",
         title="who multiplies what",
         points=2,
-        part=AmperePart(name="mma", small=MADE),
+        part=inside(ampere, "mma", small=MADE, jit=False),
         library=course("make_mma"),
     ),
     made_exercise(
         id="09.6",
         title="operands",
         points=3,
-        part=AmperePart(name="operands", small=MADE),
+        part=inside(ampere, "operands", small=MADE, jit=False),
         library=course("make_operands"),
     ),
     ValueExercise(
@@ -228,9 +236,9 @@ EXERCISES = (
         title="columns",
         points=3,
         cases=(
-            law("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1)), not_in_vectors, PERMUTING),
-            law("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2)), not_in_vectors, PERMUTING),
-            law("four warps across", beside([(4, 128), (4, 256)], wide(4)), not_in_vectors, PERMUTING),
+            permuting("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1))),
+            permuting("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2))),
+            permuting("four warps across", beside([(4, 128), (4, 256)], wide(4))),
         ),
         through=layout_returned,
         library=course("n_order"),
@@ -239,12 +247,14 @@ EXERCISES = (
         id="09.8",
         title="vectorized write-back",
         points=3,
-        part=AmperePart(name="epilogue", grouped=True),  # with it the compiler does not merge stores of single elements
+        part=inside(
+            ampere_in_groups, "epilogue", jit=False
+        ),  # with it the compiler does not merge stores of single elements
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),
         # a store right behind an equal one is left out by the compiler
-        limits=WorkLimits(at_most=(("st.global", 128), ("bar.sync", 96))),
+        rules=(issued("st.global") <= 128, issued("bar.sync") <= 96),
         library=course("store"),
     ),
     gemm_exercise(
@@ -255,9 +265,8 @@ EXERCISES = (
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
         # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
-        limits=WorkLimits(
-            at_most=(("bar.sync", 40), ("cp.async.c", 300), ("ldmatrix", 600), ("st.global", 160)), budget=45_000
-        ),
+        rules=(*at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160}),),
+        budget=45_000,
         spills=False,
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
@@ -268,30 +277,29 @@ EXERCISES = (
         id="09.10",
         title="load, with zeros at the edges",
         points=4,
-        part=Method(name="copies", method="load", config=TWO_VECTORS),
+        part=inside(ampere_method, "load", jit=False, **TWO_VECTORS),
         simulated_shapes=((65, 72, 136), (64, 64, 128)),
         requires=("cp.async",),
         # 4 blocks, 2 K tiles: 16 copies for each warp
-        limits=WorkLimits(at_most=(("cp.async.cg", 512), ("st.shared", 0), *no_other_waits(48))),
+        rules=(issued("cp.async.cg") <= 512, issued("st.shared") <= 0, *no_other_waits(48)),
         library=course("load"),
     ),
     gemm_exercise(
         id="09.11",
         title="fetch",
         points=2,
-        part=Method(method="fetch", small=K_BLOCKS),
-        simulated_shapes=tuple(shape for shape, _ in K_BLOCKS),
+        part=inside(ampere_method, "fetch", small=K_BLOCKS, jit=False),
         requires=("ldmatrix",),
-        limits=WorkLimits(at_most=(("ldmatrix", 2000), *no_other_waits(64))),
+        rules=(issued("ldmatrix") <= 2000, *no_other_waits(64)),
         library=course("fetch"),
     ),
     gemm_exercise(
         id="09.12",
         title="multiply",
         points=2,
-        part=Method(method="multiply"),
+        part=inside(ampere_method, "multiply", jit=False),
         requires=("mma.sync",),
-        limits=WorkLimits(at_most=(("mma", 6144), ("", 23_000), *no_other_waits(64))),  # no arithmetic but mma.sync
+        rules=(issued("mma") <= 6144, issued("") <= 23_000, *no_other_waits(64)),  # no arithmetic but mma.sync
         library=course("multiply"),
     ),
 )

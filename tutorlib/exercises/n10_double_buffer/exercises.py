@@ -7,22 +7,22 @@ from math import isclose
 from random import Random
 from typing import Any
 
-from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_LOOPS, AmperePart
+from tutorlib.checking.ampere import COURSE_LOOPS, ampere
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
+from tutorlib.checking.part import inside
 from tutorlib.checking.values import ValueExercise, law
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.words import mistakes
-from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.pipeline import Timeline
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
 
-LOOPED = (("mma.sync", 2),)
-TWO = GemmConfig(stages=2)
-SMALL = (((65, 72, 328), GemmConfig((64, 64, 64), stages=2)), ((64, 64, 256), GemmConfig((64, 64, 64), stages=2)))
+LOOPED = looped("mma.sync") >= 2
+TWO_SMALL = {"tile": (64, 64, 64), "stages": 2}
+PIPELINE = inside(ampere, "main_loop", small={(65, 72, 328): TWO_SMALL, (64, 64, 256): TWO_SMALL}, stages=2)
 
 # 10.1 period ----------------------------------------------------------------------------------------------------
 
@@ -69,23 +69,23 @@ def machines(stages: tuple[int, ...]) -> Callable[[Random], tuple]:
 
 gemm_exercise = partial(
     CuteExercise,
-    archs=AMPERE_TIMED,
     problem=gemm("bf16"),
     shapes=SHAPES,
-    simulated_shapes=tuple(shape for shape, _ in SMALL),
     bench_shape=BENCH,
     requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
     library=COURSE_LOOPS,
 )
+timing = partial(law, holds=is_period, mistakes=SOONER)
+
 EXERCISES = (
     ValueExercise(
         id="10.1",
         title="period",
         points=2,
         cases=(
-            law("one buffer", beside(times((1,)), machines((1,))), is_period, SOONER),
-            law("two buffers", beside(times((2,)), machines((2,))), is_period, SOONER),
-            law("more buffers", beside(times((3, 6)), machines((3, 4, 5, 6, 8))), is_period, SOONER),
+            timing("one buffer", beside(times((1,)), machines((1,)))),
+            timing("two buffers", beside(times((2,)), machines((2,)))),
+            timing("more buffers", beside(times((3, 6)), machines((3, 4, 5, 6, 8)))),
         ),
         library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
     ),
@@ -93,19 +93,17 @@ EXERCISES = (
         id="10.2",
         title="double buffer",
         points=4,
-        part=AmperePart(name="main_loop", config=TWO, small=SMALL),
+        part=PIPELINE,
         # 16 warps and 6 K tiles; to refill a buffer at once takes a second barrier in each
-        limits=WorkLimits(at_most=(("bar.sync", 192),), looped=LOOPED, overlap=0.6, ahead=0.75),
+        rules=(issued("bar.sync") <= 192, LOOPED, ahead >= 0.75, overlap >= 0.6),
         tiers=(0.8,),
     ),
     gemm_exercise(
         id="10.3",
         title="register pipeline",
         points=4,
-        part=AmperePart(name="main_loop", config=TWO, small=SMALL),
-        limits=WorkLimits(
-            at_most=(("bar.sync", 112),), looped=LOOPED, overlap=0.35, ahead=0.75, fetched=0.7, reread=0.1
-        ),
+        part=PIPELINE,
+        rules=(issued("bar.sync") <= 112, reread <= 0.1, LOOPED, ahead >= 0.75, overlap >= 0.35, fetched >= 0.7),
         tiers=(0.9,),
     ),
 )

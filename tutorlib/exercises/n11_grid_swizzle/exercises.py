@@ -1,14 +1,12 @@
 """Exercises of notebook 11: in which order blocks visit the tiles of C."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from math import ceil, isclose
 from random import Random
 from typing import Any
 
-from tutorlib.checking.ampere import AMPERE_TIMED
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
@@ -16,7 +14,6 @@ from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n11_grid_swizzle.judge import BlockOrder
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import gemm
@@ -49,30 +46,8 @@ def nearly_busy(got: Any, m: int, n: int, tile: Pair, sms: int) -> str | None:
     return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:.7g}"
 
 
-def two_at_a_time(m: int, n: int, tile: Pair, sms: int) -> float:
-    return share(m, n, tile, ceil(count_tiles(m, n, tile) / (2 * sms)) * 2 * sms)
-
-
-def all_tiles_useful(m: int, n: int, tile: Pair, sms: int) -> float:
-    tiles = count_tiles(m, n, tile)
-    return tiles / (ceil(tiles / sms) * sms)
-
-
-def whole_tiles(m: int, n: int, tile: Pair, sms: int) -> float:
-    tiles = max(1, m // tile[0] * (n // tile[1]))
-    return share(m, n, tile, ceil(tiles / sms) * sms)
-
-
-def by_area(m: int, n: int, tile: Pair, sms: int) -> float:
-    return share(m, n, tile, ceil(m * n / (tile[0] * tile[1]) / sms) * sms)
-
-
 BUSY = mistakes(
     "11.6",
-    whole_last_wave=two_at_a_time,
-    partial_tiles_count=all_tiles_useful,
-    rounded_down=whole_tiles,
-    area_of_c=by_area,
     idle_share=lambda m, n, tile, sms: 1 - busy(m, n, tile, sms),
 )
 
@@ -152,31 +127,28 @@ def visits(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile
     )
 
 
-@dataclass(frozen=True)
-class Named:
-    """An order of blocks with a name, for messages."""
-
-    name: str
-    order: Order
-
-    def __call__(self, block: int, rows: int, columns: int) -> Tile:
-        return self.order(block, rows, columns)
-
-    def __repr__(self) -> str:
-        return self.name
+def listed(name: str, order: Order, *grids: l2.TileGrid) -> list[tuple]:
+    """The calls with this order of each grid's blocks."""
+    return [(l2.ListedOrder(name, tuple(l2.blocks(grid, order))), *grid) for grid in grids]
 
 
 def transposed(block: int, rows: int, columns: int) -> Tile:
     return block // rows, block % rows
 
 
-RIGHT_ORDERS = tuple(Named(name, order) for name, order in l2.ORDERS.items())
-PUBLISHED = Named("as_published", l2.as_published)
-CONFUSED = Named("rows_and_columns_exchanged", lambda block, rows, columns: (block // rows % rows, block % columns))
-STUCK = Named("always_the_first", lambda block, rows, columns: (0, 0))
-BEYOND = Named("below_the_grid", lambda block, rows, columns: (rows + block // 2, 0))
-LEAVES = Named("transposed", transposed)
-ABOVE = Named("above_the_grid", lambda block, rows, columns: (block // columns - 1, block % columns))
+GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
+AWKWARD = ((12, 16), (9, 4), (3, 3))
+RIGHT_ORDERS = [call for name, order in l2.ORDERS.items() for call in listed(name, order, *GRIDS[:4])]
+WRONG_ORDERS = [
+    *listed("as_published", l2.as_published, *AWKWARD),
+    *listed("rows_and_columns_exchanged", lambda block, m, n: (block // m % m, block % n), *AWKWARD),
+    *listed("always_the_first", lambda block, m, n: (0, 0), *AWKWARD),
+]
+OUTSIDE = [
+    *listed("transposed", transposed, (5, 3), (3, 7)),
+    *listed("below_the_grid", lambda block, m, n: (m + block // 2, 0), (4, 3), (2, 6)),
+    *listed("above_the_grid", lambda block, m, n: (block // n - 1, block % n), (3, 4)),
+]
 
 
 def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
@@ -188,43 +160,15 @@ def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
         rows, columns = rng.randint(2, 9), rng.randint(2, 9)
         tiles = rng.sample(list(product(range(-beyond, rows + beyond), range(columns))), rows * columns)
         tiles[: rng.randint(0, twice)] = tiles[-1:]
-        return Named("drawn", lambda block, rows, columns: tiles[block % len(tiles)]), rows, columns
+        return l2.ListedOrder("drawn", tuple(tiles)), rows, columns
 
     return draw
-
-
-def inside_alone(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
-    never, often = visits(order, rows, columns)
-    return never, [(m, n) for m, n in often if 0 <= m < rows and n < columns]
-
-
-def all_outside(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
-    never, often = visits(order, rows, columns)
-    outside = {(m, n) for m, n in l2.blocks((rows, columns), order) if not (0 <= m < rows and n < columns)}
-    return never, sorted({*often, *outside})
 
 
 VISITS = mistakes(
     "11.2",
     exchanged=lambda order, rows, columns: visits(order, rows, columns)[::-1],
-    inside=inside_alone,
-    beyond_it=all_outside,
 )
-
-
-def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
-    """The fault in the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
-    if not isinstance(got, tuple | list) or len(got) != 2:
-        return "it should be two lists"
-    for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
-        if isinstance(mine, set | frozenset | dict):
-            return f"its {which} part is a {type(mine).__name__}, which has no order: sorted(…) makes a list from it"
-        if not isinstance(mine, tuple | list):
-            return f"its {which} part should be a list of tiles (m, n)"
-        tiles = [tuple(tile) if isinstance(tile, tuple | list) else tile for tile in mine]
-        if tiles != want:
-            return compare_tiles(which, tiles, want)
-    return None
 
 
 class ListFlaw(FailureKind):
@@ -234,15 +178,23 @@ class ListFlaw(FailureKind):
     NOT_SORTED = "not sorted"
 
 
-def compare_tiles(which: str, tiles: list[Any], want: list[Tile]) -> str:
-    """How a list of tiles differs from the right one."""
-    if missing := [tile for tile in want if tile not in tiles]:
-        return f"its {which} list lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
-    if extra := [tile for tile in tiles if tile not in want]:
-        return f"{extra[0]} does not belong in its {which} list"
-    if len(tiles) > len(want):
-        return Flaw(f"its {which} list has a tile more than once", ListFlaw.REPEATS)
-    return Flaw(f"its {which} list has the right tiles, but it is not sorted", ListFlaw.NOT_SORTED)
+def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
+    """The fault in the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
+    if not isinstance(got, tuple | list) or len(got) != 2:
+        return "it should be two lists"
+    for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
+        if not isinstance(mine, tuple | list):
+            return f"its {which} part is a {type(mine).__name__}, and should be a list of tiles (m, n), sorted"
+        tiles = [tuple(tile) if isinstance(tile, tuple | list) else tile for tile in mine]
+        if missing := [tile for tile in want if tile not in tiles]:
+            return f"its {which} list lacks {missing[0]}, and {len(missing) - 1} more"
+        if extra := [tile for tile in tiles if tile not in want]:
+            return f"{extra[0]} does not belong in its {which} list"
+        if len(tiles) > len(want):
+            return Flaw(f"its {which} list has a tile more than once", ListFlaw.REPEATS)
+        if tiles != want:
+            return Flaw(f"its {which} list has the right tiles, but it is not sorted", ListFlaw.NOT_SORTED)
+    return None
 
 
 # 11.3 best_group -------------------------------------------------------------------------------------------------
@@ -262,30 +214,8 @@ def best_group(rows: int, columns: int, in_flight: int) -> int:
     return min(heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group))
 
 
-def by_first_wave(rows: int, columns: int, in_flight: int) -> int:
-    def first(group: int) -> int:
-        return footprint(l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)[0])
-
-    return min(heights(rows), key=first)
-
-
-def by_full_waves(rows: int, columns: int, in_flight: int) -> int:
-    def full(group: int) -> int:
-        waves = l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)
-        return sum(footprint(wave) for wave in waves if len(wave) == in_flight)
-
-    return min(heights(rows), key=full)
-
-
-def square_wave(rows: int, columns: int, in_flight: int) -> int:
-    return min(heights(rows), key=lambda group: abs(group - in_flight**0.5))
-
-
 BEST = mistakes(
     "11.3",
-    square_wave=square_wave,
-    first_wave=by_first_wave,
-    full_waves=by_full_waves,
     tallest=lambda rows, columns, in_flight: min(
         reversed(heights(rows)), key=lambda group: tiles_read(rows, columns, in_flight, group)
     ),
@@ -331,22 +261,9 @@ def tiles_fetched(waves: Waves, steps: int, room: int) -> int:
     return misses(loads(waves, steps), room)
 
 
-def first_in_first_out(waves: Waves, steps: int, room: int) -> int:
-    held: dict[Hashable, None] = {}
-    fetched = 0
-    for tile in loads(waves, steps):
-        if tile not in held:
-            fetched += 1
-            held[tile] = None
-            if len(held) > room:
-                del held[next(iter(held))]
-    return fetched
-
-
 FETCHED = mistakes(
     "11.5",
     hits=lambda waves, steps, room: 2 * steps * sum(map(len, waves)) - tiles_fetched(waves, steps, room),
-    first_in_first_out=first_in_first_out,
     cold_waves=lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
     no_eviction=lambda waves, steps, room: len(set(loads(waves, steps))),
     no_step=lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
@@ -377,10 +294,15 @@ def some_replay(room: int) -> Callable[[Random], tuple]:
 
 BENCH = (8192, 8192, 8192)
 SHAPES = ((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72))  # grids of 8×8, 11×5 and 2×17 tiles
-GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
 
 # 11.4 order -----------------------------------------------------------------------------------------------------
 
+
+reading = partial(equals, wanted=footprint, mistakes=READING)
+listing = partial(law, holds=two_lists, mistakes=VISITS)
+choosing = partial(equals, wanted=best_group, mistakes=BEST)
+fetching = partial(equals, wanted=tiles_fetched, mistakes=FETCHED)
+busy_share = partial(law, holds=nearly_busy, mistakes=BUSY)
 
 EXERCISES = (
     ValueExercise(
@@ -388,8 +310,8 @@ EXERCISES = (
         title="footprint",
         points=2,
         cases=(
-            equals("waves of real orders", beside(waves(), some_wave), footprint, READING),
-            equals("any tiles", Drawn(scattered, 1), footprint, READING),
+            reading("waves of real orders", beside(waves(), some_wave)),
+            reading("any tiles", Drawn(scattered, 1)),
         ),
     ),
     ValueExercise(
@@ -397,29 +319,17 @@ EXERCISES = (
         title="visits",
         points=2,
         cases=(
-            law(
+            listing(
                 "right orders",
-                beside([(o, *grid) for o in RIGHT_ORDERS for grid in GRIDS[:4]], some_order(beyond=0, twice=2)),
-                two_lists,
-                VISITS,
+                beside(RIGHT_ORDERS, some_order(beyond=0, twice=2)),
             ),
-            law(
+            listing(
                 "wrong orders",
-                beside(
-                    [(o, *grid) for o in (PUBLISHED, CONFUSED, STUCK) for grid in ((12, 16), (9, 4), (3, 3))],
-                    some_order(beyond=0, twice=3),
-                ),
-                two_lists,
-                VISITS,
+                beside(WRONG_ORDERS, some_order(beyond=0, twice=3)),
             ),
-            law(
+            listing(
                 "tiles outside of the grid",
-                beside(
-                    [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6), (ABOVE, 3, 4)],
-                    some_order(beyond=2, twice=3),
-                ),
-                two_lists,
-                VISITS,
+                beside(OUTSIDE, some_order(beyond=2, twice=3)),
             ),
         ),
         library={"l2.coverage": l2.coverage},
@@ -429,20 +339,17 @@ EXERCISES = (
         title="best_group",
         points=4,
         cases=(
-            equals("square grids", beside(SQUARES, some_grid(square=True), n=3), best_group, BEST),
-            equals("grids that nothing divides", beside(RAGGED, some_grid(), n=3), best_group, BEST),
-            equals("tall ones and wide ones", beside(TALL_AND_WIDE, some_grid(), n=3), best_group, BEST),
-            equals(
-                "an H200 at 8192", beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40), n=3), best_group, BEST
-            ),
+            choosing("square grids", beside(SQUARES, some_grid(square=True), n=3)),
+            choosing("grids that nothing divides", beside(RAGGED, some_grid(), n=3)),
+            choosing("tall ones and wide ones", beside(TALL_AND_WIDE, some_grid(), n=3)),
+            choosing("an H200 at 8192", beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40), n=3)),
         ),
     ),
     CuteExercise(
         id="11.4",
         title="blocks in groups",
         points=3,
-        archs=AMPERE_TIMED,
-        part=BlockOrder(config=GemmConfig(stages=2), grids=GRIDS),
+        part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
@@ -456,9 +363,9 @@ EXERCISES = (
         title="tiles_fetched",
         points=3,
         cases=(
-            equals("room for all", beside(replayed(500), some_replay(500)), tiles_fetched, FETCHED),
-            equals("room for a wave", beside(replayed(40), some_replay(40)), tiles_fetched, FETCHED),
-            equals("room for a few steps", beside(replayed(16), some_replay(16)), tiles_fetched, FETCHED),
+            fetching("room for all", beside(replayed(500), some_replay(500))),
+            fetching("room for a wave", beside(replayed(40), some_replay(40))),
+            fetching("room for a few steps", beside(replayed(16), some_replay(16))),
         ),
         library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
     ),
@@ -467,9 +374,9 @@ EXERCISES = (
         title="busy",
         points=2,
         cases=(
-            law("whole tiles", beside(LARGE, some_product(whole=True)), nearly_busy, BUSY),
-            law("partial tiles", beside(ON_EDGES, some_product(whole=False)), nearly_busy, BUSY),
-            law("fewer tiles than SMs", beside(SMALL, some_product(whole=False, most=300)), nearly_busy, BUSY),
+            busy_share("whole tiles", beside(LARGE, some_product(whole=True))),
+            busy_share("partial tiles", beside(ON_EDGES, some_product(whole=False))),
+            busy_share("fewer tiles than SMs", beside(SMALL, some_product(whole=False, most=300))),
         ),
     ),
 )

@@ -1,12 +1,13 @@
 """How answers of page 11 alone are judged: the part of its room that the sandbox shows."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tutorlib.checking.ampere import AmperePart, PartName
+from tutorlib.checking.ampere import ampere
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.part import need_callable
+from tutorlib.checking.part import HostFunction, Inside, need_callable
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -71,13 +72,14 @@ class OrderFlaw(FailureKind):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockOrder(AmperePart):
+class BlockOrder(Inside):
     """A function (block, rows, columns) → tile: tried on whole grids as a kernel would, then used in one.
 
     grids: rows and columns of tiles.
     """
 
-    name: PartName = "order"
+    kernel: Callable[..., HostFunction] = ampere
+    slots: tuple[str, ...] = ("order",)
     grids: tuple[Tile, ...]
 
     def look(self, answer: Answer, points: float) -> Verdict | None:

@@ -2,29 +2,31 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from random import Random
 
-from tutorlib.checking.ampere import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, AmperePart
+from tutorlib.checking.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Small, inside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n12_three_stages.judge import Configured, OfTuned, TorchHost, four_limits
+from tutorlib.exercises.n12_three_stages.judge import Configured, OfTuned, TorchHost, four_limits, narrow_copies
 from tutorlib.exercises.words import mistakes
-from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
-STAGES = (  # eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages
-    ((65, 72, 456), GemmConfig((64, 64, 64), stages=3)),
-    ((64, 64, 320), GemmConfig((64, 64, 32), stages=4)),
-    ((64, 64, 64), GemmConfig((64, 64, 32), stages=5)),
-    ((65, 64, 200), GemmConfig((64, 64, 64), stages=2)),
-)
+# Eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages.
+STAGES: Small = {
+    (65, 72, 456): {"tile": (64, 64, 64), "stages": 3},
+    (64, 64, 320): {"tile": (64, 64, 32), "stages": 4},
+    (64, 64, 64): {"tile": (64, 64, 32), "stages": 5},
+    (65, 64, 200): {"tile": (64, 64, 64), "stages": 2},
+}
 COPIES = "cp.async.ca|cp.async.cg"
 READS = "ldmatrix|ld.shared"
 
@@ -44,21 +46,6 @@ LIMITS = mistakes(
     ),
     registers_not_rounded=lambda sm, smem_bytes, registers, threads: min(
         sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
-    ),
-    whole_sm=lambda sm, smem_bytes, registers, threads: min(
-        sm.registers // (threads // 32 * (-(-32 * registers // sm.register_unit) * sm.register_unit)),
-        without_limit(1)(sm, smem_bytes, registers, threads),
-    ),
-    not_rounded_in_a_partition=lambda sm, smem_bytes, registers, threads: min(
-        sm.registers // sm.partitions // (32 * registers) * sm.partitions // (threads // 32),
-        without_limit(1)(sm, smem_bytes, registers, threads),
-    ),
-    whole_blocks_in_a_partition=lambda sm, smem_bytes, registers, threads: min(
-        sm.registers
-        // sm.partitions
-        // (-(-32 * registers // sm.register_unit) * sm.register_unit)
-        // -(-threads // 32 // sm.partitions),
-        without_limit(1)(sm, smem_bytes, registers, threads),
     ),
     no_register_limit=without_limit(1),
     no_memory_limit=without_limit(0),
@@ -103,17 +90,18 @@ def trans_row(lane: int) -> tuple[int, int]:
     return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
 
 
+limiting = partial(equals, wanted=blocks_per_sm, mistakes=LIMITS)
+transposed = partial(equals, wanted=trans_row, mistakes=TRANSPOSED)
+
 EXERCISES = (
     CuteExercise(
         id="12.1",
         title="multistage",
         points=5,
-        archs=AMPERE_TIMED,
-        part=AmperePart(name="main_loop", config=GemmConfig(stages=3), small=STAGES),
+        part=inside(ampere, "main_loop", small=STAGES, stages=3),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in STAGES),
-        limits=WorkLimits(at_most=(("bar.sync", 144),), looped=(("mma.sync", 2),), overlap=0.5, ahead=1.7, fetched=0.7),
+        rules=(issued("bar.sync") <= 144, looped("mma.sync") >= 2, ahead >= 1.7, overlap >= 0.5, fetched >= 0.7),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
@@ -124,32 +112,26 @@ EXERCISES = (
         title="blocks_per_sm",
         points=3,
         cases=(
-            equals(
+            limiting(
                 "shared memory",
                 beside(
                     kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
                     kernel(smem=228 * 1024, registers=(32,)),
                 ),
-                blocks_per_sm,
-                LIMITS,
             ),
-            equals(
+            limiting(
                 "registers",
                 beside(
                     kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
                     kernel(smem=4096, registers=range(24, 256)),
                 ),
-                blocks_per_sm,
-                LIMITS,
             ),
-            equals(
+            limiting(
                 "small blocks",
                 beside(
                     kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
                     kernel(smem=0, registers=(16, 24, 32), threads=32),
                 ),
-                blocks_per_sm,
-                LIMITS,
             ),
         ),
         library={"occupancy.blocks_per_sm": blocks_per_sm},
@@ -158,7 +140,7 @@ EXERCISES = (
         id="12.3",
         title="tuned",
         points=3,
-        archs=("90",),  # an A100's shared memory would refuse what is fastest on an H100
+        arch="90",  # an A100's shared memory would refuse what is fastest on an H100
         spills=False,
         part=Configured(),
         problem=gemm("bf16"),
@@ -172,7 +154,6 @@ EXERCISES = (
         id="12.4",
         title="your kernel",
         points=4,
-        archs=AMPERE_TIMED,
         part=OfTuned(),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         once=True,
@@ -180,32 +161,33 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
-        limits=WorkLimits(
-            at_most=(("mma.sync", 18_432),),  # 12,288 where tiles divide C
-            in_step=(("bar.sync", "cp.async.commit_group"),),
-            overlap=0.4,
-            reread=0.15,
+        rules=(
+            # 12,288 where tiles divide C
+            issued("mma.sync") <= 18_432,
+            reread <= 0.15,
+            issued("bar.sync") <= issued("cp.async.commit_group"),
+            overlap >= 0.4,
         ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library={"in_eights": InModule("tutorlib.kernels.ampere.block_order", "in_eights"), **COURSE_LOOPS},
+        library={"in_eights": InModule("tutorlib.kernels.ampere.gemm", "in_eights"), **COURSE_LOOPS},
     ),
     ValueExercise(
         id="12.5",
         title="trans_row",
         points=2,
         cases=(
-            equals("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)], trans_row, TRANSPOSED),
-            equals("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)], trans_row, TRANSPOSED),
-            equals("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)], trans_row, TRANSPOSED),
+            transposed("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)]),
+            transposed("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)]),
+            transposed("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)]),
         ),
     ),
     CuteExercise(
         id="12.6",
         title="A column-major",
         points=8,
-        archs=AMPERE_TIMED,
         part=TorchHost(),
+        faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
         lean=("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),
         once=True,
@@ -214,21 +196,17 @@ EXERCISES = (
         shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
         simulated_shapes=((128, 256, 64), (256, 512, 448)),  # fewer K tiles than stages; more, and 2×2 tiles
         counted=(256, 512, 448),
-        limits=WorkLimits(
-            at_most=(
-                ("mma.sync", 28_672),
-                (COPIES, 4_608),  # in tiles of 128×128, the last one of K three times
-                ("ld.global", 0),
-                (READS, 16_384),  # 32×32 for each warp, and C once
-                ("st.global", 1_024),
-            ),
-            looped=(("mma.sync", 2),),
-            in_step=(("bar.sync", "cp.async.commit_group"),),
-            overlap=0.5,
-            ahead=1.7,
-            reread=0.15,
-            reloaded=0.24,
-            restored=False,
+        rules=(
+            # in tiles of 128×128, the last one of K three times
+            # 32×32 for each warp, and C once
+            *at_most({"mma.sync": 28_672, COPIES: 4_608, "ld.global": 0, READS: 16_384, "st.global": 1_024}),
+            reloaded <= 0.24,
+            restored <= 0,
+            reread <= 0.15,
+            looped("mma.sync") >= 2,
+            issued("bar.sync") <= issued("cp.async.commit_group"),
+            ahead >= 1.7,
+            overlap >= 0.5,
         ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),

@@ -10,12 +10,11 @@ from tutorlib.checking.compile_calls import (
     CompiledBefore,
     Requested,
     WithoutCompile,
-    argument_in_words,
     compile_requests,
+    tensor_type,
 )
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
 from tutorlib.checking.served import place_in
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.compiled import Compiled
@@ -60,8 +59,7 @@ class Configured(Part):
     """A function without arguments that returns a GemmConfig; the kernel has notebook 11's order."""
 
     def host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.ampere.block_order import in_eights
-        from tutorlib.kernels.ampere.gemm import make_gemm
+        from tutorlib.kernels.ampere.gemm import in_eights, make_gemm
         from tutorlib.kernels.ampere.main_loops import multistage
 
         return make_gemm(need_callable(answer)(), multistage, in_eights)
@@ -239,11 +237,14 @@ class TorchHost(Part):
         raster = in_raster(names) or out_of_order(self.host(answer), PROBLEM, TALL_MATRIX, names["in_groups"])
         return Verdict(points - 1, (raster,)) if raster else None
 
-    def lacks(self, compiled: Compiled) -> str:
-        if (least := min(map(int, COPIED.findall(compiled.ptx)), default=WIDEST)) == WIDEST:
-            return ""
-        what = f"it has cp.async of {least} bytes; copies of {WIDEST} need {WIDEST // least} times fewer instructions."
-        return Flaw(what, HostFlaw.NARROW)
+
+def narrow_copies(compiled: Compiled) -> str:
+    """That cp.async copies fewer bytes than it could, or ""."""
+    least = min(map(int, COPIED.findall(compiled.ptx)), default=WIDEST)
+    if least == WIDEST:
+        return ""
+    what = f"it has cp.async of {least} bytes; copies of {WIDEST} need {WIDEST // least} times fewer instructions."
+    return Flaw(what, HostFlaw.NARROW)
 
 
 def first_flaw(answer: Answer, shape: Shape, requests: list[Requested]) -> str:
@@ -309,14 +310,14 @@ def bad_request(request: Requested) -> str:
     if len(tensors) < 3 or not all(isinstance(one, cute.Tensor) and cute.rank(one) == 2 for one in tensors):
         return Flaw("it should compile for three matrices: a, b and c, wrapped, come first.", HostFlaw.ARGUMENTS)
     for name, one in zip("abc", tensors, strict=True):
-        told = argument_in_words(one)
+        told = tensor_type(one)
         if one.element_type is not BFloat16:
-            return Flaw(f"{name} is compiled as {told['dtype']}; it is BFloat16.", HostFlaw.ARGUMENTS)
-        if not all(isinstance(n, int) for n in (*told["shape"], *told["stride"])):
+            return Flaw(f"{name} is compiled as {one.element_type.__name__}; it is BFloat16.", HostFlaw.ARGUMENTS)
+        if told is None or None in (*told.shape, *told.stride):
             what = f"{name}'s layout is dynamic: the tiles then need predicates. Compile for each shape."
             return Flaw(what, HostFlaw.DYNAMIC)
-        if (told["align"] or 2) % WIDEST:
-            what = f"{name} is wrapped as aligned to {told['align'] or 2} bytes; copies of {WIDEST} need {WIDEST}."
+        if (told.align or 2) % WIDEST:
+            what = f"{name} is wrapped as aligned to {told.align or 2} bytes; copies of {WIDEST} need {WIDEST}."
             return Flaw(what, HostFlaw.ALIGNMENT)
     return ""
 

@@ -7,10 +7,11 @@ from random import Random
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Small, inside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n13_hopper_gemm.judge import FirstPart, RingLayout
+from tutorlib.exercises.n13_hopper_gemm.judge import first_gemm, with_ring_layout
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
@@ -19,10 +20,12 @@ BYTES = 2  # of a bf16
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
 SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
-RINGS = (  # stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages
-    ((129, 64, 200), (3, 32)),
-    ((1, 64, 136), (4, 64)),
-)
+FEW_K_TILES = (1, 64, 136)
+# Stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages.
+RINGS: Small = {
+    (129, 64, 200): {"ring": (3, 32)},
+    FEW_K_TILES: {"ring": (4, 64)},
+}
 LONG = (1, 64, 8200)  # more K tiles than any other number on the page
 
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
@@ -33,17 +36,11 @@ def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, i
     return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
 
 
-def unclamped(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
-    inside = [min(size - at * step, step) for size, step, at in zip(shape, tile, place, strict=True)]
-    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
-
-
 COUNTING = mistakes(
     "13.2",
     zeros_not_counted=lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
     elements=lambda *args: tuple(n // BYTES for n in tma_bytes(*args)),
     zeros_read=lambda *args: (tma_bytes(*args)[1],) * 2,
-    negative_rows=unclamped,
     order=lambda *args: tma_bytes(*args)[::-1],
     no_box_outside=lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
 )
@@ -137,28 +134,24 @@ def course(*parts: str) -> dict[str, InModule]:
 
 # At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
 # epilogue overwrites the stages.
-BARRIERS, FENCES = ("bar.sync|barrier", 96), ("fence", 108)  # a barrier of the cluster, too, is one of the block here
-TWO_BARRIERS = WorkLimits(at_most=(BARRIERS, FENCES))
+# A barrier of the cluster, too, is one of the block here.
+BARRIERS, FENCES = issued("bar.sync|barrier") <= 96, issued("fence") <= 108
+TWO_BARRIERS = (BARRIERS, FENCES)
 # 4 boxes of each warp, each written by 4 stmatrix, perhaps with a fence of its own, and stored once.
-A_FENCE_FOR_EACH_BOX = WorkLimits(at_most=(BARRIERS, ("fence", 216)))
-A_TILE_ONCE = WorkLimits(
-    at_most=(
-        *A_FENCE_FOR_EACH_BOX.at_most,
-        *(("stmatrix", 768), ("cp.async.bulk.tensor.2d.global", 192), ("cp.async.bulk.wait_group", 96)),
-    )
+A_FENCE_FOR_EACH_BOX = (BARRIERS, issued("fence") <= 216)
+A_TILE_ONCE = (
+    *A_FENCE_FOR_EACH_BOX,
+    *at_most({"stmatrix": 768, "cp.async.bulk.tensor.2d.global": 192, "cp.async.bulk.wait_group": 96}),
 )
-# At RINGS[0] 16 warps, and 7 K tiles.
-LOOP_LIMITS = ("bar.sync|barrier", 32), ("fence", 36)
-A_BARRIER_IN_EACH_STEP = WorkLimits(
-    at_most=(("bar.sync|barrier", 32 + 7 * 16), *LOOP_LIMITS[1:]), looped=(("wgmma.mma_async", 2),)
-)
+# At the first of RINGS 16 warps, and 7 K tiles.
+LOOP_RULES = issued("bar.sync|barrier") <= 32, issued("fence") <= 36
+A_BARRIER_IN_EACH_STEP = (issued("bar.sync|barrier") <= 32 + 7 * 16, *LOOP_RULES[1:], looped("wgmma.mma_async") >= 2)
 # With 7 K tiles of 32 columns. 128 registers set to zero would be 6,144 instructions more.
-A_GROUP_IN_EACH_STEP = WorkLimits(
-    at_most=(
-        *((f"wgmma.{name}", 7 * 48) for name in ("fence", "commit_group", "wait_group")),
-        *(BARRIERS, FENCES),
-        ("", 29_000),
-    )
+A_GROUP_IN_EACH_STEP = (
+    *(issued(f"wgmma.{name}") <= 7 * 48 for name in ("fence", "commit_group", "wait_group")),
+    BARRIERS,
+    FENCES,
+    issued("") <= 29_000,
 )
 
 COURSE_KERNELS = {
@@ -173,7 +166,7 @@ COURSE_KERNELS = {
 
 # ----------------------------------------------------------------------------------------------------------------
 
-NARROW = tuple((shape, (3, 32)) for shape in SIMULATED)  # half of the K blocks, and another number of stages
+NARROW: Small = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
 wgmma_exercise = partial(
     CuteExercise,
     needs=WGMMA,
@@ -182,12 +175,16 @@ wgmma_exercise = partial(
     simulated_shapes=SIMULATED,
     requires=HOPPER,
 )
+counting = partial(equals, wanted=tma_bytes, mistakes=COUNTING)
+holding = partial(equals, wanted=holder, mistakes=HOLDING)
+turning = partial(equals, wanted=ring, mistakes=TURNING)
+
 EXERCISES = (
     wgmma_exercise(
         id="13.1",
         title="ring_layout",
         points=3,
-        part=RingLayout(small=NARROW),
+        part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
         shapes=SHAPES[:2],
         library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
     ),
@@ -196,21 +193,16 @@ EXERCISES = (
         title="tma_bytes",
         points=3,
         cases=(
-            equals("tiles inside", beside(tiles_at((512, 256)), some_tile(inside=True)), tma_bytes, COUNTING),
-            equals(
-                "tiles across an edge",
-                beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile()),
-                tma_bytes,
-                COUNTING,
-            ),
-            equals("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)), tma_bytes, COUNTING),
+            counting("tiles inside", beside(tiles_at((512, 256)), some_tile(inside=True))),
+            counting("tiles across an edge", beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile())),
+            counting("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2))),
         ),
     ),
     wgmma_exercise(
         id="13.3",
         title="boxes",
         points=2,
-        part=FirstPart(name="boxes"),
+        part=inside(first_gemm, "boxes", jit=False),
         library=course("boxes"),
     ),
     ValueExercise(
@@ -218,26 +210,20 @@ EXERCISES = (
         title="holder",
         points=3,
         cases=(
-            equals(
+            holding(
                 "the first 8 × 8",
                 beside(list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))),
-                holder,
-                HOLDING,
             ),
-            equals(
+            holding(
                 "one warp's 16 rows",
                 beside(list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))),
-                holder,
-                HOLDING,
             ),
-            equals(
+            holding(
                 "a warpgroup's 64 × 256",
                 beside(
                     list(product(range(0, 64, 3), range(0, 256, 5))),
                     lambda rng: (rng.randrange(64), rng.randrange(256)),
                 ),
-                holder,
-                HOLDING,
             ),
         ),
     ),
@@ -245,7 +231,7 @@ EXERCISES = (
         id="13.5",
         title="fragments",
         points=3,
-        part=FirstPart(name="fragments", small=NARROW),
+        part=inside(first_gemm, "fragments", small=NARROW, jit=False),
         library=course("wgmma_fragments"),
     ),
     ValueExercise(
@@ -253,17 +239,11 @@ EXERCISES = (
         title="ring",
         points=2,
         cases=(
-            equals(
-                "the consumer, one round", beside(steps(producer=False, rounds=1), some_step(1, False)), ring, TURNING
-            ),
-            equals(
-                "the producer, one round", beside(steps(producer=True, rounds=1), some_step(1, True)), ring, TURNING
-            ),
-            equals(
+            turning("the consumer, one round", beside(steps(producer=False, rounds=1), some_step(1, False))),
+            turning("the producer, one round", beside(steps(producer=True, rounds=1), some_step(1, True))),
+            turning(
                 "many rounds",
                 beside(steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)),
-                ring,
-                TURNING,
             ),
         ),
     ),
@@ -271,15 +251,15 @@ EXERCISES = (
         id="13.7",
         title="main_loop",
         points=6,
-        archs=("90",),
-        part=FirstPart(name="main_loop", small=RINGS),
-        simulated_shapes=tuple(shape for shape, _ in RINGS),
-        limits=WorkLimits(
-            at_most=(*LOOP_LIMITS, ("mbarrier.arrive.shared", 112), ("wgmma.commit_group", 112)),
-            looped=(("wgmma.mma_async", 2),),
-            groups=1,
+        part=inside(first_gemm, "main_loop", small=RINGS),
+        rules=(
+            *LOOP_RULES,
+            issued("mbarrier.arrive.shared") <= 112,
+            issued("wgmma.commit_group") <= 112,
+            looped("wgmma.mma_async") >= 2,
+            groups >= 1,
         ),
-        limits_at={RINGS[1][0]: WorkLimits(at_most=(("cp.async.bulk.tensor.2d.shared", 6),))},  # 3 K tiles
+        rules_at={FEW_K_TILES: (issued("cp.async.bulk.tensor.2d.shared") <= 6,)},  # 3 K tiles
         bench_shape=BENCH,
         tiers=(0.9,),
         library=course("main_loop", "fill_stage", "one_stage"),
@@ -288,8 +268,8 @@ EXERCISES = (
         id="13.8",
         title="store by TMA",
         points=4,
-        part=FirstPart(name="epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
-        limits=A_TILE_ONCE,
+        part=inside(first_gemm, "epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
+        rules=A_TILE_ONCE,
         library=course("store_by_tma"),
     ),
     wgmma_exercise(
@@ -298,7 +278,7 @@ EXERCISES = (
         points=5,
         spills=False,
         padded=False,
-        limits=A_FENCE_FOR_EACH_BOX,
+        rules=A_FENCE_FOR_EACH_BOX,
         shapes=(*SHAPES, LONG),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
@@ -310,25 +290,24 @@ EXERCISES = (
         id="13.10",
         title="multiply",
         points=4,
-        part=FirstPart(name="multiply", small=NARROW),
-        limits=A_GROUP_IN_EACH_STEP,
+        part=inside(first_gemm, "multiply", small=NARROW, jit=False),
+        rules=A_GROUP_IN_EACH_STEP,
         library=course("multiply"),
     ),
     wgmma_exercise(
         id="13.11",
         title="init_barriers",
         points=3,
-        part=FirstPart(name="barriers", small=tuple((shape, (3, 64)) for shape in SIMULATED)),
-        limits=TWO_BARRIERS,
+        part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
+        rules=TWO_BARRIERS,
         library=course("init_barriers"),
     ),
     wgmma_exercise(
         id="13.12",
         title="one_stage",
         points=4,
-        part=FirstPart(name="main_loop", small=RINGS),
-        simulated_shapes=tuple(shape for shape, _ in RINGS),
-        limits=A_BARRIER_IN_EACH_STEP,
+        part=inside(first_gemm, "main_loop", small=RINGS),
+        rules=A_BARRIER_IN_EACH_STEP,
         library=course("one_stage", "fill_stage", "main_loop"),
     ),
 )

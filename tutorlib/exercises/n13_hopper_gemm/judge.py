@@ -1,76 +1,36 @@
-"""How answers of page 13 alone are judged: the part of its room that the sandbox shows."""
+"""The GEMM of `kernels.hopper.first` around an answer that is one of its parts."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
+from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.part import Filled, HostFunction
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.problems.problem import Shape
 
-# Answers that are a part of notebook 13's GEMM.
-
-
-FirstPartName = Literal["ring_layout", "boxes", "fragments", "multiply", "barriers", "main_loop", "epilogue"]
-JIT = ("barriers", "main_loop", "epilogue")  # those that the kernel calls as functions of the DSL
-
-
-BITS = {
-    64: 3,
-    32: 2,
-    16: 1,
-}  # that the swizzle of a row of so many bf16 moves: CUDA driver API, CU_TENSOR_MAP_SWIZZLE_*
+BITS = {64: 3, 32: 2, 16: 1}  # that the swizzle of a row of so many bf16 moves: cuda.h, CU_TENSOR_MAP_SWIZZLE_*
 
 
 class RingFlaw(FailureKind):
     NOT_SWIZZLED = "not swizzled"
 
 
-@dataclass(frozen=True, kw_only=True)
-class FirstPart(Part):
-    """A part of the GEMM of `kernels.hopper.first`.
+def first_gemm(filled: Filled, *, ring: tuple[int, ...] = ()) -> HostFunction:
+    """ring: the stages and the columns of a K tile."""
+    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 
-    small: the stages and the columns of a K tile that are simulated, by shape.
-    """
-
-    name: FirstPartName
-    small: tuple[tuple[Shape, tuple[int, int]], ...] = ()
-
-    def host(self, answer: Answer) -> HostFunction:
-        return self.gemm(answer)
-
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        small = {shape: self.gemm(answer, *ring) for shape, ring in self.small}
-        return host_by_shape(small) if small else self.host(answer)
-
-    def gemm(self, answer: Answer, *ring: int) -> HostFunction:
-        from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-
-        need_callable(answer)
-        if self.name in JIT:
-            require_jit(answer)
-        return make_first_gemm(Parts(**{self.name: answer}), *ring)
+    return make_first_gemm(Parts(**filled), *ring)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RingLayout(FirstPart):
-    """A layout with the swizzle of its rows' width. With another one, or none, the kernel is right, and slower."""
+def with_ring_layout(filled: Filled, *, ring: tuple[int, ...] = ()) -> HostFunction:
+    """The one whose layout needs the swizzle of its rows' width: with another, or none, it is right, and slower."""
 
-    name: FirstPartName = "ring_layout"
+    def swizzled(rows: int, k: int, stages: int) -> Any:
+        from cutlass import cute
 
-    def gemm(self, answer: Answer, *ring: int) -> HostFunction:
-        def swizzled(rows: int, k: int, stages: int) -> Any:
-            from cutlass import cute
+        got = filled["ring_layout"](rows, k, stages)
+        swizzle = got.inner if isinstance(got, cute.ComposedLayout) else None
+        if swizzle is None or (swizzle.num_bits, swizzle.num_base, swizzle.num_shift) != (BITS[k], 4, 3):
+            what = f"ring_layout({rows}, {k}, {stages}) is {got}; rows of {2 * k} bytes have Swizzle({BITS[k]}, 4, 3)."
+            raise WrongKind(Flaw(what, RingFlaw.NOT_SWIZZLED))  # from within the compiler
+        return got
 
-            got = answer(rows, k, stages)
-            swizzle = got.inner if isinstance(got, cute.ComposedLayout) else None
-            if swizzle is None or (swizzle.num_bits, swizzle.num_base, swizzle.num_shift) != (BITS[k], 4, 3):
-                what = (
-                    f"ring_layout({rows}, {k}, {stages}) is {got}; rows of {2 * k} bytes have Swizzle({BITS[k]}, 4, 3)."
-                )
-                raise WrongKind(Flaw(what, RingFlaw.NOT_SWIZZLED))  # from within the compiler
-            return got
-
-        need_callable(answer)
-        return super().gemm(swizzled, *ring)
+    return first_gemm({"ring_layout": swizzled}, ring=ring)

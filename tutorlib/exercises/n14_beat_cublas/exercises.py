@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Settings, Small, inside
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n14_beat_cublas.judge import (
     ACCUMULATORS,
+    FEW_SMS,
     FLAGS,
     ChosenExercise,
-    ConsumeSlot,
-    Role,
-    RolesSlot,
-    Settings,
-    Slot,
-    StoreSlot,
+    Deferring,
     WholeKernel,
+    not_deferred,
+    persistent,
+    registers_late,
+    specialized,
+    stores_in_turn,
 )
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
@@ -46,24 +48,8 @@ if TYPE_CHECKING:
 REGISTERS = mistakes(
     "14.3",
     exchanged=lambda warpgroups, need: register_split(warpgroups, need)[::-1],
-    whole_pool=lambda warpgroups, need: (
-        register_split(warpgroups, need)[0],
-        (65_536 // 128 - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
-    ),
-    up_and_down=lambda warpgroups, need: (
-        max(24, need),
-        ((warpgroups + 1) * at_launch(warpgroups) - max(24, need)) // warpgroups,
-    ),
-    fewer_than_24=lambda warpgroups, need: (
-        -(-need // 8) * 8,
-        ((warpgroups + 1) * at_launch(warpgroups) + need // -8 * 8) // warpgroups // 8 * 8,
-    ),
     as_at_the_start=lambda warpgroups, need: (at_launch(warpgroups), at_launch(warpgroups)),
     rounded_down=lambda warpgroups, need: register_split(warpgroups, max(24, need // 8 * 8)),
-    consumers_alone=lambda warpgroups, need: (
-        register_split(warpgroups, need)[0],
-        (warpgroups * at_launch(warpgroups - 1) - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
-    ),
 )
 
 
@@ -73,15 +59,7 @@ BYTES = mistakes(
     b_once=lambda tile, cluster: (2 * (tile[0] + tile[1]) * tile[2] * 2, step_bytes(tile, cluster)[1]),
     modes_exchanged=lambda tile, cluster: (step_bytes(tile, cluster)[0], step_bytes(tile, cluster[::-1])[1]),
     no_multicast=lambda tile, cluster: step_bytes(tile, (1, 1)),
-    everything_shared=lambda tile, cluster: (
-        step_bytes(tile, (1, 1))[0] - step_bytes(tile, (1, 1))[1] + step_bytes(tile, cluster)[1],
-        step_bytes(tile, cluster)[1],
-    ),
     always_64=lambda tile, cluster: step_bytes((*tile[:2], 64), cluster),
-    two_wgmmas=lambda tile, cluster: (
-        (tile[0] + tile[1] + 2 * (64 + tile[1])) * tile[2] * 2,
-        step_bytes(tile, cluster)[1],
-    ),
     elements=lambda tile, cluster: tuple(bytes // 2 for bytes in step_bytes(tile, cluster)),
     order=lambda tile, cluster: step_bytes(tile, cluster)[::-1],
 )
@@ -110,8 +88,6 @@ NAMES = (
     *("load_shared", "free_stage", "give_part", "add_part"),
 )
 SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
-RING = {"tile": (64, 64, 64), "stages": 3}
-SPLIT = {"persistent": False, "split_k": 2}
 # 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
 ARRIVALS = 2 * 6 * 5 * (1 + 4)
 WAITS = ARRIVALS + 2 * 3
@@ -119,70 +95,61 @@ CONSUMED = 12 * 4 + 8  # 12 tiles of a piece in each of 4 warps, and the end of 
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 
 BENCH = (4096, 4096, 4096)
-SLOTS_SIMULATED: dict[str, tuple[tuple[Shape, Settings], ...]] = {
-    "roles": (
-        ((200, 136, 136), {"tile": (128, 64, 64), "stages": 2}),
-        ((200, 72, 72), {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2}),
-    ),
-    "produce": (
-        ((200, 136, 264), RING | {"cluster": (2, 1)}),
-        ((136, 72, 264), RING | SPLIT | {"cluster": (2, 1)}),
-    ),
-    "consume": (((200, 136, 264), RING | {"defer_stores": True}), ((136, 72, 136), RING)),
-    "store": (
-        ((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),
-        ((136, 128, 72), {"tile": (64, 128, 64), "stages": 2, "store_stages": 1}),
-    ),
-    "load": (((256, 136, 200), RING | {"cluster": (2, 2)}), ((64, 200, 136), RING | {"cluster": (1, 4)})),
-    "free": (((256, 136, 328), RING | {"cluster": (2, 2)}), ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)})),
-    # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
-    "hand over": (((64, 192, 520), {"tile": (64, 192, 64), "stages": 4, "stream_k": True}),),
+RING: Settings = {"tile": (64, 64, 64), "stages": 3} | FEW_SMS
+SPLIT: Settings = {"persistent": False, "split_k": 2}
+ROLES: Small = {
+    (200, 136, 136): {"tile": (128, 64, 64), "stages": 2} | FEW_SMS,
+    (200, 72, 72): {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2} | FEW_SMS,
 }
-WHOLE = (
-    ((136, 72, 264), RING | {"cluster": (2, 2), "defer_stores": True}),
+PRODUCE: Small = {(200, 136, 264): RING | {"cluster": (2, 1)}, (136, 72, 264): RING | SPLIT | {"cluster": (2, 1)}}
+CONSUME: Small = {(200, 136, 264): RING | {"defer_stores": True}, (136, 72, 136): RING}
+STORE: Small = {
+    (136, 512, 72): {"tile": (64, 256, 64), "stages": 2, "store_stages": 2} | FEW_SMS,
+    (136, 128, 72): {"tile": (64, 128, 64), "stages": 2, "store_stages": 1} | FEW_SMS,
+}
+LOAD: Small = {(256, 136, 200): RING | {"cluster": (2, 2)}, (64, 200, 136): RING | {"cluster": (1, 4)}}
+FREE: Small = {(256, 136, 328): RING | {"cluster": (2, 2)}, (64, 136, 520): RING | SPLIT | {"cluster": (1, 2)}}
+# One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
+HAND_OVER: Small = {(64, 192, 520): {"tile": (64, 192, 64), "stages": 4, "stream_k": True} | FEW_SMS}
+SMALL_RING: Settings = {"tile": (64, 64, 64), "stages": 3}
+WHOLE: dict[Shape, Settings] = {
+    (136, 72, 264): SMALL_RING | {"cluster": (2, 2), "defer_stores": True},
     # two blocks, since one cluster alone shares no tile; with two consumer warpgroups, registers must move
-    ((328, 64, 264), {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True}),
-    ((64, 72, 456), RING | SPLIT | {"cluster": (1, 2)}),
-)
+    (328, 64, 264): {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True},
+    (64, 72, 456): SMALL_RING | SPLIT | {"cluster": (1, 2)},
+}
 
 
-def sizes(small: tuple[tuple[Shape, Settings], ...]) -> tuple[Shape, ...]:
-    return tuple(shape for shape, _ in small)
-
-
-part: Any = partial(CuteExercise, needs=WGMMA, archs=("90",), shapes=SHAPES)
+part: Any = partial(CuteExercise, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
 
 PART_EXERCISES = (
     part(
         id="14.5",
         title="load_shared",
         points=3,
-        problem=gemm("bf16"),
-        part=Slot(names=("load",), settings={"cluster": (2, 1)}, small=SLOTS_SIMULATED["load"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["load"]),
-        limits=WorkLimits(at_most=(("bar.sync|barrier", 64), ("fence", 136))),
+        part=inside(persistent, "load", small=LOAD, cluster=(2, 1)),
+        rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
         library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
     ),
     part(
         id="14.7",
         title="produce_tiles",
         points=3,
-        problem=gemm("bf16"),
-        part=Slot(names=("produce",), small=SLOTS_SIMULATED["produce"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["produce"]),
-        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS), ("bar.sync|barrier", 32), ("fence", 100))),
+        part=inside(persistent, "produce", small=PRODUCE),
+        rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
     ),
     part(
         id="14.13",
         title="take_roles",
         points=3,
-        problem=gemm("bf16"),
-        part=RolesSlot(names=("roles",), small=SLOTS_SIMULATED["roles"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["roles"]),
-        limits=WorkLimits(
-            at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16)),
-            at_most=(("setmaxnreg", 24), ("bar.sync|barrier", 24)),
+        part=inside(persistent, "roles", small=ROLES),
+        faults=(registers_late,),
+        rules=(
+            issued("setmaxnreg") <= 24,
+            issued("bar.sync|barrier") <= 24,
+            issued("setmaxnreg.dec") >= 8,
+            issued("setmaxnreg.inc") >= 16,
         ),
         library={"take_roles": InModule(PARTS, "take_roles")},
     ),
@@ -190,15 +157,12 @@ PART_EXERCISES = (
         id="14.14",
         title="consume_tiles",
         points=4,
-        problem=gemm("bf16"),
-        part=ConsumeSlot(names=("consume",), settings={"defer_stores": True}, small=SLOTS_SIMULATED["consume"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["consume"]),
-        limits=WorkLimits(
-            at_most=(
-                ("bar.sync|barrier", 16),
-                ("cp.async.bulk.wait_group", CONSUMED + 8),
-                ("mbarrier.arrive", ARRIVALS),
-            )
+        part=Deferring(
+            kernel=persistent, slots=("consume",), jit=("consume",), settings={"defer_stores": True}, small=CONSUME
+        ),
+        faults=(not_deferred,),
+        rules=(
+            *at_most({"bar.sync|barrier": 16, "cp.async.bulk.wait_group": CONSUMED + 8, "mbarrier.arrive": ARRIVALS}),
         ),
         bench_shape=BENCH,
         tiers=(0.95,),
@@ -208,16 +172,18 @@ PART_EXERCISES = (
         id="14.15",
         title="store_pieces",
         points=3,
-        problem=gemm("bf16"),
-        part=StoreSlot(names=("store",), settings={"defer_stores": True}, small=SLOTS_SIMULATED["store"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["store"]),
-        limits=WorkLimits(
-            at_most=(
-                ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
-                ("bar.sync|barrier", 16),
-                ("fence.proxy", STORED),
-                ("stmatrix", 4 * STORED),
-                ("cp.async.bulk.tensor.2d.global", STORED),
+        part=inside(persistent, "store", small=STORE, defer_stores=True),
+        faults=(stores_in_turn,),
+        rules=(
+            # the first piece may wait for a buffer too
+            *at_most(
+                {
+                    "bar.warp.sync": 2 * STORED,
+                    "bar.sync|barrier": 16,
+                    "fence.proxy": STORED,
+                    "stmatrix": 4 * STORED,
+                    "cp.async.bulk.tensor.2d.global": STORED,
+                }
             ),
         ),
         library={"store_pieces": InModule(PARTS, "store_pieces")},
@@ -226,9 +192,7 @@ PART_EXERCISES = (
         id="14.16",
         title="free_stage",
         points=3,
-        problem=gemm("bf16"),
-        part=Slot(names=("free",), settings={"cluster": (2, 1)}, small=SLOTS_SIMULATED["free"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["free"]),
+        part=inside(persistent, "free", small=FREE, cluster=(2, 1)),
         library={"free_stage": InModule(PARTS, "free_stage")},
     ),
     part(
@@ -236,8 +200,7 @@ PART_EXERCISES = (
         title="hand_over",
         points=4,
         problem=gemm_shared(ACCUMULATORS, FLAGS),
-        part=Slot(names=("give", "add"), settings={"stream_k": True}, small=SLOTS_SIMULATED["hand over"]),
-        simulated_shapes=sizes(SLOTS_SIMULATED["hand over"]),
+        part=inside(persistent, "give", "add", small=HAND_OVER, stream_k=True),
         library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
     ),
     part(
@@ -247,7 +210,6 @@ PART_EXERCISES = (
         problem=gemm_shared(ACCUMULATORS, FLAGS),
         part=WholeKernel(small=WHOLE),
         shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
-        simulated_shapes=sizes(WHOLE),
         bench_shape=BENCH,
         tiers=(0.98,),
         library={name: InModule(PARTS, name) for name in NAMES} | {"COURSE": "COURSE"},
@@ -410,15 +372,7 @@ WAVES = mistakes(
         count_waves(m, n, tile, cluster, at_once)[0],
         count_waves(m, n, tile, cluster, at_once)[1] % at_once,
     ),
-    partial_tiles_fit=lambda m, n, tile, cluster, at_once: (
-        ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1]) / at_once),
-        (ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1])) - 1) % at_once + 1,
-    ),
     blocks=lambda m, n, tile, cluster, at_once: count_waves(m, n, tile, (1, 1), at_once),
-    tile_first=lambda m, n, tile, cluster, at_once: (
-        ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1]) / at_once),
-        (ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1])) - 1) % at_once + 1,
-    ),
     always_132_sms=lambda m, n, tile, cluster, at_once: count_waves(
         m, n, tile, cluster, 132 // (cluster[0] * cluster[1])
     ),
@@ -471,40 +425,18 @@ class Anywhere(Sm):
         return self.sms // blocks
 
 
-FORGETS: tuple[tuple[str, Answer], ...] = (
-    (
-        "The start is missing: launch, first loads and last stores take sm.start µs at every size.",
-        with_changes(start=0.0),
-    ),
-    ("Bytes from L2 make a step longer too: one cycle for every sm.l2_bytes.", with_changes(l2_bytes=1e12)),
-    ("Shared memory may take longer for a step than the tensor cores.", with_changes(smem_bytes=1e12)),
-    ("Between two tiles the tensor cores pause: sm.store cycles in each round.", with_changes(store=0.0)),
-    ("Device memory must deliver A and B and take C: the time is never below that.", with_changes(hbm_bytes=1e12)),
-    ("Stream-K is not free: handing over and adding a part of a tile takes sm.share cycles.", with_changes(share=0.0)),
-    (
-        "With split-K a cluster adds up its blocks' parts: sm.exchange more in each round.",
-        with_changes(exchange=0),
-    ),
-    (
-        "With split-K each block of a cluster has a part of the tile's K: divide the K tiles by config.split_k.",
-        lambda config, m, n, k, sm: gemm_time(config, m, n, k * config.split_k, sm),
-    ),
-    (
-        "A cluster's blocks must be in one GPC: sm.at_once(blocks) is how many fit; sm.sms // blocks is too many.",
-        lambda config, m, n, k, sm: gemm_time(config, m, n, k, Anywhere(**vars(sm))),
-    ),
-    (
-        "A transposed configuration has A and B in each other's places: exchange m and n first.",
-        lambda config, m, n, k, sm: gemm_time(replace(config, transposed=False), m, n, k, sm),
-    ),
-    (
-        "Without stream-K the last round takes as long as any other, however few clusters have a tile in it: round up.",
-        lambda config, m, n, k, sm: gemm_time(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0)),
-    ),
-    (
-        "With stream-K there is no partly filled last round: tiles / clusters, not rounded.",
-        lambda config, m, n, k, sm: gemm_time(replace(config, stream_k=False), m, n, k, sm) + sm.share / sm.clock,
-    ),
+FORGETS = mistakes(
+    "14.10",
+    start=with_changes(start=0.0),
+    bytes_from_l2=with_changes(l2_bytes=1e12),
+    shared_memory=with_changes(smem_bytes=1e12),
+    stores=with_changes(store=0.0),
+    device_memory=with_changes(hbm_bytes=1e12),
+    shared_tiles=with_changes(share=0.0),
+    exchange=with_changes(exchange=0),
+    parts_of_k=lambda config, m, n, k, sm: gemm_time(config, m, n, k * config.split_k, sm),
+    clusters_anywhere=lambda config, m, n, k, sm: gemm_time(config, m, n, k, Anywhere(**vars(sm))),
+    not_exchanged=lambda config, m, n, k, sm: gemm_time(replace(config, transposed=False), m, n, k, sm),
 )
 
 
@@ -512,10 +444,10 @@ def forgotten(got: float, args: tuple) -> str:
     """The term that an answer with this result omits, or ""."""
     from tutorlib.kernels.hopper.config import ConfigError
 
-    for says, other in FORGETS:
+    for mistake in FORGETS:
         with suppress(ConfigError):  # of a configuration that has nothing of the kind to forget
-            if isclose(got, other(*args), rel_tol=1e-6):
-                return says
+            if isclose(got, mistake.answer(*args), rel_tol=1e-6):
+                return mistake.says
     return ""
 
 
@@ -562,51 +494,42 @@ OTHER_GPU = {
     **{"start": 7.0, "store": 350.0, "share": 9_000.0, "exchange": 2_500.0},
 }
 LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
-ROLES_SIMULATED = (  # two tiles of nine K tiles, where work is counted; two stages; fewer K tiles than stages
-    ((129, 72, 520), {"tile": (128, 128, 64), "stages": 3}),
-    ((64, 64, 200), {"tile": (128, 64, 64), "stages": 2}),
-    ((64, 64, 72), {"tile": (128, 64, 64)}),
-)
+STEPS: Small = {  # two tiles of nine K tiles, where work is counted; two stages; fewer K tiles than stages
+    (129, 72, 520): {"tile": (128, 128, 64), "stages": 3},
+    (64, 64, 200): {"tile": (128, 64, 64), "stages": 2},
+    (64, 64, 72): {"tile": (128, 64, 64)},
+}
 # 2 tiles of 9 K tiles at the first one, 8 warps that multiply and one that loads: each waits once for a K tile, 162
 # times, or polls somewhat more often.
-LOOP_LIMITS = WorkLimits(at_most=(("bar.sync|barrier", 26), ("fence", 132), ("mbarrier.try_wait", 176)))
-A_GROUP_IN_EACH_STEP = WorkLimits(
-    at_most=(
-        *LOOP_LIMITS.at_most,
-        *((f"wgmma.{does}", 144) for does in ("fence", "commit_group")),
-        ("mbarrier.arrive.shared", 144),
-    ),
-    looped=(("wgmma.mma_async", 2),),
-    groups=1,
+LOOP_RULES = at_most({"bar.sync|barrier": 26, "fence": 132, "mbarrier.try_wait": 176})
+A_GROUP_IN_EACH_STEP = (
+    *LOOP_RULES,
+    *(issued(f"wgmma.{does}") <= 144 for does in ("fence", "commit_group")),
+    issued("mbarrier.arrive.shared") <= 144,
+    looped("wgmma.mma_async") >= 2,
+    groups >= 1,
 )
 
+splitting = partial(equals, wanted=register_split, mistakes=REGISTERS)
+counting = partial(equals, wanted=step_bytes, mistakes=BYTES)
+waving = partial(equals, wanted=count_waves, mistakes=WAVES)
+
+loop: Any = partial(part, shapes=LOOP_SHAPES, requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"))
 OTHERS = (
-    CuteExercise(
+    loop(
         id="14.1",
         title="produce",
         points=4,
-        needs=WGMMA,
-        archs=("90",),
-        requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
-        part=Role(role="produce", small=ROLES_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=LOOP_SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in ROLES_SIMULATED),
-        limits=LOOP_LIMITS,
+        part=inside(specialized, "produce", small=STEPS),
+        rules=LOOP_RULES,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
     ),
-    CuteExercise(
+    loop(
         id="14.2",
         title="consume",
         points=5,
-        needs=WGMMA,
-        archs=("90",),
-        requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
-        part=Role(role="consume", small=ROLES_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=LOOP_SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in ROLES_SIMULATED),
-        limits=A_GROUP_IN_EACH_STEP,
+        part=inside(specialized, "consume", small=STEPS),
+        rules=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
         library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},
@@ -616,16 +539,9 @@ OTHERS = (
         title="register_split",
         points=2,
         cases=(
-            equals(
-                "two that multiply",
-                beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
-                register_split,
-                REGISTERS,
-            ),
-            equals("three", beside([(3, need) for need in (24, 31, 32, 40)], splits(3)), register_split, REGISTERS),
-            equals(
-                "four and five", beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)), register_split, REGISTERS
-            ),
+            splitting("two that multiply", beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2))),
+            splitting("three", beside([(3, need) for need in (24, 31, 32, 40)], splits(3))),
+            splitting("four and five", beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5))),
         ),
         library={"course.register_split": register_split},
     ),
@@ -634,23 +550,14 @@ OTHERS = (
         title="step_bytes",
         points=3,
         cases=(
-            equals(
-                "one block",
-                beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1))),
-                step_bytes,
-                BYTES,
-            ),
-            equals(
+            counting("one block", beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1)))),
+            counting(
                 "clusters along one side",
                 beside([(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], steps_in((2, 1), (1, 2))),
-                step_bytes,
-                BYTES,
             ),
-            equals(
+            counting(
                 "larger clusters",
                 beside([(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], steps_in(*CLUSTERS[3:])),
-                step_bytes,
-                BYTES,
             ),
         ),
         library={"course.step_bytes": step_bytes},
@@ -660,34 +567,28 @@ OTHERS = (
         title="count_waves",
         points=2,
         cases=(
-            equals(
+            waving(
                 "squares",
                 beside(
                     sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
                     some_waves((1, 1), square=True),
                 ),
-                count_waves,
-                WAVES,
             ),
-            equals(
+            waving(
                 "clusters",
                 beside(
                     sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
                     some_waves(*CLUSTERS[1:4]),
                 ),
-                count_waves,
-                WAVES,
             ),
-            equals(
+            waving(
                 "any size",
                 beside(
                     sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
                     some_waves(*CLUSTERS),
                 ),
-                count_waves,
-                WAVES,
             ),
-            equals("full waves", beside(FULL_WAVES, some_waves(*CLUSTERS, full=True)), count_waves, WAVES),
+            waving("full waves", beside(FULL_WAVES, some_waves(*CLUSTERS, full=True))),
         ),
         library={"course.count_waves": count_waves},
     ),
@@ -789,4 +690,5 @@ OTHERS = (
         library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
     ),
 )
+
 EXERCISES = tuple(sorted((*OTHERS, *PART_EXERCISES), key=lambda exercise: int(exercise.id.partition(".")[2])))

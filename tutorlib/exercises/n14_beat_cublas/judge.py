@@ -6,12 +6,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from itertools import chain, pairwise
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.part import HostFunction, Part, host_by_shape, need_callable
+from tutorlib.checking.part import Filled, HostFunction, Inside, Part, Settings, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.slots import Parts
+    from tutorlib.kernels.hopper.parts import Parts
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.ptx import Report
     from tutorlib.simulate.ptx.languages.cute_lines import Traced
@@ -98,9 +97,6 @@ class ChosenExercise(KernelExercise):
     def shapes_timed(self) -> tuple[Shape, ...]:
         return self.timed
 
-    def judge(self, served: Served) -> Verdict:
-        return self.judge_returned(served)
-
     def accept(self, answer: Answer) -> AnswerLauncher:
         if self.by_shape:
             return AnswerLauncher(answer)
@@ -109,57 +105,61 @@ class ChosenExercise(KernelExercise):
             raise WrongKind(fault.what)
         return AnswerLauncher(lambda m, n, k: config)
 
-    def artifact(self, served: Served) -> AnswerLauncher:
+    def evidence(self, served: Served, *sizes: Any) -> AnswerLauncher:
+        """Of these answers what they return."""
+        served.refuse(self.library)
         return self.accept(served)
 
-    def examine(self, artifact: AnswerLauncher) -> Verdict | None:
+    def examine(self, evidence: AnswerLauncher) -> Verdict | None:
         """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model.
 
         Of the timed ones, that with the fewest registers to spare is compiled, and may not spill.
         """
         others = shapes_between(self.drawn)
         for shape in (*self.sizes, *self.told, *others):
-            config, fault = attempt(artifact.choose, shape)
+            config, fault = attempt(evidence.choose, shape)
             if fault:
                 return wrong(fault.what)
             if not_one := why_not_one(config):
                 return wrong(f"for {by(shape)} it returns {shorten(config)}: " + not_one + ".")
-            artifact.kept[shape] = config
+            evidence.kept[shape] = config
             limit = FAR_OFF_TIMED if shape in self.timed else FAR_OFF
             if shape in (*self.timed, *others) and (what := far_off(shape, config, limit)):
                 return wrong(what)
-        tightest = min(self.timed, key=lambda shape: artifact.kept[shape].spare_registers)
-        compiled = compile_chosen(config := artifact.kept[tightest])
+        tightest = min(self.timed, key=lambda shape: evidence.kept[shape].spare_registers)
+        compiled = compile_chosen(config := evidence.kept[tightest])
         if compiled.spill_bytes:
             return wrong(f"for {by(tightest)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
         return None
 
-    def compile_for(self, artifact: AnswerLauncher, arch: str) -> Compiled:
-        return compile_chosen(artifact.chosen(*self.sizes[-1]))
-
     def unrun(self, why: str) -> Verdict:
-        return compiled_not_run((cute_target(CAPABILITY),), why)
+        return compiled_not_run(cute_target(CAPABILITY), why)
 
-    def simulator(self, artifact: AnswerLauncher) -> "SimulatedLauncher":
+    def simulator(self, evidence: AnswerLauncher) -> "SimulatedLauncher":
         from tutorlib.exercises.n14_beat_cublas.judge import SimulatedChoice
 
-        return SimulatedChoice(artifact.chosen)
+        return SimulatedChoice(evidence.chosen)
 
-    def without_gpu(self, artifact: AnswerLauncher, why: str) -> Verdict:
+    def simulate(self, evidence: AnswerLauncher, why: str) -> Verdict:
         """The kernel is the course's: what the simulator lacks of it is no answer's doing."""
-        return self.simulate(artifact, why)
+        from tutorlib.simulate.ptx import NotSimulated
 
-    def simulate_all(self, artifact: AnswerLauncher, why: str) -> Verdict:
+        try:
+            return self.simulate_all(evidence, why)
+        except NotSimulated as error:
+            return self.unrun(str(error))
+
+    def simulate_all(self, evidence: AnswerLauncher, why: str) -> Verdict:
         """Where no time is measured, the model judges the choices for the timed shapes."""
-        verdict = super().simulate_all(artifact, why)
-        choices = {shape: artifact.chosen(*shape) for shape in (*self.timed, *self.told)}
+        verdict = super().simulate_all(evidence, why)
+        choices = {shape: evidence.chosen(*shape) for shape in (*self.timed, *self.told)}
         slow = [far_off(*choice, self.close) or measured_slow(*choice, self.levers) for choice in choices.items()]
         if verdict.points < self.correctness_points or not (what := next(filter(None, slow), "")):
             return verdict
         return Verdict(self.correctness_points - 1, ("right, but " + what, f"Speed not run: {why}"), "partial")
 
-    def launcher(self, artifact: AnswerLauncher) -> AnswerLauncher:
-        return artifact
+    def launcher(self, evidence: AnswerLauncher) -> AnswerLauncher:
+        return evidence
 
 
 def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
@@ -217,8 +217,8 @@ def why_not_one(config: Any) -> str:
         return Flaw("not a HopperConfig", Fail.CONFIG)
     if config.dtype != "bf16":
         return Flaw(f"A and B are bf16, not {config.dtype}", Fail.CONFIG)
-    if config.scaled or config.trace:
-        return Flaw("scaled and trace are not for this exercise", Fail.CONFIG)
+    if config.scaled:
+        return Flaw("scaled is not for this exercise", Fail.CONFIG)
     if config.majors != ("k", "k"):
         return Flaw(f"in A and B K is contiguous: majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
     return ""
@@ -253,7 +253,7 @@ def compile_chosen(config: "HopperConfig") -> Compiled:
 
 TARGET = "sm_90a"
 CLUSTERS = 2  # that the GPU holds at a time: so few that persistent blocks have several tiles even of a small C
-ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags", "events")
+ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags")
 
 
 def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) -> "Traced":
@@ -331,11 +331,11 @@ class SimulatedChoice:
         return call
 
 
-# Answers that fill a slot of the persistent GEMM (`kernels.hopper.slots.Parts`), and one that fills them all.
+# Answers that fill a slot of the persistent GEMM (`kernels.hopper.parts.Parts`), and one that fills them all.
 
 SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes
-FEW_SMS = 2  # of the simulated GPU, so that a block has several tiles even of a small C
+FEW_SMS = {"sms": 2}  # of the simulated GPU, so that a block has several tiles even of a small C
 FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
 TELLING = (  # a few tiles with long K, where one for large matrices is slow; then one where M and N exchanged are
     ((512, 512, 8192), FAR_OFF),
@@ -344,7 +344,6 @@ TELLING = (  # a few tiles with long K, where one for large matrices is slow; th
 )
 MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
 ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
-Settings = Mapping[str, Any]  # for HopperConfig
 
 
 def static_gemm(
@@ -401,84 +400,39 @@ class SlotFlaw(FailureKind):
     COURSES = "the course's own part"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Slot(Part):
-    """names: of the slots that the answer fills, one function or a tuple of them; the others are the course's.
+def persistent(filled: Filled, sms: int = SMS, **settings: Any) -> HostFunction:
+    """The persistent GEMM with the answer's parts. settings: of HopperConfig."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.parts import COURSE
 
-    settings: of the kernel that a GPU runs. small: of those that are simulated, by shape.
-    """
-
-    names: tuple[str, ...]
-    settings: Settings = field(default_factory=dict)
-    small: tuple[tuple[Shape, Settings], ...] = ()
-
-    def host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        config, parts = HopperConfig(**self.settings), self.parts(answer)
-        return static_gemm(lambda m, n, k: (config, parts), SMS, "give" in self.names)
-
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        small, parts = dict(self.small), self.parts(answer)
-        return static_gemm(lambda m, n, k: (HopperConfig(**small[m, n, k]), parts), FEW_SMS, "give" in self.names)
-
-    def parts(self, answer: Answer) -> "Parts":
-        """Raises WrongKind."""
-        from tutorlib.kernels.hopper.slots import COURSE
-
-        filled = answer if isinstance(answer, tuple | list) else (answer,)
-        if len(filled) != len(self.names):
-            raise WrongKind(f"{answer!r} is not {len(self.names)} functions.")
-        for function in filled:
-            require_jit(function)
-        return replace(COURSE, **dict(zip(self.names, filled, strict=True)))
+    config, parts = HopperConfig(**settings), replace(COURSE, **filled)
+    return static_gemm(lambda m, n, k: (config, parts), sms, "give" in filled)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RolesSlot(Slot):
-    def lacks(self, compiled: Compiled) -> str:
-        ptx = compiled.ptx
-        if "setmaxnreg.inc" in ptx and ptx.index("setmaxnreg.inc") > ptx.index("wgmma.mma_async"):
-            what = "the consumers multiply before they have taken their registers: setmaxregister_increase comes first."
-            return Flaw(what, SlotFlaw.REGISTERS_LATE)
+def registers_late(compiled: Compiled) -> str:
+    """That consumers multiply before they have taken their registers, or ""."""
+    ptx = compiled.ptx
+    if "setmaxnreg.inc" not in ptx or ptx.index("setmaxnreg.inc") < ptx.index("wgmma.mma_async"):
         return ""
+    what = "the consumers multiply before they have taken their registers: setmaxregister_increase comes first."
+    return Flaw(what, SlotFlaw.REGISTERS_LATE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConsumeSlot(Slot):
-    """The GPU's kernel defers stores."""
-
-    def look(self, answer: Answer, points: float) -> Verdict | None:
-        """Whether the kernel without deferred stores defers none."""
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        parts, matrix = self.parts(answer), TensorSpec((512, 512), "bf16")
-        at_once = static_gemm(lambda m, n, k: (HopperConfig(), parts), SMS)
-        try:
-            compiled = compile_cute(at_once, [matrix] * 3, "sm_90a")
-        except CompileFailed:
-            return None  # nor does the other kernel compile
-        if not defers(compiled.ptx):
-            return None
-        what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
-        return Verdict(points - 1, (Flaw(what, SlotFlaw.ALWAYS_DEFERRED),))
-
-    def lacks(self, compiled: Compiled) -> str:
-        if not re.search(r"wgmma\.wait_group\S*\s+1;", compiled.ptx):
-            what = (
-                "it waits for every wgmma group before it issues the next, so the tensor cores run dry: retire(1, …) "
-                "leaves the newest group in flight."
-            )
-            return Flaw(what, SlotFlaw.NOT_OVERLAPPED)
-        if not defers(compiled.ptx):
-            what = (
-                "with defer, no tile is stored while wgmmas are in flight: store the previous tile between the first "
-                "step of the next one and that step's retire."
-            )
-            return Flaw(what, SlotFlaw.NOT_DEFERRED)
+def not_deferred(compiled: Compiled) -> str:
+    """That a kernel that defers stores has one wgmma group at a time, or stores no tile beside wgmmas, or ""."""
+    if not re.search(r"wgmma\.wait_group\S*\s+1;", compiled.ptx):
+        what = (
+            "it waits for every wgmma group before it issues the next, so the tensor cores run dry: retire(1, …) "
+            "leaves the newest group in flight."
+        )
+        return Flaw(what, SlotFlaw.NOT_OVERLAPPED)
+    if defers(compiled.ptx):
         return ""
+    what = (
+        "with defer, no tile is stored while wgmmas are in flight: store the previous tile between the first "
+        "step of the next one and that step's retire."
+    )
+    return Flaw(what, SlotFlaw.NOT_DEFERRED)
 
 
 def defers(ptx: str) -> bool:
@@ -487,23 +441,38 @@ def defers(ptx: str) -> bool:
     return ("wgmma.commit_group", "cp.async.bulk.tensor.2d.global") in pairwise(steps)
 
 
+def stores_in_turn(compiled: Compiled) -> str:
+    """That a copy to C is waited for longer than its buffer needs, or ""."""
+    waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*)\s+(\d+);", compiled.ptx)
+    if any(not kind for kind, _ in waits):
+        what = (
+            "it waits until C itself is written. A buffer is free as soon as TMA has read it: "
+            "cp_async_bulk_wait_group(…, read=True)."
+        )
+        return Flaw(what, SlotFlaw.WAITS_FOR_WRITES)
+    if len(waits) > FEW_WAITS and all(number == "0" for _, number in waits):
+        what = (
+            "it waits for all copies before each piece, so one buffer would do. Before a buffer is written again, "
+            "as many newer copies may be in flight as there are other buffers."
+        )
+        return Flaw(what, SlotFlaw.ONE_COPY)
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
-class StoreSlot(Slot):
-    def lacks(self, compiled: Compiled) -> str:
-        waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*)\s+(\d+);", compiled.ptx)
-        if any(not kind for kind, _ in waits):
-            what = (
-                "it waits until C itself is written. A buffer is free as soon as TMA has read it: "
-                "cp_async_bulk_wait_group(…, read=True)."
-            )
-            return Flaw(what, SlotFlaw.WAITS_FOR_WRITES)
-        if len(waits) > FEW_WAITS and all(number == "0" for _, number in waits):
-            what = (
-                "it waits for all copies before each piece, so one buffer would do. Before a buffer is written again, "
-                "as many newer copies may be in flight as there are other buffers."
-            )
-            return Flaw(what, SlotFlaw.ONE_COPY)
-        return ""
+class Deferring(Inside):
+    """An answer whose kernel defers stores where its configuration says so, and not otherwise."""
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        matrix = TensorSpec((512, 512), "bf16")
+        try:
+            compiled = compile_cute(self.kernel(self.filled(answer)), [matrix] * 3, "sm_90a")
+        except CompileFailed:
+            return None  # nor does the other kernel compile
+        if not defers(compiled.ptx):
+            return None
+        what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
+        return Verdict(points - 1, (Flaw(what, SlotFlaw.ALWAYS_DEFERRED),))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -513,7 +482,11 @@ class WholeKernel(Part):
     small: the configurations that are simulated, by shape, in place of the answer's.
     """
 
-    small: tuple[tuple[Shape, Settings], ...] = ()
+    small: Mapping[Shape, Settings]
+
+    @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        return tuple(self.small)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         """Its configurations, where one for another shape is far slower than the best."""
@@ -527,14 +500,13 @@ class WholeKernel(Part):
     def simulated_host(self, answer: Answer) -> HostFunction:
         from tutorlib.kernels.hopper.config import HopperConfig
 
-        small = dict(self.small)
         return static_gemm(
-            lambda *shape: (HopperConfig(**small[shape]), self.chosen(answer, shape)[1]), FEW_SMS, shared=True
+            lambda *shape: (HopperConfig(**self.small[shape]), self.chosen(answer, shape)[1]), **FEW_SMS, shared=True
         )
 
     def chosen(self, answer: Answer, shape: Shape) -> "tuple[HopperConfig, Parts]":
         """Raises WrongKind."""
-        from tutorlib.kernels.hopper.slots import COURSE, Parts
+        from tutorlib.kernels.hopper.parts import COURSE, Parts
 
         got = need_callable(answer)(*shape)
         if not isinstance(got, tuple | list) or len(got) != 2 or not isinstance(got[1], Parts):
@@ -553,26 +525,10 @@ class WholeKernel(Part):
 # Answers that are one of the two roles of a Hopper GEMM.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Role(Part):
-    """A role's loop beside the course's other one. small: the configurations that are simulated, by shape."""
+def specialized(filled: Filled, **settings: Any) -> HostFunction:
+    """The GEMM of two roles; the course has the other one's loop. settings: of HopperConfig."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
 
-    role: Literal["produce", "consume"]
-    small: tuple[tuple[Shape, Settings], ...]
-
-    def host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        return self.gemm(answer, HopperConfig())
-
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        return host_by_shape({shape: self.gemm(answer, HopperConfig(**settings)) for shape, settings in self.small})
-
-    def gemm(self, answer: Answer, config: "HopperConfig") -> HostFunction:
-        from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
-
-        require_jit(answer)
-        loops = {"produce": load_steps, "consume": multiply_steps, self.role: answer}
-        return make_specialized(config, loops["produce"], loops["consume"])
+    loops = {"produce": load_steps, "consume": multiply_steps} | filled
+    return make_specialized(HopperConfig(**settings), loops["produce"], loops["consume"])

@@ -4,16 +4,24 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from math import ceil, log2
+from math import log2
 from random import Random
 from typing import Literal
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import at_most, blocks, issued
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Inside, Small, inside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n15_blackwell_gemm.judge import ReadTensorMemory, RoleLoops, TensorMemory, Umma, WholeKernel
+from tutorlib.exercises.n15_blackwell_gemm.judge import (
+    FEW_SMS,
+    WholeKernel,
+    blackwell,
+    freed_late,
+    other_columns,
+    other_threads,
+)
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import TCGEN05
 from tutorlib.models.block_formats import (
@@ -85,52 +93,13 @@ def scaled_by(exponent: int, block: list[float], values: list[float] = E4M3) -> 
     return exponent, [to_nearest(x / 2.0**exponent, values) for x in block]
 
 
-def rounded_up(block: list[float]) -> tuple[int, list[float]]:
-    largest = max(map(abs, block))
-    return scaled_by(max(MX_LEAST, min(MX_MOST, ceil(log2(largest / 448)))) if largest else MX_LEAST, block)
-
-
-def toward_zero(block: list[float]) -> tuple[int, list[float]]:
-    exponent = quantize_mx(block)[0]
-    found = []
-    for x in block:
-        size = max(value for value in E4M3 if value <= abs(x / 2.0**exponent))
-        found.append(-size if x < 0 else size)
-    return exponent, found
-
-
-def half_up(block: list[float]) -> tuple[int, list[float]]:
-    exponent = quantize_mx(block)[0]
-    found = []
-    for x in block:
-        size = abs(x / 2.0**exponent)
-        nearest = min(reversed(E4M3), key=lambda value: abs(value - size))
-        found.append(-nearest if x < 0 else nearest)
-    return exponent, found
-
-
-def of_powers(block: list[float]) -> tuple[int, list[float]]:
-    largest = max(block)
-    return scaled_by(quantize_mx([largest])[0], block)
-
-
-def multiplied(block: list[float]) -> tuple[int, list[float]]:
-    exponent = quantize_mx(block)[0]
-    return exponent, scaled_by(-exponent, block)[1]
-
-
 SCALING = mistakes(
-"15.9",
-exponent_rounded_up=rounded_up,
-largest_exponent_ignored=lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantize_mx(block)[0] + 8)), block),
-toward_zero=toward_zero,
-ties_away=half_up,
-largest_number=of_powers,
-multiplied=multiplied,
-products=lambda block: (quantize_mx(block)[0], [x * 2.0 ** quantize_mx(block)[0] for x in quantize_mx(block)[1]]),
-order=lambda block: quantize_mx(block)[::-1],
-biased=lambda block: (quantize_mx(block)[0] + 127, quantize_mx(block)[1]),
-)  # fmt: skip
+    "15.9",
+    largest_exponent_ignored=lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantize_mx(block)[0] + 8)), block),
+    products=lambda block: (quantize_mx(block)[0], [x * 2.0 ** quantize_mx(block)[0] for x in quantize_mx(block)[1]]),
+    order=lambda block: quantize_mx(block)[::-1],
+    biased=lambda block: (quantize_mx(block)[0] + 127, quantize_mx(block)[1]),
+)
 
 
 def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[list[float], float]]:
@@ -156,49 +125,11 @@ def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[li
             ]
 
 
-def unrounded(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    scale, _ = quantize_nv(block, tensor_scale)
-    exact = max(map(abs, block)) / 6 / tensor_scale
-    return scale, [to_nearest(x / (exact * tensor_scale), E2M1) if exact else 0.0 for x in block]
-
-
-def nearest_half_up(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    scale, _ = quantize_nv(block, tensor_scale)
-    found = []
-    for x in block:
-        size = abs(x / (scale * tensor_scale)) if scale else 0.0
-        nearest = min(reversed(E2M1), key=lambda value: abs(value - size))
-        found.append(-nearest if x < 0 else nearest)
-    return scale, found
-
-
-def without_tensor(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    return quantize_nv(block, 1.0)
-
-
-def scale_alone(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    scale, _ = quantize_nv(block, tensor_scale)
-    return scale, [to_nearest(x / scale, E2M1) if scale else 0.0 for x in block]
-
-
-def scaled_back(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    scale, elements = quantize_nv(block, tensor_scale)
-    return scale, [x * scale * tensor_scale for x in elements]
-
-
 NV = mistakes(
-"15.10",
-exact_scale=unrounded,
-ties_away=nearest_half_up,
-tensor_scale_missing=without_tensor,
-tensor_scale_alone=scale_alone,
-by_448=lambda block, t: (
-            to_nearest(max(map(abs, block)) / t, E4M3),
-            [to_nearest(x / max(to_nearest(max(map(abs, block)) / t, E4M3) * t, 1e-30), E2M1) for x in block],
-        ),
-order=lambda block, t: quantize_nv(block, t)[::-1],
-products=scaled_back,
-)  # fmt: skip
+    "15.10",
+    tensor_scale_missing=lambda block, t: quantize_nv(block, 1.0),
+    order=lambda block, t: quantize_nv(block, t)[::-1],
+)
 
 
 def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
@@ -222,48 +153,37 @@ def a_row_each(rng: random.Random, blocks: int, size: int) -> tuple[list, list]:
     return row(), row()
 
 
-def added(a: list, b: list) -> float:
-    return sum(scaled_dot([(s + t, x)], [(1.0, y)]) for (s, x), (t, y) in zip(a, b, strict=True))
-
-
 SUMMING = mistakes(
-"15.11",
-one_scale=lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b]),
-scales_at_the_end=lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
-scales_added=added,
-no_scales=lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
-divided=lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b]),
-exponents=lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b]),
-)  # fmt: skip
+    "15.11",
+    one_scale=lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b]),
+    scales_at_the_end=lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
+    no_scales=lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
+    divided=lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b]),
+    exponents=lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b]),
+)
 
 
 # Common mistakes about tensor memory.
 
 ALLOCATING = mistakes(
-"15.1",
-any_number=lambda n, a: n * a if n * a <= 512 else 0,
-fewer_than_32=lambda n, a: 0 if n * a > 512 else 1 << (n * a - 1).bit_length(),
-beyond_512=lambda n, a: max(32, 1 << (n * a - 1).bit_length()),
-each_rounded=lambda n, a: 0 if tmem_columns(n, 1) * a > 512 else tmem_columns(n, 1) * a,
-clamped=lambda n, a: min(512, max(32, 1 << (n * a - 1).bit_length())),
-bytes=lambda n, a: tmem_columns(4 * n, a),
-)  # fmt: skip
-
-
-def exchanged(m: int, n: int, accumulator: int, columns: int) -> tuple[int, int, int, int]:
-    block, warp, lane, column = accumulator_place(m, n, accumulator, columns)
-    return block, warp, column, lane
+    "15.1",
+    any_number=lambda n, a: n * a if n * a <= 512 else 0,
+    fewer_than_32=lambda n, a: 0 if n * a > 512 else 1 << (n * a - 1).bit_length(),
+    beyond_512=lambda n, a: max(32, 1 << (n * a - 1).bit_length()),
+    each_rounded=lambda n, a: 0 if tmem_columns(n, 1) * a > 512 else tmem_columns(n, 1) * a,
+    clamped=lambda n, a: min(512, max(32, 1 << (n * a - 1).bit_length())),
+    bytes=lambda n, a: tmem_columns(4 * n, a),
+)
 
 
 PLACES = mistakes(
-"15.2",
-lanes_of_the_pair=lambda m, n, a, columns: (m // 128, m % 128 // 32, m, a * columns + n),
-warps_of_the_pair=lambda m, n, a, columns: (m // 128, m // 32, m % 128, a * columns + n),
-first_accumulator=lambda m, n, a, columns: (*accumulator_place(m, n, 0, columns)[:3], n),
-every_fourth_lane=lambda m, n, a, columns: (m // 128, m % 4, m % 128, a * columns + n),
-alternating_rows=lambda m, n, a, columns: (m % 2, m // 2 % 128 // 32, m // 2 % 128, a * columns + n),
-order=exchanged,
-)  # fmt: skip
+    "15.2",
+    lanes_of_the_pair=lambda m, n, a, columns: (m // 128, m % 128 // 32, m, a * columns + n),
+    warps_of_the_pair=lambda m, n, a, columns: (m // 128, m // 32, m % 128, a * columns + n),
+    first_accumulator=lambda m, n, a, columns: (*accumulator_place(m, n, 0, columns)[:3], n),
+    every_fourth_lane=lambda m, n, a, columns: (m // 128, m % 4, m % 128, a * columns + n),
+    alternating_rows=lambda m, n, a, columns: (m % 2, m // 2 % 128 // 32, m // 2 % 128, a * columns + n),
+)
 
 
 def accumulators(*numbers: int) -> Callable[[Random], tuple]:
@@ -284,18 +204,20 @@ def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random
 BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
-LOOPS_SIMULATED = (  # where work is counted; and five tiles of two K tiles, two stages, three accumulators of one part
-    (SIMULATED[0], {"tile": (128, 128, 64)}),
-    ((129, 264, 72), {"tile": (128, 64, 64), "stages": 2, "accumulators": 3}),
-)
-ALONE_AND_PAIR = (
-    (SIMULATED[0], {"tile": (128, 128, 64)}),
-    ((129, 264, 72), {"tile": (256, 128, 64), "pair": True}),
-)
-PAIRS_SIMULATED = (
-    (SIMULATED[0], {"tile": (256, 128, 64)}),
-    ((129, 264, 72), {"tile": (256, 64, 64), "stages": 2, "accumulators": 3}),
-)
+HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | FEW_SMS}  # tiles half as wide
+LOOPS: Small = {  # where work is counted; five tiles of two K tiles, two stages, three accumulators of one part
+    **HALF,
+    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | FEW_SMS,
+}
+
+ALONE_AND_PAIR: Small = {
+    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | FEW_SMS,
+    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | FEW_SMS,
+}
+PAIRS: Small = {
+    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | FEW_SMS,
+    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | FEW_SMS,
+}
 
 
 def course(module: str, *names: str) -> dict[str, InModule]:
@@ -303,39 +225,46 @@ def course(module: str, *names: str) -> dict[str, InModule]:
     return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
 
 
-DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
 ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
-EPILOGUE = ("cp.async.bulk.wait_group", 64), ("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)
+EPILOGUE = (
+    *at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48}),
+)
 # No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
 # for lane 0 splits its warp, which then waits for each stage twice.
-NO_BARRIERS, WAITS, SPLIT = ("bar.sync|barrier", 24), ("mbarrier.try_wait", 74), ("mbarrier.try_wait", 90)
+NO_BARRIERS = issued("bar.sync|barrier") <= 24
+WAITS, SPLIT = issued("mbarrier.try_wait") <= 74, issued("mbarrier.try_wait") <= 90
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
+allocating = partial(equals, wanted=tmem_columns, mistakes=ALLOCATING)
+placing = partial(equals, wanted=accumulator_place, mistakes=PLACES)
+scaling = partial(equals, wanted=quantize_mx, mistakes=SCALING)
+scaling_nv = partial(equals, wanted=quantize_nv, mistakes=NV)
+summing = partial(equals, wanted=scaled_dot, mistakes=SUMMING)
+
+blackwell_exercise = partial(
+    CuteExercise,
+    needs=TCGEN05,
+    spills=False,
+    faults=(other_columns(pair=False),),
+    problem=gemm("bf16"),
+    shapes=SHAPES,
+)
 EXERCISES = (
     ValueExercise(
         id="15.1",
         title="tmem_columns",
         points=2,
         cases=(
-            equals(
-                "one accumulator",
-                beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1)),
-                tmem_columns,
-                ALLOCATING,
-            ),
-            equals("few columns", beside([(n, 1) for n in (8, 16, 24)], accumulators(1)), tmem_columns, ALLOCATING),
-            equals(
+            allocating("one accumulator", beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1))),
+            allocating("few columns", beside([(n, 1) for n in (8, 16, 24)], accumulators(1))),
+            allocating(
                 "several",
                 beside([(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)),
-                tmem_columns,
-                ALLOCATING,
             ),
-            equals(
-                "too many", beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5)), tmem_columns, ALLOCATING
-            ),
+            allocating("too many", beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5))),
         ),
     ),
     ValueExercise(
@@ -343,130 +272,91 @@ EXERCISES = (
         title="accumulator_place",
         points=2,
         cases=(
-            equals(
+            placing(
                 "one block's rows",
                 beside(list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))),
-                accumulator_place,
-                PLACES,
             ),
-            equals(
+            placing(
                 "the second accumulator",
                 beside([(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))),
-                accumulator_place,
-                PLACES,
             ),
-            equals(
+            placing(
                 "one of three",
                 beside([(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))),
-                accumulator_place,
-                PLACES,
             ),
-            equals(
+            placing(
                 "the other block's",
                 beside(list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))),
-                accumulator_place,
-                PLACES,
             ),
         ),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.3",
         title="tensor_memory",
         points=3,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
-        part=TensorMemory(small=((SIMULATED[0], {"tile": (128, 64, 64)}),)),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        part=inside(blackwell, "allocate", "release", small={SIMULATED[0]: {"tile": (128, 64, 64)} | FEW_SMS}),
         library={**ALLOCATOR, **course("parts", "allocate", "release", "pair_allocate", "pair_release")},
-        limits=WorkLimits(  # of two blocks
-            at_most=(("bar.sync|barrier", 36), ("tcgen05.relinquish_alloc_permit", 2)),
-            at_least=(("tcgen05.relinquish_alloc_permit", 2),),
+        rules=(
+            # of two blocks
+            issued("bar.sync|barrier") <= 36,
+            issued("tcgen05.relinquish_alloc_permit") <= 2,
+            issued("tcgen05.relinquish_alloc_permit") >= 2,
         ),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.4",
         title="produce",
         points=3,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="produce", small=LOOPS_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
+        part=inside(blackwell, "produce", small=LOOPS),
+        vain=freed_late,
         library=course("loops", "produce_tiles"),
-        limits=WorkLimits(at_most=(NO_BARRIERS, SPLIT)),
+        rules=(NO_BARRIERS, SPLIT),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.5",
         title="multiply",
         points=5,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="multiply", small=LOOPS_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
+        part=inside(blackwell, "multiply", small=LOOPS),
+        vain=freed_late,
         library=course("loops", "multiply_tiles"),
-        limits=WorkLimits(at_most=(NO_BARRIERS, WAITS)),
+        rules=(NO_BARRIERS, WAITS),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.6",
         title="store",
         points=4,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=RoleLoops(loop="store", small=LOOPS_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in LOOPS_SIMULATED),
+        part=inside(blackwell, "store", small=LOOPS),
+        vain=freed_late,
         library=course("loops", "store_tiles"),
-        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), WAITS, *EPILOGUE)),
+        rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.7",
         title="mma",
         points=3,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=("tcgen05",),
-        part=Umma(small=ALONE_AND_PAIR),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in ALONE_AND_PAIR),
+        part=Inside(kernel=blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
         library=course("parts", "make_umma", "issue"),
-        limits=WorkLimits(at_most=(("tcgen05.mma", 72),)),  # 4 for each of 18 K tiles
+        rules=(issued("tcgen05.mma") <= 72,),  # 4 for each of 18 K tiles
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.8",
         title="pair",
         points=7,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
-        part=RoleLoops(loop="all", pair=True, small=PAIRS_SIMULATED),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=tuple(shape for shape, _ in PAIRS_SIMULATED),
+        part=inside(blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
+        faults=(other_columns(pair=True),),
+        vain=freed_late,
         library=course("loops", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
-        limits=WorkLimits(
-            at_most=(
-                *(("bar.sync", 0), ("mbarrier.try_wait", 84), ("mbarrier.arrive.shared::cluster", 24)),
-                *EPILOGUE,
-            )
+        rules=(
+            *at_most({"bar.sync": 0, "mbarrier.try_wait": 84, "mbarrier.arrive.shared::cluster": 24}),
+            *EPILOGUE,
         ),
     ),
     ValueExercise(
@@ -474,10 +364,10 @@ EXERCISES = (
         title="quantize_mx",
         points=3,
         cases=(
-            equals("exact numbers", renumbered(scaling_blocks("exact")), quantize_mx, SCALING),
-            equals("random numbers", renumbered(scaling_blocks("random")), quantize_mx, SCALING),
-            equals("ties, small and large ones", renumbered(scaling_blocks("edges")), quantize_mx, SCALING),
-            equals("zeros, and the ends of ue8m0", mirrored(scaling_blocks("ends")), quantize_mx, SCALING),
+            scaling("exact numbers", renumbered(scaling_blocks("exact"))),
+            scaling("random numbers", renumbered(scaling_blocks("random"))),
+            scaling("ties, small and large ones", renumbered(scaling_blocks("edges"))),
+            scaling("zeros, and the ends of ue8m0", mirrored(scaling_blocks("ends"))),
         ),
     ),
     ValueExercise(
@@ -485,10 +375,10 @@ EXERCISES = (
         title="quantize_nv",
         points=3,
         cases=(
-            equals("every value of e2m1", mirrored(nv_calls("values")), quantize_nv, NV),
-            equals("random numbers", mirrored(nv_calls("random")), quantize_nv, NV),
-            equals("ties", mirrored(nv_calls("ties")), quantize_nv, NV),
-            equals("zeros, and scales at the ends", mirrored(nv_calls("ends")), quantize_nv, NV),
+            scaling_nv("every value of e2m1", mirrored(nv_calls("values"))),
+            scaling_nv("random numbers", mirrored(nv_calls("random"))),
+            scaling_nv("ties", mirrored(nv_calls("ties"))),
+            scaling_nv("zeros, and scales at the ends", mirrored(nv_calls("ends"))),
         ),
     ),
     ValueExercise(
@@ -496,74 +386,67 @@ EXERCISES = (
         title="scaled_dot",
         points=2,
         cases=(
-            equals("one block", beside(rows_of(1, 32), lambda rng: a_row_each(rng, 1, 32)), scaled_dot, SUMMING),
-            equals(
-                "several",
-                beside(rows_of(4, 32) + rows_of(8, 16), lambda rng: a_row_each(rng, rng.randint(2, 9), 16)),
-                scaled_dot,
-                SUMMING,
+            summing("one block", beside(rows_of(1, 32), lambda rng: a_row_each(rng, 1, 32))),
+            summing(
+                "several", beside(rows_of(4, 32) + rows_of(8, 16), lambda rng: a_row_each(rng, rng.randint(2, 9), 16))
             ),
         ),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.12",
         title="make_t2r",
         points=3,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=("tcgen05.ld",),
-        part=ReadTensorMemory(),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        part=inside(blackwell, "make_t2r", small=HALF, jit=False),
         library=course("parts", "make_t2r"),
-        limits=WorkLimits(at_most=(("tcgen05.ld", 48),)),
+        rules=(issued("tcgen05.ld") <= 48,),
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.13",
         title="make_gemm",
         points=5,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=LOOP_INSTRUCTIONS,
         part=WholeKernel(),
-        problem=gemm("bf16"),
+        faults=(other_threads, other_columns(pair=False)),
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
         padded=False,
         library=WHOLE,
-        limits=WorkLimits(  # of 2 SMs; loops may ask before they wait
-            blocks=2, most_blocks=2, at_most=(("bar.sync|barrier", 36), ("tcgen05.mma", 48), ("mbarrier.try_wait", 96))
+        rules=(
+            # of 2 SMs; loops may ask before they wait
+            blocks >= 2,
+            blocks <= 2,
+            *at_most({"bar.sync|barrier": 36, "tcgen05.mma": 48, "mbarrier.try_wait": 96}),
         ),
-        limits_at={ONE_TILE: WorkLimits(most_blocks=1), SIMULATED[0]: WorkLimits(blocks=3, most_blocks=3)},  # of 3
+        rules_at={ONE_TILE: (blocks <= 1,), SIMULATED[0]: (blocks >= 3, blocks <= 3)},  # of 3
     ),
-    CuteExercise(
+    blackwell_exercise(
         id="15.14",
         title="make_pair_gemm",
         points=4,
-        needs=TCGEN05,
-        archs=DATA_CENTER,
-        spills=False,
         requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
         part=WholeKernel(pair=True),
-        problem=gemm("bf16"),
+        faults=(other_threads, other_columns(pair=True)),
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
         padded=False,
         library={**ALLOCATOR, **WHOLE, **course("parts", "pair_allocate", "pair_release")},
-        limits=WorkLimits(  # 4 SMs: 24 warps
-            blocks=4,
-            most_blocks=4,
-            at_most=(
-                *(("tcgen05.relinquish_alloc_permit", 4), ("bar.sync|barrier.cluster.arrive", 72)),
-                *(("tcgen05.mma", 24), ("mbarrier.try_wait", 138)),
+        rules=(
+            # 4 SMs: 24 warps
+            blocks >= 4,
+            blocks <= 4,
+            *at_most(
+                {
+                    "tcgen05.relinquish_alloc_permit": 4,
+                    "bar.sync|barrier.cluster.arrive": 72,
+                    "tcgen05.mma": 24,
+                    "mbarrier.try_wait": 138,
+                }
             ),
-            at_least=(("tcgen05.relinquish_alloc_permit", 4),),
+            issued("tcgen05.relinquish_alloc_permit") >= 4,
         ),
-        limits_at={ONE_TILE: WorkLimits(most_blocks=2), SIMULATED[0]: WorkLimits(blocks=6, most_blocks=6)},  # of 6
+        rules_at={ONE_TILE: (blocks <= 2,), SIMULATED[0]: (blocks >= 6, blocks <= 6)},  # of 6
     ),
 )

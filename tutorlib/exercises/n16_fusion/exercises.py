@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import computed_twice, issued
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import Inside
+from tutorlib.checking.part import inside
 from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.values import Case, Mistake, ValueExercise, law
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n16_fusion.judge import host_functions
 from tutorlib.exercises.n16_fusion.judge.fake_tensors import FAKED
 from tutorlib.exercises.n16_fusion.judge.gated_modules import PIECE, GatedFlaw, gated_module, product
-from tutorlib.exercises.n16_fusion.judge.gradients import draw, gradients, is_close
+from tutorlib.exercises.n16_fusion.judge.gradients import draw, gradients, is_close, with_gemm
 from tutorlib.exercises.n16_fusion.judge.registered import REGISTERED
 from tutorlib.exercises.n16_fusion.judge.shares import SHARES
 from tutorlib.exercises.n16_fusion.judge.swapped_models import SWAPPED
@@ -93,14 +93,14 @@ def interleaves(
 
 
 INTERLEAVING = mistakes(
-"16.6",
-up_first=lambda f, w: ((w, 2, f // w), (1, w, 2 * w)),
-pieces_first=lambda f, w: ((f // w, 2, w), (w, f, 1)),
-stacked=lambda f, w: ((2 * f,), (1,)),
-single_rows=lambda f, w: ((2, f), (f, 1)),
-next_to_each_other=lambda f, w: ((w, 2, f // w), (1, f, 2 * w)),
-piece_count=lambda f, w: ((w, 2, w), (1, f, w)),
-)  # fmt: skip
+    "16.6",
+    up_first=lambda f, w: ((w, 2, f // w), (1, w, 2 * w)),
+    pieces_first=lambda f, w: ((f // w, 2, w), (w, f, 1)),
+    stacked=lambda f, w: ((2 * f,), (1,)),
+    single_rows=lambda f, w: ((2, f), (f, 1)),
+    next_to_each_other=lambda f, w: ((w, 2, f // w), (1, f, 2 * w)),
+    piece_count=lambda f, w: ((w, 2, w), (1, f, w)),
+)
 
 
 # 16.14: a Llama MLP as two GEMMs, the first of them gated, whose weights are interleaved once.
@@ -177,8 +177,8 @@ EXERCISES = (
         points=2,
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
-        part=Inside(build=host_functions.elementwise),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 16),), distinct=True),
+        part=inside(host_functions.elementwise, "op", jit=False),
+        rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
         mistakes=lambda shape: QUICK,
         library=course(OPS, "gelu"),
     ),
@@ -190,7 +190,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
         whole=WHOLE,
-        part=Inside(build=host_functions.with_bias_matrix),
+        part=inside(host_functions.with_bias_matrix, "as_matrix", jit=False),
         library=course(FUSED, "every_row"),
     ),
     CuteExercise(
@@ -201,8 +201,8 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        part=Inside(build=host_functions.with_op),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 256),), distinct=True),
+        part=inside(host_functions.with_op, "op", jit=False),
+        rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=course(OPS, "bias_gelu", "gelu"),
     ),
     CuteExercise(
@@ -213,8 +213,8 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
-        part=Inside(build=host_functions.with_fetch),
-        limits=WorkLimits(at_most=(("ld.global", 400), ("bar.sync", 64))),  # each element once, no barrier of its own
+        part=inside(host_functions.with_fetch, "fetch", jit=False),
+        rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
         library=course(FUSED, "fetch_operand"),
     ),
     CuteExercise(
@@ -225,9 +225,9 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
         whole=WHOLE,
-        part=Inside(build=host_functions.with_reduction),
+        part=inside(host_functions.with_reduction, "reduce", jit=False),
         requires=("bar.sync",),
-        limits=WorkLimits(at_most=(("bar.sync", 120), ("shfl", 270))),  # one barrier and five shuffles take 120 and 144
+        rules=(issued("bar.sync") <= 120, issued("shfl") <= 270),  # one barrier and five shuffles take 120 and 144
         library=course(FUSED, "largest"),
     ),
     ValueExercise(
@@ -247,14 +247,15 @@ EXERCISES = (
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],
-        part=Inside(build=host_functions.with_gate),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 256),), distinct=True),
+        part=inside(host_functions.with_gate, "activate", jit=False),
+        rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
     ),
     ValueExercise(
         id="16.8",
         title="linear_backward",
         points=3,
+        through=with_gemm,
         cases=(
             gradients((6, 4), (3, 4)),
             gradients((2, 5, 8), (8, 8)),
@@ -281,12 +282,12 @@ EXERCISES = (
         title="shard",
         points=3,
         cases=SHARES,
-        library=course("tutorlib.kernels.fused.parallel", "shard"),
     ),
     ValueExercise(
         id="16.12",
         title="linear_gelu_backward",
         points=3,
+        through=with_gemm,
         cases=(
             gradients((6, 4), (3, 4), biased=True),
             gradients((2, 3, 4, 5), (7, 5), biased=True),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import issued
 from tutorlib.checking.graded_run import rng_of_run
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.scenario import record_of
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n17_compile_once.judge.caches import KEEPING, numbered_keys
 from tutorlib.exercises.n17_compile_once.judge.for_torch import TRIALS, compiled_once, timed_launches
 from tutorlib.exercises.n17_compile_once.judge.graphs import GRAPHS, timed_replays
@@ -120,12 +120,6 @@ def some_members(rng: Random) -> tuple:
 MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
 
 
-def packed(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
-    offsets, end = struct_layout([(size, 1) for size, _ in members])
-    strictest = max(align for _, align in members)
-    return offsets, -(-end // strictest) * strictest
-
-
 def open_ended(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
     offsets, _ = struct_layout(members)
     return offsets, offsets[-1] + members[-1][0]
@@ -133,7 +127,6 @@ def open_ended(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int
 
 STRUCT_MISTAKES = mistakes(
     "17.7",
-    packed=packed,
     size_not_rounded=open_ended,
 )
 
@@ -403,7 +396,7 @@ EXERCISES = (
         dynamic=True,
         requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
         counted=(1000,),
-        limits=WorkLimits(at_most=(("lop3|and.b32|or.b32|xor.b32", 64),)),  # of 32 warps; the index takes an or.b32
+        rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
         library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
     ),
     LaunchExercise(

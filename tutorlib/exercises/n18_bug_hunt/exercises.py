@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.work_limits import WorkLimits
+from tutorlib.checking.facts import at_most, busy, issued, overlap, reloaded, restored
 from tutorlib.exercises.n18_bug_hunt.judge import DiagnosisExercise, FixExercise
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.catalogue import BUGS
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 BARRIERS = "bar.sync|bar.warp.sync|bar.red|barrier"
-FENCES = ("membar|fence", 0)  # where a barrier orders all that must be ordered
-FP64 = ("cvt.f64", 0)  # more digits than anyone asked for, at a fraction of the speed
+FENCES = issued("membar|fence") <= 0  # where a barrier orders all that must be ordered
+FP64 = issued("cvt.f64") <= 0  # more digits than anyone asked for, at a fraction of the speed
 
 
 def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **asked: Any) -> tuple[Exercise, Exercise]:
     """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on.
 
-    asked: what else the fixed kernel must have, as `FixExercise` has it: requires, forbids, lean, slack, limits,
+    asked: what else the fixed kernel must have, as `FixExercise` has it: requires, forbids, lean, slack, rules,
         whole, order, two_stages; and symptom_told.
     """
     bug = BUGS[name]
@@ -80,7 +80,7 @@ EXERCISES = (
         ),
         cause="majors swapped",
         requires=("tensor cores",),
-        limits=WorkLimits(at_most=(("mma", 240),), reloaded=0.0, restored=False),
+        rules=(issued("mma") <= 240, reloaded <= 0.0, restored <= 0),
         order=out_of_groups,
     ),
     *pair(
@@ -89,14 +89,9 @@ EXERCISES = (
         lines=("sA[y][x] = row < m ?", "sB[y][x] = b_row < n ?"),
         cause="unguarded tail",
         requires=("ld.shared",),
-        limits=WorkLimits(
-            at_most=(
-                (BARRIERS, 800),
-                ("ld.shared", 16_000),
-                ("ld.global", 900),
-                ("fma|mul.f32|mul.rn|cvt.f64", 8000),
-            ),
-            busy=0.9,
+        rules=(
+            busy >= 0.9,
+            *at_most({BARRIERS: 800, "ld.shared": 16_000, "ld.global": 900, "fma|mul.f32|mul.rn|cvt.f64": 8000}),
         ),
         lean=("ld.shared",),
         whole=((16, 16, 16),),
@@ -106,7 +101,11 @@ EXERCISES = (
         "histogram",
         lines=("if (t < BINS) mine[t] = 0;",),
         cause="uninitialized",
-        limits=WorkLimits(at_most=((BARRIERS, 56), FENCES, ("st.shared", 48), ("ld.global", 36), ("atom|red", 110))),
+        rules=(
+            issued(BARRIERS) <= 56,
+            FENCES,
+            *at_most({"st.shared": 48, "ld.global": 36, "atom|red": 110}),
+        ),
         requires=("ld.shared",),
     ),
     *pair(
@@ -114,14 +113,14 @@ EXERCISES = (
         "matmul_fp32",
         lines=("tile_a = ct.load(", "tile_b = ct.load("),
         cause="inputs rounded",
-        limits=WorkLimits(at_most=(("cp.async", 1200), ("mul.rn.f32", 16_000), FP64, ("st.global", 30))),
+        rules=(issued("cp.async") <= 1200, issued("mul.rn.f32") <= 16_000, FP64, issued("st.global") <= 30),
     ),
     *pair(
         5,
         "largest",
         lines=("if t < half:", 26),
         cause="barrier in a branch",
-        limits=WorkLimits(at_most=((BARRIERS, 250), ("ld.shared", 300), ("ld.global", 160), ("st.global", 60))),
+        rules=(*at_most({BARRIERS: 250, "ld.shared": 300, "ld.global": 160, "st.global": 60}),),
         requires=("bar.sync",),
     ),
     *pair(
@@ -136,16 +135,10 @@ EXERCISES = (
             "for (int step = 0; step < steps; step++) {",
         ),
         cause="wrong stage",
-        limits=WorkLimits(
-            at_most=(
-                (BARRIERS, 80),
-                ("ld.shared", 360),
-                ("cp.async.cg|cp.async.ca", 52),
-                ("ld.global", 0),
-                ("shfl", 90),
-                FP64,
-            ),
-            overlap=0.4,
+        rules=(
+            *at_most({BARRIERS: 80, "ld.shared": 360, "cp.async.cg|cp.async.ca": 52, "ld.global": 0, "shfl": 90}),
+            FP64,
+            overlap >= 0.4,
         ),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
@@ -155,7 +148,7 @@ EXERCISES = (
         "sum_parts",
         lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)", 35),
         cause="copy not waited for",
-        limits=WorkLimits(at_most=((BARRIERS, 0), ("ld.shared", 30), ("st.global", 6)), overlap=0.4),
+        rules=(*at_most({BARRIERS: 0, "ld.shared": 30, "st.global": 6}), overlap >= 0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * 256 * 4,
     ),
@@ -164,8 +157,10 @@ EXERCISES = (
         "tile_gemm",
         lines=("wmma::store_matrix_sync(", "__syncwarp();", "for (int i = threadIdx.x;", "const __nv_bfloat162 pair"),
         cause="read too early",
-        limits=WorkLimits(
-            at_most=((BARRIERS, 12), ("wmma.mma", 36), ("wmma.load", 64), ("wmma.store", 12), FENCES, ("st.global", 48))
+        rules=(
+            *at_most({BARRIERS: 12, "wmma.mma": 36, "wmma.load": 64, "wmma.store": 12}),
+            FENCES,
+            issued("st.global") <= 48,
         ),
         requires=("tensor cores",),
     ),
@@ -181,17 +176,10 @@ EXERCISES = (
             *(14, 28),  # where the loop over rows repeats, with no barrier
         ),
         cause="overwritten too early",
-        limits=WorkLimits(
-            at_most=(
-                (BARRIERS, 108),
-                ("ld.global", 336),
-                ("st.global", 126),
-                ("shfl", 320),
-                ("sqrt", 64),
-                ("div.rn", 64),
-                FENCES,
-            ),
-            busy=1.0,
+        rules=(
+            busy >= 1.0,
+            *at_most({BARRIERS: 108, "ld.global": 336, "st.global": 126, "shfl": 320, "sqrt": 64, "div.rn": 64}),
+            FENCES,
         ),
     ),
     *pair(
@@ -200,9 +188,9 @@ EXERCISES = (
         lines=("cute.arch.mbarrier_wait(full + stage, tile % 2)",),
         cause="wrong phase",
         requires=("cp.async.bulk.tensor", "mbarrier"),
-        limits=WorkLimits(
-            at_most=(("bar.sync", 0), (BARRIERS, 8), ("fence.proxy|membar", 0), ("st.global", 240), ("ld.shared", 240)),
-            overlap=0.4,
+        rules=(
+            *at_most({"bar.sync": 0, BARRIERS: 8, "fence.proxy|membar": 0, "st.global": 240, "ld.shared": 240}),
+            overlap >= 0.4,
         ),
         two_stages=2 * 16 * 64 * 4,
     ),
@@ -213,14 +201,14 @@ EXERCISES = (
         cause="lost divisibility",
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
-        limits=WorkLimits(at_most=((BARRIERS, 0), ("ld.global", 13), ("st.global", 13)), busy=1.0),
+        rules=(busy >= 1.0, *at_most({BARRIERS: 0, "ld.global": 13, "st.global": 13})),
     ),
     *pair(
         12,
         "row_sums",
         lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
         cause="misaligned",
-        limits=WorkLimits(at_most=((BARRIERS, 20), ("ld.shared", 192), FP64), reloaded=0.0, restored=False),
+        rules=(issued(BARRIERS) <= 20, issued("ld.shared") <= 192, FP64, reloaded <= 0.0, restored <= 0),
         requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
     ),
@@ -231,7 +219,7 @@ EXERCISES = (
         cause="bank conflicts",
         requires=("ld.shared",),
         lean=("ld.shared", "st.shared", "ld.global", "st.global"),
-        limits=WorkLimits(at_most=((BARRIERS, 50), FENCES, ("ld.global", 288), ("st.global", 288)), busy=1.0),
+        rules=(busy >= 1.0, issued(BARRIERS) <= 50, FENCES, issued("ld.global") <= 288, issued("st.global") <= 288),
     ),
     *pair(
         14,
@@ -245,7 +233,10 @@ EXERCISES = (
             "sum += partial[other][column];",
         ),
         cause="blocks not ordered",
-        limits=WorkLimits(at_most=((BARRIERS, 66), ("membar", 64), ("ld.global", 900), ("st.global", 63), FP64)),
+        rules=(
+            *at_most({BARRIERS: 66, "membar": 64, "ld.global": 900, "st.global": 63}),
+            FP64,
+        ),
         requires=("atom",),
         forbids=("atomic additions of floats",),
     ),
@@ -254,9 +245,12 @@ EXERCISES = (
         "softmax",
         lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
         cause="wrong identity",
-        limits=WorkLimits(
-            at_most=((BARRIERS, 36), FENCES, ("ld.global", 240), ("st.global", 60), ("ex2", 100), ("shfl", 360), FP64),
-            busy=1.0,
+        rules=(
+            busy >= 1.0,
+            issued(BARRIERS) <= 36,
+            FENCES,
+            *at_most({"ld.global": 240, "st.global": 60, "ex2": 100, "shfl": 360}),
+            FP64,
         ),
         requires=("shfl.sync", "ld.shared"),
         patterned=True,

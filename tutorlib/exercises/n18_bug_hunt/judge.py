@@ -8,18 +8,38 @@ from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
+from tutorlib.checking.cutile import ARCH
+from tutorlib.checking.evidence import (
+    CuteEvidence,
+    CuteRequest,
+    CutileEvidence,
+    CutileRequest,
+    Request,
+    Trial,
+    used,
+)
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.launching import (
+    LaunchedCuteEvidence,
+    LaunchedCutileEvidence,
+    SimulatedCuteEvidence,
+    SimulatedCutileEvidence,
+    compiled_cute,
+    compiled_cutile,
+)
+from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.checking.served import Served, need_function
+from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
-from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
+from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
+from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
-from tutorlib.measuring.bug_launchers import HuntedLauncher, as_simulated, launcher_of, simulator_of
-from tutorlib.measuring.launchers import CudaLauncher
+from tutorlib.measuring.bug_launchers import as_simulated, launched, launcher_of, simulator_of
+from tutorlib.measuring.launchers import CudaLauncher, tensor_specs
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.problem import Shape
@@ -27,12 +47,12 @@ from tutorlib.problems.work import Launcher, Work
 from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
-    from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
-    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-
-    Artifact = CudaLauncher | CuteArtifact | CutileArtifact
     import numpy as np
     from torch import Tensor
+
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
+
+    Evidence = CudaLauncher | CuteEvidence | CutileEvidence
 
 
 # Exercises whose answer is a diagnosis of a broken kernel: which line, which cause, and an input that shows it.
@@ -117,8 +137,7 @@ class DiagnosisExercise(Exercise):
     guess: FailureKind | None = DiagnosisFlaw.WRONG
 
     def judge(self, served: Served) -> Verdict:
-        served.ask(need_function, " that returns a Diagnosis")
-        found = diagnosis_of(served)
+        found = served.ask(diagnosis_of)
         shape, cause = found["shape"], found.get("cause")
         place = self.line_number(found.get("line"))
         if cause is not None and cause not in list(CAUSES):  # whatever it is, hashable or not
@@ -206,8 +225,10 @@ class DiagnosisExercise(Exercise):
         return ""
 
 
-def diagnosis_of(answer: Answer) -> Diagnosis:
+def diagnosis_of(answer: Served) -> Diagnosis:
     """What the answer returns. Raises WrongKind and Unwritten."""
+    if not callable(answer.answer):
+        raise WrongKind(f"{answer.answer!r} is not a function that returns a Diagnosis.")
     try:
         found = answer()
     except NotImplementedError as error:
@@ -278,6 +299,48 @@ def barriers_in_a_row(ptx: str) -> bool:
     return False
 
 
+def fixed_source(answer: Answer, source: str) -> str:
+    """The source that the answer returns for the broken one. Raises WrongKind and the placeholder's error."""
+    if not callable(answer):
+        raise WrongKind(f"{answer!r} is not a function that takes the source and returns it fixed.")
+    try:
+        text = answer(source)
+    except (NotImplementedError, WrongKind):
+        raise
+    except Exception as error:
+        name = getattr(answer, "__name__", "it")
+        raise WrongKind(f"{name}(source) raised {type(error).__name__}: {error}") from error
+    if not isinstance(text, str):
+        raise WrongKind(f"it should return the fixed source, a string; it returns {text!r}.")
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSource(Request):
+    """Of an answer that fixes C++."""
+
+    source: str
+
+    def made_of(self, answer: Answer) -> str:
+        text = fixed_source(answer, self.source)
+        if "__global__" not in text:
+            raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
+        return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedKernel(Part):
+    """The kernel or the host function of this name in the source that the answer returns. file: of the broken one."""
+
+    source: str
+    file: str
+    name: str
+
+    def host(self, answer: Answer) -> HostFunction:
+        """Raises CompileFailed where the fixed source cannot be imported."""
+        return launched(fixed_source(answer, self.source), self.file, self.name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FixExercise(KernelExercise):
     """The answer takes the broken kernel's source, a string, and returns the fixed one.
@@ -290,33 +353,46 @@ class FixExercise(KernelExercise):
     two_stages: int = 0
     symptom_told: bool = True
 
-    @property
-    def dynamic(self) -> bool:
-        """Whether a CuTe kernel's sizes are known at run time only."""
-        return isinstance(self.bug.launch, CuteLaunch) and self.bug.launch.dynamic
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> Request:
+        """Of C++ the source is all that is needed. Python is imported where the answer lives, and there alone."""
+        common = self.for_request(run)
+        last, since, bug = self.sizes[-1], str(self.needs.since), self.bug
+        match bug.launch:
+            case CudaLaunch():
+                return FixedSource(**self.for_request(()), source=bug.source)
+            case CuteLaunch(host, dynamic, divisible):
+                sizes = {*simulated, *run, last}
+                return CuteRequest(
+                    **common,
+                    part=FixedKernel(source=bug.source, file=bug.name, name=host),
+                    points=self.correctness_points,
+                    specs={at: tuple(tensor_specs(self.problem, at, dynamic, divisible)) for at in sizes},
+                    dynamic=dynamic,
+                    examined=(last, since),
+                    simulated=simulated,
+                    run=run,
+                    target=self.needs.target,
+                )
+            case CutileLaunch(kernel, grid, constants):
+                wanted = {(at, ARCH) for at in simulated} | {(at, device.tile_target()) for at in run}
+                wanted.add((last, f"sm_{since}"))
+                return CutileRequest(
+                    **common,
+                    part=FixedKernel(source=bug.source, file=bug.name, name=kernel),
+                    trials={(self.problem.name, at): Trial(grid=grid(at), constants=constants) for at, _ in wanted},
+                    compiled={
+                        ((self.problem.name, at), arch): tuple(tensor_specs(self.problem, at)) for at, arch in wanted
+                    },
+                )
 
-    def accept(self, answer: Answer) -> HuntedLauncher:
-        """Raises CompileFailed where the fixed source cannot be imported."""
-        try:
-            text = answer(self.bug.source)
-        except (NotImplementedError, WrongKind):
-            raise
-        except Exception as error:
-            name = getattr(answer, "__name__", "it")
-            raise WrongKind(f"{name}(source) raised {type(error).__name__}: {error}") from error
-        if not isinstance(text, str):
-            raise WrongKind(f"it should return the fixed source, a string; it returns {text!r}.")
-        if isinstance(self.bug.launch, CudaLaunch) and "__global__" not in text:
-            raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
-        return launcher_of(self.bug, text)
+    def seen(self, request: Request, found: Any) -> Any:
+        kinds = {CuteRequest: CuteEvidence, CutileRequest: CutileEvidence, FixedSource: str}
+        evidence: Any = used(found, kinds[type(request)])
+        return launcher_of(self.bug, evidence) if isinstance(evidence, str) else evidence
 
     def judge(self, served: Served) -> Verdict:
-        """Sizes at which the broken kernel is right, too, earn nothing.
-
-        Of C++ the source is all that is needed. Python is imported where the answer lives, and there alone.
-        """
-        served.ask(need_function, " that takes the source and returns it fixed")
-        verdict = self.judge_returned(served) if isinstance(self.bug.launch, CudaLaunch) else super().judge(served)
+        """Sizes at which the broken kernel is right, too, earn nothing."""
+        verdict = super().judge(served)
         if not self.symptom_told and verdict.points < self.correctness_points:
             verdict = self.without_symptom(verdict)
         partly = 0 < verdict.points < self.correctness_points
@@ -335,26 +411,15 @@ class FixExercise(KernelExercise):
     def unfixed(self) -> float:
         """What the broken kernel would earn. It is simulated: on a GPU it may hang."""
         try:
-            return self.simulate(self.artifact(Served(lambda source: source)), "").points
+            as_it_is = Served(lambda source: source)
+            return self.simulate(self.evidence(as_it_is, self.sizes_simulated, ()), "").points
         except (CompileFailed, KernelFault):
             return 0
 
-    def artifact(self, served: Served) -> "Artifact":
-        from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
-
-        if isinstance(self.bug.launch, CudaLaunch):
-            source = self.accept(served)
-            assert isinstance(source, CudaLauncher)
-            return source
-        return (CuteArtifact if isinstance(self.bug.launch, CuteLaunch) else CutileArtifact).of(served, self)
-
-    def tracer(self, answer: Answer) -> "SimulatedLauncher":
-        return as_simulated(self.bug, self.accept(answer))
-
-    def examine(self, artifact: "Artifact") -> Verdict | None:
+    def examine(self, evidence: "Evidence") -> Verdict | None:
         if not (self.requires or self.forbids):
             return None
-        compiled = self.compile_for(artifact, str(self.needs.since))
+        compiled = self.compile_for(evidence)
         lacks = self.lacking(compiled.instructions) or self.lost_pipeline(compiled) or self.broken_promise(compiled)
         return wrong(lacks) if lacks else None
 
@@ -386,40 +451,34 @@ class FixExercise(KernelExercise):
             Fail.PARAMETERS,
         )
 
-    def compile_for(self, artifact: "Artifact", arch: str) -> Compiled:
-        from tutorlib.checking.artifact import CuteArtifact
+    def compile_for(self, evidence: "Evidence") -> Compiled:
+        arch = str(self.needs.since)
+        if isinstance(evidence, CudaLauncher):
+            return evidence.compiled(arch)
+        if isinstance(evidence, CuteEvidence):
+            return compiled_cute(evidence.compiled_at(self.sizes[-1], arch), arch)
+        return compiled_cutile(evidence, self.problem, self.sizes[-1], f"sm_{arch}")
 
-        if isinstance(artifact, CudaLauncher):
-            return artifact.compiled(arch)
-        if isinstance(artifact, CuteArtifact):
-            return artifact.compiled(self.sizes[-1], arch)
-        return artifact.compiled(self.problem, self.sizes[-1], f"sm_{arch}")
-
-    def judge_artifact(self, artifact: "Artifact") -> Verdict:
-        verdict = super().judge_artifact(artifact)
-        if verdict.points < self.points or not barriers_in_a_row(self.compile_for(artifact, str(self.needs.since)).ptx):
+    def judge_evidence(self, evidence: "Evidence") -> Verdict:
+        verdict = super().judge_evidence(evidence)
+        if verdict.points < self.points or not barriers_in_a_row(self.compile_for(evidence).ptx):
             return verdict
         what = "two barriers follow each other with no access to memory between them, so the second orders nothing."
         return self.more_than_it_must(Flaw(what, Fail.TOO_MANY(instruction="bar.sync")))
 
     def unrun(self, why: str) -> Verdict:
-        return compiled_not_run((cute_target(str(self.needs.since)),), why)
+        return compiled_not_run(cute_target(str(self.needs.since)), why)
 
-    def simulator(self, artifact: "Artifact") -> "SimulatedLauncher":
-        from tutorlib.checking.artifact import CuteArtifact, SimulatedCuteArtifact, SimulatedCutileArtifact
+    def simulator(self, evidence: "Evidence") -> "SimulatedLauncher":
+        if isinstance(evidence, CudaLauncher):
+            return as_simulated(self.bug, evidence)
+        if isinstance(evidence, CuteEvidence):
+            return SimulatedCuteEvidence(evidence)
+        return SimulatedCutileEvidence(evidence, self.problem, self.bug.grid)
 
-        if isinstance(artifact, CudaLauncher):
-            return as_simulated(self.bug, artifact)
-        if isinstance(artifact, CuteArtifact):
-            return SimulatedCuteArtifact(artifact)
-        return SimulatedCutileArtifact(artifact, self.bug.grid)
-
-    def launcher(self, artifact: "Artifact") -> Launcher:
-        from tutorlib.checking.artifact import CuteArtifact
-        from tutorlib.checking.artifact_launch import LaunchedCuteArtifact, LaunchedCutileArtifact
-
-        if isinstance(artifact, CudaLauncher):
-            return artifact
-        if isinstance(artifact, CuteArtifact):
-            return LaunchedCuteArtifact(artifact)
-        return LaunchedCutileArtifact(artifact, self.bug.grid)
+    def launcher(self, evidence: "Evidence") -> Launcher:
+        if isinstance(evidence, CudaLauncher):
+            return evidence
+        if isinstance(evidence, CuteEvidence):
+            return LaunchedCuteEvidence(evidence)
+        return LaunchedCutileEvidence(evidence, self.bug.grid)

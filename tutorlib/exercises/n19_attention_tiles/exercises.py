@@ -4,15 +4,16 @@ Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go
 """
 
 import math
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.n19_attention_tiles.judge import Combined, FarBelow, GradientOfQueries, WithHeads
 from tutorlib.exercises.words import mistakes
@@ -174,10 +175,10 @@ COURSE_ATTENTION = {
     )
 }
 ONLINE_STEP = {name: InModule("tutorlib.kernels.attention.tiles", name) for name in ("online_step", "scaled_step")}
-OF_E = ("fma.rm.f32", 0)  # rounded down: ct.exp splits its argument with it
+OF_E = issued("fma.rm.f32") <= 0  # rounded down: ct.exp splits its argument with it
 SELECTS = "selp.f32|cvt.rn.f32.u32"  # a bool becomes a number, which may mask, too
 DIVISIONS = "div|rcp"
-EXPONENTIALS = (("ex2.approx.f32", 0), OF_E)
+EXPONENTIALS = (issued("ex2.approx.f32") <= 0, OF_E)
 
 
 def tiles(n: int, tile: int) -> int:
@@ -219,10 +220,6 @@ LONG_HEADS = [
 SHORT_HEADS = [(3, 64, 64, 200), (7, 64, 32, 100), (0, 128, 64, 17), (2, 64, 64, 130), (9, 16, 64, 128)]
 TILE_MISTAKES = mistakes(
     "19.3",
-    ragged_end_unmasked=lambda m, tm, tn, keys: (
-        min((m * tm + 1) // tn, tiles(keys, tn)),
-        key_tiles(m, tm, tn, keys)[1],
-    ),
     first_query_tiles=lambda m, tm, tn, keys: (min((m + 1) * tm, keys) // tn, key_tiles(m, tm, tn, keys)[1]),
     own_key_missing=lambda m, tm, tn, keys: (min(m * tm, keys) // tn, key_tiles(m, tm, tn, keys)[1]),
     first_query_end=lambda m, tm, tn, keys: (key_tiles(m, tm, tn, keys)[0], tiles(min(keys, m * tm + 1), tn)),
@@ -286,6 +283,8 @@ def keys_each(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
 
 
+tiling = partial(equals, wanted=key_tiles, mistakes=TILE_MISTAKES)
+
 EXERCISES = (
     CutileExercise(
         id="19.1",
@@ -300,7 +299,7 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], 16),),
         constants=lambda shape: (16, 32),
         loads=lambda shape: {0: math.prod(shape), 1: tiles(shape[0], 16) * shape[1]},
-        limits=WorkLimits(at_most=(*EXPONENTIALS, ("ex2", 432), ("max.f32", 1200))),
+        rules=(*EXPONENTIALS, issued("ex2") <= 432, issued("max.f32") <= 1200),
     ),
     CutileExercise(
         id="19.2",
@@ -312,12 +311,12 @@ EXERCISES = (
         all_blocks=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
-        limits=WorkLimits(
-            at_least=(("mma.sync", 40),),
-            at_most=(
-                *(("mma.sync", 48), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0), *EXPONENTIALS),
-                *(("ex2", 200), (DIVISIONS, 32)),
-            ),
+        rules=(
+            *at_most({"mma.sync": 48, "cvt.rn.bf16": 60, "cvt.rn.f16": 0}),
+            *EXPONENTIALS,
+            issued("ex2") <= 200,
+            issued(DIVISIONS) <= 32,
+            issued("mma.sync") >= 40,
         ),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
@@ -330,8 +329,8 @@ EXERCISES = (
         title="key_tiles",
         points=3,
         cases=(
-            equals("more keys than queries see", beside(LONG_HEADS, head_of_keys, n=20), key_tiles, TILE_MISTAKES),
-            equals("the end of K", beside(SHORT_HEADS, head_of_keys, n=20), key_tiles, TILE_MISTAKES),
+            tiling("more keys than queries see", beside(LONG_HEADS, head_of_keys, n=20)),
+            tiling("the end of K", beside(SHORT_HEADS, head_of_keys, n=20)),
         ),
     ),
     CutileExercise(
@@ -344,12 +343,12 @@ EXERCISES = (
         all_blocks=True,
         shapes=((64, 64, 64), (70, 70, 16), (40, 100, 32), (100, 50, 16)),
         simulated_shapes=((128, 128, 16), (70, 50, 16)),
-        limits=WorkLimits(
-            at_least=(("mma.sync", 120),),
-            at_most=(
-                *(("mma.sync", 192), (SELECTS, 280), ("cvt.rn.bf16", 200), *EXPONENTIALS),
-                *(("ex2", 560), (DIVISIONS, 128)),
-            ),
+        rules=(
+            *at_most({"mma.sync": 192, SELECTS: 280, "cvt.rn.bf16": 200}),
+            *EXPONENTIALS,
+            issued("ex2") <= 560,
+            issued(DIVISIONS) <= 128,
+            issued("mma.sync") >= 120,
         ),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
@@ -367,12 +366,12 @@ EXERCISES = (
         all_blocks=True,
         shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
-        limits=WorkLimits(
-            at_least=(("mma.sync", 240),),
-            at_most=(
-                *(("mma.sync", 384), (SELECTS, 560), ("cvt.rn.bf16", 400), *EXPONENTIALS),
-                *(("ex2", 1120), (DIVISIONS, 256)),
-            ),
+        rules=(
+            *at_most({"mma.sync": 384, SELECTS: 560, "cvt.rn.bf16": 400}),
+            *EXPONENTIALS,
+            issued("ex2") <= 1120,
+            issued(DIVISIONS) <= 256,
+            issued("mma.sync") >= 240,
         ),
         grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
         constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
@@ -391,7 +390,7 @@ EXERCISES = (
         all_blocks=True,
         shapes=((4, 4, 16), (3, 5, 32), (1, 2, 16), (70, 3, 64)),
         simulated_shapes=((3, 5, 32),),
-        limits=WorkLimits(at_most=(OF_E,)),
+        rules=(OF_E,),
         grid=lambda shape: (shape[1],),
         constants=lambda shape: (splits_of(shape), shape[2]),
         loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
@@ -407,9 +406,11 @@ EXERCISES = (
         all_blocks=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
-        limits=WorkLimits(
-            at_least=(("mma.sync", 60),),
-            at_most=(("mma.sync", 72), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0), *EXPONENTIALS, ("ex2", 140)),
+        rules=(
+            *at_most({"mma.sync": 72, "cvt.rn.bf16": 60, "cvt.rn.f16": 0}),
+            *EXPONENTIALS,
+            issued("ex2") <= 140,
+            issued("mma.sync") >= 60,
         ),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (shape[2] ** -0.5, *tile_of(shape), shape[2]),

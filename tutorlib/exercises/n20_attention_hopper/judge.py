@@ -1,22 +1,19 @@
 """How answers of page 20 alone are judged: the part of its room that the sandbox shows."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.part import Filled, HostFunction, Inside, Settings, need_callable
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:
-    from tutorlib.kernels.attention.slots import AttentionParts
+    from tutorlib.kernels.attention.parts import AttentionParts
 
 
-# Answers that fill slots of the attention kernel (`kernels.attention.slots`), and one that fills all of them.
-
-Settings = Mapping[str, Any]  # for AttentionConfig
+# Answers that fill slots of the attention kernel (`kernels.attention.parts`), and one that fills all of them.
 
 
 class AttnFlaw(FailureKind):
@@ -26,10 +23,10 @@ class AttnFlaw(FailureKind):
     COURSES = "the course's part of attention"
 
 
-def without_overlap(ptx: str) -> str:
+def without_overlap(compiled: Compiled) -> str:
     """A fault if no exponential comes between a wait for the older group and the next wait or commit; else ""."""
     hidden = r"wgmma\.wait_group\S*\s+1;(?:(?!wgmma\.(?:wait|commit)_group).)*ex2\."
-    if re.search(hidden, ptx, re.DOTALL):
+    if re.search(hidden, compiled.ptx, re.DOTALL):
         return ""
     what = (
         "no softmax goes on beside P V: the exponentials need S alone, which wait_group(1) completes, and P V, the "
@@ -43,7 +40,7 @@ def static_attention(settings: Settings, causal: bool, parts: "AttentionParts") 
     from cutlass import Float32, Int32, cute
 
     from tutorlib.kernels.attention.hopper import launch_attention
-    from tutorlib.kernels.attention.roles import AttentionConfig
+    from tutorlib.kernels.attention.schedule import AttentionConfig
 
     @cute.jit
     def attention(q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, o: cute.Tensor) -> None:
@@ -59,49 +56,21 @@ def static_attention(settings: Settings, causal: bool, parts: "AttentionParts") 
     return attention
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttentionSlot(Part):
-    """names: of the slots that the answer fills, one function or a tuple of them; the others are the course's.
+def attention(filled: Filled, causal: bool = False, **settings: Any) -> HostFunction:
+    """The kernel with the answer's parts."""
+    from tutorlib.kernels.attention.parts import COURSE
 
-    settings: of the kernel that a GPU runs. small: of the one that is simulated.
-    """
-
-    names: tuple[str, ...]
-    causal: bool = False
-    settings: Settings = field(default_factory=dict)
-    small: Settings = field(default_factory=lambda: {"tile_n": 64})
-
-    def host(self, answer: Answer) -> HostFunction:
-        return static_attention(self.settings, self.causal, self.parts(answer))
-
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        return static_attention(self.small, self.causal, self.parts(answer))
-
-    def parts(self, answer: Answer) -> "AttentionParts":
-        """Raises WrongKind."""
-        from tutorlib.kernels.attention.slots import COURSE
-
-        filled = answer if isinstance(answer, tuple | list) else (answer,)
-        if len(filled) != len(self.names):
-            raise WrongKind(f"check takes {' and '.join(self.names)}, {len(self.names)} functions, not {len(filled)}.")
-        return replace(COURSE, **dict(zip(self.names, map(need_callable, filled), strict=True)))
+    return static_attention(settings, causal, replace(COURSE, **filled))
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepSlot(AttentionSlot):
-    def lacks(self, compiled: Compiled) -> str:
-        return without_overlap(compiled.ptx)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WholeAttention(StepSlot):
+class AllParts(Inside):
     """The answer takes nothing and returns AttentionParts, all of them its own."""
 
-    names: tuple[str, ...] = ()
+    slots: tuple[str, ...] = ()
 
-    def parts(self, answer: Answer) -> "AttentionParts":
-        """Raises WrongKind."""
-        from tutorlib.kernels.attention.slots import COURSE, AttentionParts
+    def filled(self, answer: Answer) -> Filled:
+        from tutorlib.kernels.attention.parts import COURSE, AttentionParts
 
         if isinstance(answer, AttentionParts):
             raise WrongKind("check takes the function my_parts itself, not its result.")
@@ -111,8 +80,8 @@ class WholeAttention(StepSlot):
             raise WrongKind(f"my_parts() raised TypeError: {error}.") from error
         if not isinstance(got, AttentionParts):
             raise WrongKind(f"{got!r} is not AttentionParts.")
-        for slot in fields(AttentionParts):
-            if need_callable(getattr(got, slot.name)) is getattr(COURSE, slot.name):
-                what = f"the slot {slot.name} has the course's function: fill each with your own."
+        for slot, function in vars(got).items():
+            if need_callable(function) is getattr(COURSE, slot):
+                what = f"the slot {slot} has the course's function: fill each with your own."
                 raise WrongKind(Flaw(what, AttnFlaw.COURSES))
-        return got
+        return vars(got)

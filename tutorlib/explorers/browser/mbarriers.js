@@ -1,4 +1,4 @@
-// The explorer of a ring of mbarriers: tutorlib/explorers/mbarriers.py and models/mbarrier.py.
+// The explorer of a ring of mbarriers: tutorlib/explorers/pipelines.py and models/mbarrier.py.
 import { grid } from "./layout_grid.js";
 import { counted, range } from "./numbers.js";
 import { category, EMPTY } from "./palette.js";

@@ -3,18 +3,16 @@
 from importlib import import_module
 from pathlib import Path
 
-from tutorlib.instruments.sweeps.sweep import Sweep, launch_for_profiler
+from tutorlib.instruments.sweeps.sweep import Sweep
 
 # Modules of this folder, each with a function for each of its sweeps. They import CuTe or cuTile, so only when asked.
 MODULES = {
-    "copies": ("coalescing", "copy_rungs", "copy_naive"),
-    "gemm": ("gemm_rungs", "gemm_nvidia", "gemm_stages", "gemm_depth", "gemm_orders", "gemm_pitch", "gemm_waves"),
-    "cutile": ("softmax_rows", "tile_rungs", "tile_fp8", "tile_space"),
-    "cpp": ("cpp_vectors", "cpp_promises", "cpp_ways"),
-    "hopper": (
-        *("gemm_any", "gemm_bands", "hopper_levers", "hopper_sustained", "hopper_k", "hopper_fp8", "hopper_timeline"),
-        *("gemm_models", "gemm_quack"),
+    "ampere": (
+        *("coalescing", "copy_rungs", "copy_naive", "gemm_rungs", "gemm_nvidia", "gemm_stages", "gemm_depth"),
+        *("gemm_orders", "gemm_pitch", "gemm_waves"),
     ),
+    "tiles": (*("softmax_rows", "tile_rungs", "tile_fp8", "tile_space", "cpp_vectors", "cpp_promises", "cpp_ways"),),
+    "hopper": ("gemm_any", "gemm_bands", "hopper_levers", "hopper_fp8", "gemm_models", "gemm_quack"),
     "fusion": ("fused_epilogues", "mlp_forward"),
     "attention": (
         *("attention_full", "attention_causal", "attention_levers", "attention_tuning", "attention_backward"),
@@ -33,8 +31,3 @@ def make_sweep(name: str) -> Sweep:
 def record(name: str) -> Path:
     """Measure one of RECORDS. Raises Failed and ToolMissing."""
     return import_module(f"tutorlib.instruments.{RECORDS[name]}").record()
-
-
-def profile(name: str) -> None:
-    """Launch the kernels of a sweep for a profiler to watch."""
-    launch_for_profiler(make_sweep(name))

@@ -9,14 +9,15 @@ from torch import Tensor
 
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.attention.launch import (
+    Tile,
     backward_into,
     configured_into,
     decode_into,
     forward_by_tiles,
     forward_into,
+    tile_of,
 )
-from tutorlib.kernels.attention.roles import AttentionConfig
-from tutorlib.kernels.attention.tile_sizes import Tile, tile_of
+from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
@@ -116,17 +117,13 @@ TILES = {
     "64×128, two on an SM": Tile(64, 128, **TWO_BLOCKS),
     "64×64, two on an SM": Tile(64, 64, **TWO_BLOCKS),
 }
-PERSISTENT = ("64×128, two on an SM", "64×64, two on an SM")
 
 
 def attention_tuning() -> Sweep:
-    """cuTile's forward kernel by tile and hints, causal, and its persistent twin."""
-
-    def candidate(name: str, tile: Tile, persistent: bool = False) -> Candidate:
-        return Candidate(name, forward_by(partial(forward_by_tiles, tile=tile, persistent=persistent), True))
-
-    candidates = [candidate(name, tile) for name, tile in TILES.items()]
-    candidates += [candidate(f"{name}, persistent", TILES[name], True) for name in PERSISTENT]
+    """cuTile's forward kernel by tile and hints, causal."""
+    candidates = [
+        Candidate(name, forward_by(partial(forward_by_tiles, tile=tile), True)) for name, tile in TILES.items()
+    ]
     sizes = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
     return timed(attention_problem(causal=True), tuple(candidates), sizes, seconds=120)
 

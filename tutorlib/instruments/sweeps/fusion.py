@@ -1,5 +1,6 @@
 """The sweeps of notebook 16, on GPUs that have WGMMA. Together they take about 120 s of an H200."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,6 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from tutorlib.instruments.sweeps.hopper import changed
-from tutorlib.instruments.sweeps.mlp import mlp
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, choose_fused, launch_fused, linear_swiglu
 from tutorlib.kernels.fused.linear import linear
@@ -20,9 +20,10 @@ from tutorlib.kernels.hopper.launch import gemm
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
-from tutorlib.problems.fused import by_torch_compile, linear_add, linear_gelu
+from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
+from tutorlib.problems.fused import STEEPEST, by_torch_compile, linear_add, linear_gelu
 from tutorlib.problems.fused import linear_swiglu as swiglu_problem
-from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.problem import Operand, Problem, Shape
 
 HIDDEN, FEATURES = LLAMA_8B
 PAIRS = 12  # a reference takes twenty times as long as what it checks
@@ -78,6 +79,66 @@ def fused_epilogues() -> Sweep:
 
 
 # The MLP --------------------------------------------------------------------------------------------------------
+
+
+# T tokens, H hidden, F features; x (T, H), gate and up (F, H), down (H, F), all bf16. Shapes are (T, H, 2F), since
+# gate and up may be one matrix (2F, H).
+BF16 = UNIT_ROUNDOFF["bf16"]
+X = Operand("x", "TH", "bf16")
+DOWN = Operand("down", "HG", "bf16", variance="G", blocks=(1, 2))
+GATE, UP = (Operand(name, "GH", "bf16", variance="H", blocks=(2, 1)) for name in ("gate", "up"))
+
+
+def forward_flops(shape: Shape) -> int:
+    """Three GEMMs."""
+    return 3 * math.prod(shape)
+
+
+def mlp(width: int | None = None) -> Problem:
+    """y (T, H) = (silu(x·gateᵀ) · (x·upᵀ)) · downᵀ.
+
+    width: gate and up are one matrix gate_up (2F, H) with so many rows of each in turn; None: they are two.
+    The baseline is torch's, one operator after the other; of an interleaved matrix it takes the two halves, which is
+    the same work in another order.
+
+    What lies between the GEMMs is rounded to bf16: gate, up, silu(gate) and the product at most. With u of bf16 the
+    product h is off by 3u·|h| + 1.13·u·|gate·up|, an error of either sign, so that F of them add up as √F does; six
+    standard deviations are allowed.
+    """
+    weights = (Operand("gate_up", "GH", "bf16", variance="H"),) if width else (GATE, UP)
+
+    def gate_and_up(parts: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        if not width:
+            return parts[0], parts[1]
+        gate, up = parts[0].unflatten(0, (-1, 2, width)).unbind(1)
+        return gate.flatten(0, 1), up.flatten(0, 1)
+
+    def reference(x: Tensor, *parts: Tensor) -> Tensor:
+        gate, up = (x @ weight.mT for weight in gate_and_up(parts))
+        return (silu(gate) * up) @ parts[-1].mT
+
+    def bound(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
+        x, *parts, down = inputs
+        gate, up = (x @ weight.mT for weight in gate_and_up(tuple(parts)))
+        h = silu(gate) * up
+        off = BF16 * (3 * h.abs() + STEEPEST * (gate * up).abs())
+        return accumulation(result, (h, down), out) + 6 * (off.square() @ down.square().mT).sqrt()
+
+    def baseline(y: Tensor, x: Tensor, *parts: Tensor) -> None:
+        gate, up = (x @ weight.mT for weight in (parts[0].chunk(2) if width else parts[:2]))
+        torch.mm(silu(gate) * up, parts[-1].mT, out=y)
+
+    return Problem(
+        name=f"mlp_{width}" if width else "mlp",
+        dims="THG",
+        inputs=(X, *weights, DOWN),
+        output=Operand("y", "TH", "bf16"),
+        reference=reference,
+        bound=bound,
+        baseline=baseline,
+        baseline_name="torch",
+        flops=forward_flops,
+    )
 
 
 def with_linear(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, y: Tensor) -> None:

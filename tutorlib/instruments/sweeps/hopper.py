@@ -2,7 +2,6 @@
 
 import math
 import random
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
@@ -11,21 +10,17 @@ from typing import Any
 
 from torch import Tensor
 
-from tutorlib.compiling.spec import DType
-from tutorlib.instruments.stamps import block_of, cycles_of
-from tutorlib.instruments.sweeps.gemm import SQUARES
+from tutorlib.instruments.sweeps.ampere import SQUARES
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.nvidia_example import NoExample, NvidiaHopper, is_here
+from tutorlib.kernels.nvidia_example import NoExample
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
-from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm, gemm_fp8
-from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Work, new_generator
+from tutorlib.problems.problem import Shape
 
 LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
 
@@ -39,7 +34,6 @@ LEVERS: dict[str, dict[str, Any]] = {
     "polling": {"polls": True},
     "stream-K": {"stream_k": True},
     "tile order": {"raster": "m", "snake": True},
-    "staggered K": {"stagger": (1, 1)},
 }
 PLAIN: dict[str, Any] = {"schedule": "plain", "persistent": False}
 
@@ -57,7 +51,6 @@ STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than 
     (*BEST, "stream-K"),
     (*BEST[:5], "stream-K"),
     (*BEST[:5], "tile order"),
-    (*DEFERRED, "staggered K"),
     (*SPECIALIZED, "deferred stores"),
     ("multicast",),
 )
@@ -81,33 +74,19 @@ def changed(config: HopperConfig) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value != default[name]}
 
 
-def on_hopper(
-    name: str,
-    config: HopperConfig,
-    problem: Problem | None = None,
-    inspect: Callable[[Shape], dict[str, Any]] | None = None,
-    **facts: Any,
-) -> Candidate:
+def on_hopper(name: str, config: HopperConfig, **facts: Any) -> Candidate:
     """The kernel with this configuration, as a candidate."""
-    return Candidate(
-        name,
-        HopperLauncher(config),
-        config.smem_bytes,
-        {"config": changed(config), **facts},
-        needs=WGMMA,
-        problem=problem,
-        inspect=inspect,
-    )
+    facts = {"config": changed(config), **facts}
+    return Candidate(name, HopperLauncher(config), config.smem_bytes, facts, needs=WGMMA)
 
 
-def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
+def self_configuring() -> Candidate:
     """The kernel that chooses its configuration by itself. Points say which one."""
 
     def choice(shape: Shape) -> dict[str, Any]:
-        m, n, k = shape
-        return {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
+        return {"config": changed(choose(*shape, sms=device.need_gpu().sms))}
 
-    return Candidate(name, HostLauncher(launch.gemm), needs=WGMMA, inspect=choice)
+    return Candidate("chosen", HostLauncher(launch.gemm), needs=WGMMA, inspect=choice)
 
 
 # Any shape ------------------------------------------------------------------------------------------------------
@@ -141,10 +120,9 @@ def gemm_any() -> Sweep:
 
 
 def gemm_bands() -> Sweep:
-    """A kernel without clusters whose tiles all run at once: in bands of different widths, and staggered along K."""
+    """A kernel without clusters whose tiles all run at once: in bands of different widths."""
     config = HopperConfig((64, 80, 64), zigzag=True, polls=True, defer_stores=True)
     candidates = [on_hopper(f"bands of {band}", replace(config, group=band)) for band in (1, 2, 4, 8)]
-    candidates.append(on_hopper("bands of 4, stagger", replace(config, group=4, stagger=(1, 0))))
     shapes = [(512, 1280, k) for k in (8192, 4096, 2048)]
     return Sweep(gemm("bf16"), tuple(candidates), tuple(shapes), seconds=20)
 
@@ -173,13 +151,7 @@ def model_shapes(counts: tuple[int, ...]) -> tuple[Shape, ...]:
 def gemm_models() -> Sweep:
     """Every weight at every number of tokens; `--resume` measures those for which there was no time."""
     weights = {model: {name: list(nk) for name, nk in weights.items()} for model, weights in MODELS.items()}
-    return Sweep(
-        gemm("bf16"),
-        (self_configuring(),),
-        model_shapes(TOKENS),
-        seconds=150,
-        facts={"models": weights},
-    )
+    return Sweep(gemm("bf16"), (self_configuring(),), model_shapes(TOKENS), seconds=150, facts={"models": weights})
 
 
 def quack_gemm(a: Tensor, b: Tensor, c: Tensor) -> None:
@@ -203,58 +175,14 @@ def gemm_quack() -> Sweep:
 # Levers ---------------------------------------------------------------------------------------------------------
 
 
-def traced(config: HopperConfig) -> Callable[[Shape], dict[str, Any]]:
-    """Looks at a kernel from inside, at the shape in the middle: cycles of its steps, by stamps in every block."""
-
-    def cycles(shape: Shape) -> dict[str, Any]:
-        if shape != LARGE[1]:
-            return {}
-        launcher = HopperLauncher(replace(config, trace=True))
-        work = Work(gemm("bf16"), shape)
-        work.refill(new_generator())
-        call = launcher.on(work)
-        for _ in range(3):
-            call()
-        return {"cycles": cycles_of(launcher.events[shape])}
-
-    return cycles
-
-
 def hopper_levers() -> Sweep:
     """Each lever alone and on top of others, in both orders where two interact; then kernels of other tiles.
 
     A candidate's levers are a fact, so that gains are ratios of points: with a lever over without it.
     """
-    candidates = [
-        on_hopper(" + ".join(levers) or "plain", levered(levers), inspect=traced(levered(levers)), levers=list(levers))
-        for levers in STACKS
-    ]
-    candidates += [on_hopper(name, config, inspect=traced(config)) for name, config in OTHERS.items()]
+    candidates = [on_hopper(" + ".join(levers) or "plain", levered(levers), levers=list(levers)) for levers in STACKS]
+    candidates += [on_hopper(name, config) for name, config in OTHERS.items()]
     return Sweep(gemm("bf16"), tuple(candidates), LARGE, seconds=62)
-
-
-def hopper_sustained() -> Sweep:
-    """The gains that remain under the power limit, with watts and joules, for the ladder's rungs of these names."""
-    candidates = (
-        on_hopper("plain", levered(())),
-        on_hopper("multicast", levered(DEFERRED[:3])),
-        on_hopper("zigzag, polling", levered(BEST)),
-        self_configuring(),
-    )
-    return Sweep(gemm("bf16"), candidates, LARGE, regime="sustained", seconds=43)
-
-
-# K, as in the launch talk of CUTLASS 4.0 --------------------------------------------------------------------------
-
-
-def hopper_k() -> Sweep:
-    """Two sweeps over K, at M = N = 8192 and 2048, in fp16; NVIDIA's example too where TUTORLIB_CUTLASS has it."""
-    problem = gemm("fp16")
-    shapes = [(n, n, k) for k in (8192, 4096, 2048, 1024, 512, 256) for n in (8192, 2048)] + [(2048, 2048, 16384)]
-    candidates = [on_hopper("13 plain", replace(levered(()), dtype="fp16")), self_configuring("14 chosen", "fp16")]
-    if is_here():
-        candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
-    return Sweep(problem, tuple(candidates), tuple(shapes), seconds=25)
 
 
 # FP8 ------------------------------------------------------------------------------------------------------------
@@ -277,33 +205,3 @@ def hopper_fp8() -> Sweep:
     }
     candidates = [on_hopper(name, config) for name, config in configs.items()]
     return Sweep(gemm_fp8(), tuple(candidates), (FP8_SHAPE,), seconds=24)
-
-
-# What the warps did ----------------------------------------------------------------------------------------------
-
-TIMELINE_SHAPE = (4096, 4096, 4096)
-WINDOW = 14_000  # SM cycles that a picture has room for: the last K tiles of a block's tile and the first of its next
-
-
-def hopper_timeline() -> Sweep:
-    """Stamps of three kernels, where a block goes on to its next tile; and what stamping costs."""
-    problem = gemm("bf16")
-    kernels = {
-        "plain, persistent": levered(("persistent",)),
-        "cooperative": levered(SPECIALIZED),
-        "ping-pong": HopperConfig((128, 192, 64), "pingpong"),
-    }
-
-    def stamped(config: HopperConfig, shape: Shape) -> dict[str, Any]:
-        launcher = HopperLauncher(replace(config, trace=True))
-        measured = measure(problem, launcher, shape)
-        events = launcher.events[shape]
-        return {
-            "stamped_us": measured.median_us,
-            "cycles": cycles_of(events),
-            "window": WINDOW,
-            "stamps": block_of(events, WINDOW, config.specialized),
-        }
-
-    candidates = tuple(on_hopper(name, config, inspect=partial(stamped, config)) for name, config in kernels.items())
-    return Sweep(problem, candidates, (TIMELINE_SHAPE,), seconds=14)

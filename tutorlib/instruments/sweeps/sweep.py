@@ -1,18 +1,16 @@
 """Sweeps, and how they are measured and counted."""
 
-import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from tutorlib.instruments.processes import command_of
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring import bench, counters
 from tutorlib.measuring.measure import WrongWhenTimed, measure
-from tutorlib.measuring.measurement import Regime
 from tutorlib.measuring.results import Failure, Point
-from tutorlib.measuring.sustained import HostBound
 from tutorlib.problems.fault import KernelFault, context_broken
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order, new_generator
@@ -46,7 +44,7 @@ class Sweep:
 
     shapes: the most telling first, in case there is no time for all.
     counters: what ncu counts of the baseline and of each kernel at the first shape, where there is an ncu that may.
-    regime, pairs: as `measure` takes them.
+    pairs: as `measure` takes them.
     seconds: no measurement begins later, where the user says nothing else.
     facts: of the sweep as a whole, as JSON has them; look: finds out more of them on the GPU at hand.
     """
@@ -55,7 +53,6 @@ class Sweep:
     candidates: tuple[Candidate, ...]
     shapes: tuple[Shape, ...]
     counters: tuple[str, ...] = ()
-    regime: Regime = "cool"
     pairs: int = bench.PAIRS
     seconds: float = 3600
     facts: dict[str, Any] = field(default_factory=dict)
@@ -93,10 +90,10 @@ def measure_one(sweep: Sweep, candidate: Candidate, shape: Shape) -> Point | Fai
     problem = candidate.problem or sweep.problem
     try:
         call_once(problem, candidate.launcher, shape)
-        measured = measure(problem, candidate.launcher, shape, sweep.regime, sweep.pairs_at(shape))
+        measured = measure(problem, candidate.launcher, shape, sweep.pairs_at(shape))
         more = candidate.inspect(shape) if candidate.inspect else {}
         return Point(candidate.name, measured, candidate.facts | more)
-    except (WrongWhenTimed, KernelFault, HostBound) as error:
+    except (WrongWhenTimed, KernelFault) as error:
         says = str(error)
     except Exception as error:  # a compiler's, or a rule that the configuration breaks at this shape
         says = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -118,7 +115,7 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     if not sweep.counters:
         return {}
     names = [sweep.problem.baseline_name, *(candidate.name for candidate in sweep.candidates)]
-    command = [sys.executable, "-m", "tutorlib.instruments", "sweeps", "profile", name]
+    command = command_of(launch_for_profiler, name)
     try:
         launches = counters.count(command, sweep.counters, marked=True)
     except counters.NoCounters:
@@ -128,8 +125,11 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     return dict(zip(names, launches, strict=True)) if len(launches) == len(names) else {}
 
 
-def launch_for_profiler(sweep: Sweep) -> None:
+def launch_for_profiler(name: str) -> None:
     """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
+    from tutorlib.instruments.sweeps import make_sweep
+
+    sweep = make_sweep(name)
     work = Work(sweep.problem, sweep.shapes[0])
     work.refill(new_generator())
     calls: list[Call] = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tutorlib.kernels.rules import ConfigError, whole_numbers
+from tutorlib.kernels import ConfigError, whole_numbers
 
 WARP = 32  # threads
 MOST_THREADS = 1024  # of a block

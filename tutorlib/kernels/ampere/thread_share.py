@@ -1,7 +1,8 @@
 """One thread's share of the GEMM of notebooks 09 to 12: its copies, its operands, its accumulators."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import cutlass
 from cutlass import cute
@@ -9,9 +10,6 @@ from cutlass.cute.nvgpu import warp
 from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 
 from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
-from tutorlib.kernels.ampere.moves import fetch, load, multiply
-from tutorlib.kernels.ampere.operands import Operand
-from tutorlib.kernels.ampere.shapes import need_atoms, need_parts, need_places
 
 
 def make_copy_g2s(
@@ -29,6 +27,97 @@ def make_mma(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledMma:
     m, n = config.warps
     op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
     return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
+
+
+class Operand(NamedTuple):
+    """One operand's path into the MMA's registers, for one thread.
+
+    tCrX: the registers in the MMA's view: (8 of A or 4 of B, M or N atoms, K blocks).
+    s2r: ldmatrix.x4, laid out as this MMA reads the operand: one instruction for an atom of A or for two atoms of B.
+    tXsX: the source of s2r in shared memory: (8, instructions, K blocks, buffers).
+    tXrX: the registers of tCrX in ldmatrix's view: (8, instructions, K blocks).
+    """
+
+    tCrX: cute.Tensor
+    s2r: cute.TiledCopy
+    tXsX: cute.Tensor
+    tXrX: cute.Tensor
+
+
+def make_operands(tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cute.Tensor) -> tuple[Operand, Operand]:
+    """A thread's share of sA (M, K, buffers) and of sB (N, K, buffers); the registers hold one buffer's operands."""
+    math = tiled_mma.get_slice(thread)
+    tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
+    tCrB = tiled_mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])
+    ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), sA.element_type)
+    s2r_a = cute.make_tiled_copy_A(ldmatrix, tiled_mma)
+    s2r_b = cute.make_tiled_copy_B(ldmatrix, tiled_mma)
+    a, b = s2r_a.get_slice(thread), s2r_b.get_slice(thread)
+    rA = Operand(tCrA, s2r_a, a.partition_S(sA), a.retile(tCrA))
+    rB = Operand(tCrB, s2r_b, b.partition_S(sB), b.retile(tCrB))
+    return rA, rB
+
+
+# Methods of the classes below, outside of them: notebook 09 shows the classes, and asks for these functions -------
+
+
+def load(path: "GlobalToShared", k_tile: Any, buffer: Any) -> None:
+    """Issue the copies of a K tile of one operand, global → shared memory; elements outside the matrix become zeros.
+
+    Where `pred` is False, cp.async reads nothing and fills its 16 bytes with zeros.
+    """
+    source, target = path.source[None, None, None, k_tile], path.target[None, None, None, buffer]
+    if path.places is None:
+        cute.copy(path.tiled_copy, source, target)
+        return
+    rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
+    inside = cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)
+    for row in range(rows):
+        for vector in range(vectors):
+            inside[0, row, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit)
+    cute.copy(path.tiled_copy, source, target, pred=inside)
+
+
+def fetch(steps: "Steps", k_block: int, buffer: Any) -> None:
+    """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
+    for r in (steps.rA, steps.rB):
+        cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
+
+
+def multiply(steps: "Steps", k_block: int) -> None:
+    """mma.sync: add the product of the fetched K block to the accumulators."""
+    a, b = steps.rA.tCrX[None, None, k_block], steps.rB.tCrX[None, None, k_block]
+    cute.gemm(steps.tiled_mma, steps.tCrC, a, b, steps.tCrC)
+
+
+def need_parts(path: "GlobalToShared") -> None:
+    """Raises ValueError where source or target is not a thread's part."""
+    for name, tensor, last in (("source", path.source, "K tiles"), ("target", path.target, "buffers")):
+        if cute.rank(tensor) != 4:
+            part = f"(vector, rows, vectors of a row, {last})"
+            raise ValueError(f"{name} has the shape {tensor.shape}; a thread's part of it is {part}")
+
+
+def need_atoms(steps: "Steps") -> None:
+    """Raises ValueError where the accumulators do not fit the operands."""
+    atoms = tuple(cute.size(r.tCrX, mode=[1]) for r in (steps.rA, steps.rB))
+    held = tuple(cute.size(steps.tCrC, mode=[mode]) for mode in range(1, cute.rank(steps.tCrC)))
+    kind = steps.tCrC.element_type
+    if held != atoms or kind is not cutlass.Float32:
+        raise ValueError(f"tCrC has {held} atoms of {kind}; rA and rB have {atoms}, and accumulators are Float32")
+
+
+def need_places(acc: "Accumulators") -> None:
+    """Raises ValueError where tCgC and coordinates are not of one tile in one order.
+
+    Page 16's reduction has one element for the whole tile, whose strides of 0 have no order.
+    """
+    one_element = cute.cosize(acc.tCgC.layout) == 1
+    if not one_element and str(acc.coordinates.shape) != str(acc.tCgC.shape):
+        raise ValueError(
+            f"coordinates has the shape {acc.coordinates.shape} and tCgC {acc.tCgC.shape}: both must be this thread's "
+            "part of the same tile, with its columns in the same order"
+        )
 
 
 @dataclass(frozen=True)
@@ -131,3 +220,7 @@ class Accumulators:
         registers = cute.make_rmem_tensor(cute.make_ordered_layout(self.tCrC.shape, order), self.tCgC.element_type)
         registers.store(self.tCrC.load().to(self.tCgC.element_type))
         return registers
+
+
+MainLoop = Callable[[Steps], None]
+Epilogue = Callable[[Accumulators], None]

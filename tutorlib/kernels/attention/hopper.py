@@ -23,11 +23,8 @@ from cutlass.cute.nvgpu.warp import StMatrix8x8x16bOp
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.attention.parts import softmax_first
+from tutorlib.kernels.attention.parts import COURSE, AttentionParts, softmax_first
 from tutorlib.kernels.attention.roles import (
-    MMA_M,
-    WARPGROUP,
-    AttentionConfig,
     BlockLoads,
     Consumer,
     KeyRing,
@@ -38,8 +35,7 @@ from tutorlib.kernels.attention.roles import (
     make_mmas,
     make_tma_load,
 )
-from tutorlib.kernels.attention.schedule import DrawnTile, Order, Tile
-from tutorlib.kernels.attention.slots import COURSE, AttentionParts
+from tutorlib.kernels.attention.schedule import MMA_M, WARPGROUP, AttentionConfig, DrawnTile, Order, Tile
 from tutorlib.kernels.hopper.layouts import Tma, smem_layout
 
 ALIGNMENT = 1024

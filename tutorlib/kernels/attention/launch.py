@@ -1,7 +1,9 @@
 """Attention's kernels on torch tensors: compiled once for each configuration, for all sizes and strides."""
 
-import math
+import json
+from dataclasses import asdict, dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import cuda.tile as ct
@@ -11,13 +13,57 @@ from cutlass.cute.runtime import from_dlpack, make_fake_stream, make_fake_tensor
 from torch import Tensor
 
 from tutorlib.kernels.attention import tiles
-from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
-from tutorlib.kernels.attention.tile_sizes import Tile, hinted, tile_of
+from tutorlib.kernels.attention.hopper import make_attention
+from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, max_clusters
+from tutorlib.machine import device
 
-LOG2_E = math.log2(math.e)
+TILES = Path(__file__).with_name("tiles.json")
 DELTA_ROWS = 128
 MOST_RUNS = 128  # that one block of a decoding step can add up
+
+
+@dataclass(frozen=True)
+class Tile:
+    """tm: queries. tn: keys. The others are hints to the compiler, as `ct.kernel` has them."""
+
+    tm: int
+    tn: int
+    num_worker_warps: int = 8
+    num_ctas: int = 1
+    occupancy: int = 1
+
+    @property
+    def hints(self) -> dict[str, int]:
+        return {name: value for name, value in asdict(self).items() if name not in ("tm", "tn")}
+
+
+ANYWHERE = {
+    "tile_forward": Tile(128, 128),
+    "backward_keys": Tile(64, 128),
+    "backward_queries": Tile(128, 128),
+    "decode_parts": Tile(tiles.ROWS, 64, num_worker_warps=4, occupancy=2),
+}
+
+
+@cache
+def measured_tiles() -> dict[tuple[str, int, bool], Tile]:
+    """(kernel, head_dim, causal) → the tile that was fastest on an H100 or an H200."""
+    chosen = json.loads(TILES.read_text(encoding="utf-8"))["chosen"]
+    return {(row.pop("kernel"), row.pop("d"), row.pop("causal")): Tile(**row) for row in chosen}
+
+
+def tile_of(kernel: str, head_dim: int, causal: bool) -> Tile:
+    """For this kernel on the GPU at hand."""
+    found = device.gpu()
+    measured = measured_tiles() if found and found.arch == "90" else {}
+    return measured.get((kernel, head_dim, causal), ANYWHERE[kernel])
+
+
+@cache
+def hinted(kernel: str, tile: Tile) -> Any:
+    """The kernel with the tile's hints, compiled once for each signature."""
+    return getattr(tiles, kernel).replace_hints(**tile.hints)
 
 
 def attention_config(head_dim: int, causal: bool, group: int) -> AttentionConfig:
@@ -100,18 +146,16 @@ def counter_of(device: int, stream: int) -> Tensor:
 
 
 def forward_by_tiles(
-    o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool,
-    tile: Tile | None = None, persistent: bool = False,
-) -> None:  # fmt: skip
+    o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, tile: Tile | None = None
+) -> None:
     """The same by cuTile. tile: the fastest that was measured, unless given."""
     (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
     tile = tile or tile_of("tile_forward", d, causal)
-    grid: tuple[int, ...] = -(-queries // tile.tm), heads, batch
-    if persistent:
-        grid = (min(math.prod(grid), sms(q) * tile.occupancy // tile.num_ctas),)
-    kernel = hinted("persistent_forward" if persistent else "tile_forward", tile)
+    grid = -(-queries // tile.tm), heads, batch
     sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
-    ct.launch(torch.cuda.current_stream(), grid, kernel, (q, k, v, o, lse, scale * LOG2_E, *sizes))
+    ct.launch(
+        torch.cuda.current_stream(), grid, hinted("tile_forward", tile), (q, k, v, o, lse, scale * tiles.LOG2_E, *sizes)
+    )
 
 
 def sms(tensor: Tensor) -> int:
@@ -180,7 +224,7 @@ def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, tile: 
     o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))
     parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device) if splits > 1 else o[:, :, None]
     lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
-    sizes = scale * LOG2_E, group, run, tile.tn, d
+    sizes = scale * tiles.LOG2_E, group, run, tile.tn, d
     ct.launch(stream, (splits, kv_heads, batch), hinted("decode_parts", tile), (q, k, v, parts, lse, *sizes))
     if splits > 1:
         padded = 1 << (splits - 1).bit_length()

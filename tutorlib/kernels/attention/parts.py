@@ -1,19 +1,19 @@
-"""The parts of the Hopper attention kernel that notebook 20's reader writes, for the slots of `slots`.
+"""The parts of the Hopper attention kernel that notebook 20's reader writes, and the slots for them.
 
 rows are accumulators of a thread, (2 rows, columns), as `by_row` has them; me is a `roles.Consumer`.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import cutlass
 from cutlass import BFloat16, Float32, Int32, cute
 from cutlass.cute.nvgpu import warpgroup
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.attention.roles import TURN_BARRIER, WARPGROUP
-
-if TYPE_CHECKING:
-    from tutorlib.kernels.attention.roles import BlockLoads, Consumer, OnlineSoftmax
+from tutorlib.kernels.attention.roles import TURN_BARRIER, BlockLoads, Consumer, OnlineSoftmax
+from tutorlib.kernels.attention.schedule import WARPGROUP
 
 
 def by_row(acc: cute.Tensor) -> cute.Tensor:
@@ -46,7 +46,7 @@ def quad_reduce(value: Float32, op: cutlass.Constexpr) -> Float32:
 
 
 @cute.jit
-def softmax_first(softmax: "OnlineSoftmax", rows: cute.Tensor, p_rows: cute.Tensor) -> None:
+def softmax_first(softmax: OnlineSoftmax, rows: cute.Tensor, p_rows: cute.Tensor) -> None:
     """P = exp2((S - max) · scale), rounded to the type of p_rows."""
     for row in cutlass.range_constexpr(2):
         s = rows[row, None].load()
@@ -59,7 +59,7 @@ def softmax_first(softmax: "OnlineSoftmax", rows: cute.Tensor, p_rows: cute.Tens
 
 
 @cute.jit
-def softmax_step(softmax: "OnlineSoftmax", rows: cute.Tensor, p_rows: cute.Tensor, factors: cute.Tensor) -> None:
+def softmax_step(softmax: OnlineSoftmax, rows: cute.Tensor, p_rows: cute.Tensor, factors: cute.Tensor) -> None:
     """The same for a later block; factors (2,) rescale what was accumulated."""
     for row in cutlass.range_constexpr(2):
         s = rows[row, None].load()
@@ -74,17 +74,17 @@ def softmax_step(softmax: "OnlineSoftmax", rows: cute.Tensor, p_rows: cute.Tenso
         p_rows[row, None].store(p.to(p_rows.element_type))
 
 
-def take_turn(me: "Consumer") -> None:
+def take_turn(me: Consumer) -> None:
     cute.arch.barrier(barrier_id=TURN_BARRIER + me.group, number_of_threads=2 * WARPGROUP)
 
 
-def pass_turn(me: "Consumer") -> None:
+def pass_turn(me: Consumer) -> None:
     cute.arch.barrier_arrive(barrier_id=TURN_BARRIER + 1 - me.group, number_of_threads=2 * WARPGROUP)
 
 
 @cute.jit
 def step(
-    me: "Consumer", k_state: PipelineState, v_state: PipelineState, n_block: Int32, masked: cutlass.Constexpr
+    me: Consumer, k_state: PipelineState, v_state: PipelineState, n_block: Int32, masked: cutlass.Constexpr
 ) -> None:
     """S of this block while P V of the block before is in flight; then its softmax."""
     factors = cute.make_rmem_tensor(2, Float32)
@@ -102,7 +102,7 @@ def step(
         me.mask(n_block)
     if cutlass.const_expr(not me.config.overlap):
         me.issue_o(v_state)
-    p = cute.make_rmem_tensor(me.tSrS.shape, BFloat16 if me.config.early else Float32)
+    p = cute.make_rmem_tensor(me.tSrS.shape, Float32)
     me.softmax_step(p, factors)
     warpgroup.wait_group(0)
     me.free_v(v_state)
@@ -111,7 +111,7 @@ def step(
 
 
 @cute.jit
-def produce_blocks(loads: "BlockLoads", n_blocks: Int32) -> None:
+def produce_blocks(loads: BlockLoads, n_blocks: Int32) -> None:
     """K one block ahead of V: the order in which the consumers need them."""
     k_state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
     v_state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
@@ -124,3 +124,31 @@ def produce_blocks(loads: "BlockLoads", n_blocks: Int32) -> None:
         k_state.advance()
         v_state.advance()
     loads.load_v(Int32(0), v_state)
+
+
+@dataclass(frozen=True)
+class AttentionParts:
+    """Each is a function with the parameters of the course's."""
+
+    by_row: Callable[..., Any]
+    p_operand: Callable[..., Any]
+    add_pv: Callable[..., None]
+    quad_reduce: Callable[..., Any]
+    softmax_step: Callable[..., None]
+    produce: Callable[..., None]
+    step: Callable[..., None]
+    take_turn: Callable[..., None]
+    pass_turn: Callable[..., None]
+
+
+COURSE = AttentionParts(
+    by_row=by_row,
+    p_operand=p_operand,
+    add_pv=add_pv,
+    quad_reduce=quad_reduce,
+    softmax_step=softmax_step,
+    produce=produce_blocks,
+    step=step,
+    take_turn=take_turn,
+    pass_turn=pass_turn,
+)

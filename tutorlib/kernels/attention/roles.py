@@ -1,4 +1,4 @@
-"""What the warps of the Hopper attention kernel work on: its configuration, rings, MMAs, and the two roles' operands.
+"""What the warps of the Hopper attention kernel work on: rings, MMAs, and the two roles' operands.
 
 Tensors are named by where they live: m in global memory, g a block's tiles of it, s shared memory, r registers;
 tSrQ is sQ as the MMA of S reads it.
@@ -15,61 +15,12 @@ from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warpgroup
 from cutlass.cute.nvgpu.warpgroup import OperandSource
 from cutlass.pipeline import PipelineState
 
+from tutorlib.kernels.attention.schedule import MMA_M, AttentionConfig, Tile
+
 if TYPE_CHECKING:
-    from tutorlib.kernels.attention.schedule import Tile
-    from tutorlib.kernels.attention.slots import AttentionParts
+    from tutorlib.kernels.attention.parts import AttentionParts
 
-WARPGROUP, MMA_M = 128, 64
 TURN_BARRIER = 1  # and 2: named barriers, a consumer warpgroup's turn to issue wgmmas
-
-
-@dataclass(frozen=True)
-class AttentionConfig:
-    """head_dim: of Q, K and V. tile_m: queries of a block. tile_n: keys of a step. pingpong: softmax takes turns.
-
-    overlap: issue S of the next step before P V of this one. few_masks: the causal mask only in blocks that need it.
-    longest_first: the tiles of a causal grid with the most keys start first. persistent: a block on each SM takes tile
-    after tile.
-    """
-
-    head_dim: int = 128
-    tile_m: int = 128
-    tile_n: int = 128
-    stages: int = 2
-    causal: bool = False
-    pingpong: bool = True
-    overlap: bool = True
-    few_masks: bool = True
-    longest_first: bool = True
-    persistent: bool = False
-    early: bool = False  # P is rounded before P V of the step before has completed
-    group: int = 1  # query heads per head of K and V
-
-    def __post_init__(self) -> None:
-        if self.pingpong and self.consumers != 2:
-            what = f"ping-pong is for 2 consumer warpgroups, tile_m={2 * MMA_M}; tile_m={self.tile_m} has"
-            raise ValueError(f"{what} {self.consumers}: pass pingpong=False")
-
-    @property
-    def consumers(self) -> int:
-        return self.tile_m // MMA_M
-
-    @property
-    def threads(self) -> int:
-        return WARPGROUP * (self.consumers + 1)
-
-    @property
-    def registers(self) -> tuple[int, int]:
-        return (24, 240) if self.consumers == 2 else (32, 160)
-
-    @property
-    def q_stages(self) -> int:
-        """The next tile's Q is loaded while this tile's is read, and while O is stored through it."""
-        return 2 if self.persistent else 1
-
-    @property
-    def kv_bytes(self) -> int:
-        return 2 * self.tile_n * self.head_dim
 
 
 @dataclass(frozen=True)
@@ -270,7 +221,7 @@ class BlockLoads:
     k_ring: KeyRing
     v_ring: KeyRing
     q_ring: QueryRing
-    tile: "Tile"
+    tile: Tile
     config: AttentionConfig
 
     @property

@@ -1,4 +1,6 @@
-"""Which tile of queries a block works on: the one at its place in the grid, or, if persistent, the next one left.
+"""The configuration of the Hopper attention kernel, and its schedule: which tile of queries a block works on.
+
+That is the one at its place in the grid, or, if persistent, the next one left.
 
 Persistent blocks draw numbers from a counter that all of them share. A fixed share of the tiles for each block would
 need no counter, but tiles under a causal mask differ in length, and a batch's K and V stay in L2 only if all blocks
@@ -11,7 +13,55 @@ import cutlass
 from cutlass import Int32, cute
 from cutlass.pipeline import PipelineState
 
-from tutorlib.kernels.attention.roles import AttentionConfig
+WARPGROUP, MMA_M = 128, 64
+
+
+@dataclass(frozen=True)
+class AttentionConfig:
+    """head_dim: of Q, K and V. tile_m: queries of a block. tile_n: keys of a step. pingpong: softmax takes turns.
+
+    overlap: issue S of the next step before P V of this one. few_masks: the causal mask only in blocks that need it.
+    longest_first: the tiles of a causal grid with the most keys start first. persistent: a block on each SM takes tile
+    after tile.
+    """
+
+    head_dim: int = 128
+    tile_m: int = 128
+    tile_n: int = 128
+    stages: int = 2
+    causal: bool = False
+    pingpong: bool = True
+    overlap: bool = True
+    few_masks: bool = True
+    longest_first: bool = True
+    persistent: bool = False
+    group: int = 1  # query heads per head of K and V
+
+    def __post_init__(self) -> None:
+        if self.pingpong and self.consumers != 2:
+            what = f"ping-pong is for 2 consumer warpgroups, tile_m={2 * MMA_M}; tile_m={self.tile_m} has"
+            raise ValueError(f"{what} {self.consumers}: pass pingpong=False")
+
+    @property
+    def consumers(self) -> int:
+        return self.tile_m // MMA_M
+
+    @property
+    def threads(self) -> int:
+        return WARPGROUP * (self.consumers + 1)
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        return (24, 240) if self.consumers == 2 else (32, 160)
+
+    @property
+    def q_stages(self) -> int:
+        """The next tile's Q is loaded while this tile's is read, and while O is stored through it."""
+        return 2 if self.persistent else 1
+
+    @property
+    def kv_bytes(self) -> int:
+        return 2 * self.tile_n * self.head_dim
 
 
 @dataclass(frozen=True)

@@ -109,27 +109,6 @@ def tile_forward(
     forward_tile(q, k, v, o, lse, scale, ct.bid(2), ct.bid(1), m, group, causal, tm, tn, d)
 
 
-@ct.kernel(num_worker_warps=TWO_WARPGROUPS)
-def persistent_forward(
-    q,
-    k,
-    v,
-    o,
-    lse,
-    scale: float,
-    group: ct.Constant[int],
-    causal: ct.Constant[bool],
-    tm: ct.Constant[int],
-    tn: ct.Constant[int],
-    d: ct.Constant[int],
-):
-    """A block for each SM, which takes every num_blocks-th tile: all heads' longest rows first."""
-    batches, heads, rows = q.shape[0], q.shape[1], ct.cdiv(q.shape[2], tm)
-    for item in range(ct.bid(0), batches * heads * rows, ct.num_blocks(0)):
-        m, rest = rows - 1 - item // (batches * heads), item % (batches * heads)
-        forward_tile(q, k, v, o, lse, scale, rest // heads, rest % heads, m, group, causal, tm, tn, d)
-
-
 @ct.kernel
 def decode_parts(
     q,

@@ -16,12 +16,11 @@ from cutlass.cute.nvgpu import cpasync, tcgen05
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.blackwell import loops, parts
+from tutorlib.kernels.blackwell import parts
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, SINGLE, TMA_WARP, WARPS, BlackwellConfig
 from tutorlib.kernels.blackwell.steps import Drain, Feed, TileSteps, TileWalk
 from tutorlib.kernels.hopper.first import boxes, described, out_layout
-from tutorlib.kernels.hopper.first_parts import ring_layout
-from tutorlib.kernels.hopper.first_share import ALIGNMENT
+from tutorlib.kernels.hopper.first_parts import ALIGNMENT, ring_layout
 from tutorlib.kernels.hopper.layouts import Tma
 
 SMS = 148  # of a B200; as many blocks share all tiles
@@ -45,7 +44,7 @@ class Parts:
 def course_parts(pair: bool = False) -> Parts:
     """The course's own, for a block alone or for a pair."""
     memory = (parts.pair_allocate, parts.pair_release) if pair else (parts.allocate, parts.release)
-    roles = loops.produce_tiles, loops.multiply_tiles, loops.store_tiles
+    roles = parts.produce_tiles, parts.multiply_tiles, parts.store_tiles
     return Parts(parts.make_umma, parts.issue, parts.make_t2r, *memory, *roles)
 
 
@@ -135,9 +134,7 @@ class Block:
         tCtC = cute.make_tensor(acc, tiled_mma.make_fragment_C(shape).layout)  # ((128, N), 1, 1, accumulators)
         warp, thread = self.warp % STORERS, self.thread % ROWS
         return replace(
-            self.steps,
-            tCtC=tCtC,
-            drain=make_drain(tCtC, self.make_t2r, self.tma_c, self.mC, self.sC, warp, thread),
+            self.steps, tCtC=tCtC, drain=make_drain(tCtC, self.make_t2r, self.tma_c, self.mC, self.sC, warp, thread)
         )
 
 

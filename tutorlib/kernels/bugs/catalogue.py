@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
-from tutorlib.kernels.cpp.grids import tiles
+from tutorlib.kernels.cpp.gemm import tiles
 from tutorlib.machine.features import TMA
 from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
 from tutorlib.problems.catalogue import gemm, transpose

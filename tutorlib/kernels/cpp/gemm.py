@@ -1,10 +1,39 @@
-"""A GEMM in CUDA Tile C++."""
+"""GEMMs in C++: notebook 08's in CUDA Tile C++, with their grids, and notebook 12's in plain CUDA C++."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tutorlib.compiling.compiled import LaunchGrid
-from tutorlib.kernels.cpp.grids import persistent_grid, tiles
+from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
+
+TILE = (128, 128)  # of C, in the first two GEMMs
+
+
+def tiles(length: int, tile: int) -> int:
+    """So many tiles cover a length."""
+    return -(-length // tile)
+
+
+def blocks_of(tile: int) -> Callable[[Shape], LaunchGrid]:
+    """The grid for a vector: a block for every `tile` elements."""
+    return lambda shape: (tiles(shape[0], tile),)
+
+
+def tile_grid(shape: Shape) -> LaunchGrid:
+    """A block for each tile of C: x counts them down, y across."""
+    m, n, _ = shape
+    return tiles(m, TILE[0]), tiles(n, TILE[1])
+
+
+def persistent_grid(shape: Shape, ctas: int = 1) -> LaunchGrid:
+    """As many blocks as run at once, each on `ctas` SMs; without a GPU a few, so that each has more to do.
+
+    The grid of a kernel with num_cta_in_cga counts clusters, not their CTAs.
+    """
+    gpu = device.gpu()
+    return (gpu.sms // ctas if gpu else 3,)
 
 
 @dataclass(frozen=True)
@@ -38,11 +67,7 @@ class Variant:
     @property
     def hint(self) -> str:
         """The line in front of the kernel, "" where it has no hint."""
-        names = {
-            "occupancy": self.occupancy,
-            "num_worker_warps_per_cta": self.warps,
-            "num_cta_in_cga": self.ctas,
-        }
+        names = {"occupancy": self.occupancy, "num_worker_warps_per_cta": self.warps, "num_cta_in_cga": self.ctas}
         given = ", ".join(f"{name}={value}" for name, value in names.items() if value)
         return f"[[ cutile::hint(0, {given}) ]]" if given else ""
 
@@ -113,3 +138,29 @@ WAYS = {  # from there to cuBLAS
     "  in strips of 4": Variant(group=4, persistent=True, tile=SQUARE, warps=8, ctas=2),
     "  steps of 128": Variant(group=8, persistent=True, tile=(256, 256, 128), warps=8, ctas=2),
 }
+
+
+@dataclass(frozen=True)
+class CudaGemm:
+    """A GEMM in plain CUDA C++, for M, N and K that its tile divides. file: its source, in this folder."""
+
+    file: str
+    tile: tuple[int, int, int]
+    stages: int
+    threads: int
+
+    @property
+    def source(self) -> str:
+        return (Path(__file__).parent / self.file).read_text(encoding="utf-8")
+
+    @property
+    def smem_bytes(self) -> int:
+        m, n, k = self.tile
+        return self.stages * (m + n) * k * 2
+
+    def grid(self, shape: Shape) -> tuple[int, int, int]:
+        """One block for each tile of C."""
+        return shape[0] // self.tile[0] * (shape[1] // self.tile[1]), 1, 1
+
+
+THREE_STAGES = CudaGemm("three_stages.cu", (128, 128, 32), stages=3, threads=128)  # layouts as index arithmetic

@@ -1,4 +1,4 @@
-"""Notebook 08's program in one file: a vector addition in Tile C++, the function that launches it, and a main."""
+"""Notebook 08's vector addition in Tile C++, and the program in one file around it."""
 
 import textwrap
 
@@ -48,3 +48,17 @@ def program(kernel: str, host: str, main: str = MAIN) -> str:
     """The source of the whole program. kernel: that of vector_add. host: that of add_on_gpu."""
     includes = "#include <cstdio>\n#include <cstdlib>\n#include <vector>\n"
     return "\n".join([includes + HEADER, *(textwrap.dedent(part).strip("\n") + "\n" for part in (kernel, host)), main])
+
+
+def in_tiles(tile: int) -> str:
+    """A vector addition in tiles of this size, for vectors that they divide."""
+    views = "\n".join(
+        f"auto {x.upper()} = ct::partition_view{{ct::tensor_span{{{x}, ct::extents{{n}}}}, ct::shape{{{tile}_ic}}}};"
+        for x in "abc"
+    )
+    return f"""\
+__tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {{
+{views}
+int i = ct::bid().x;
+C.store_masked(A.load_masked(i) + B.load_masked(i), i);
+}}"""

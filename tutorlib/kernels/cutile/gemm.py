@@ -46,11 +46,7 @@ class Config:
     @property
     def hints(self) -> dict[str, int | None]:
         """As `kernel.replace_hints` takes them."""
-        return {
-            "num_ctas": self.num_ctas,
-            "occupancy": self.occupancy,
-            "num_worker_warps": self.num_worker_warps,
-        }
+        return {"num_ctas": self.num_ctas, "occupancy": self.occupancy, "num_worker_warps": self.num_worker_warps}
 
     @property
     def constants(self) -> tuple[int, ...]:

@@ -10,10 +10,9 @@ from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.ampere.config import WARP, GemmConfig
 from tutorlib.kernels.ampere.epilogues import store
-from tutorlib.kernels.ampere.gemm import gemm_kernel
+from tutorlib.kernels.ampere.gemm import GemmParts, gemm_kernel
 from tutorlib.kernels.ampere.main_loops import single_buffer
-from tutorlib.kernels.ampere.parts import Epilogue, GemmParts
-from tutorlib.kernels.ampere.thread_share import Accumulators
+from tutorlib.kernels.ampere.thread_share import Accumulators, Epilogue
 from tutorlib.kernels.fused.ops import Values, swiglu
 
 CONFIG = GemmConfig((64, 64, 32), (4, 1))  # small, to be simulated; a gated tile's halves are 32 columns, a warp's step

@@ -80,7 +80,7 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
         load_b = make_load(b, stage_layout(1, config), cluster_m)
         whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # (M, N) of the accumulators; C may be half
         plan, clusters = plan_for(whole, k, max_clusters, config)
-        beside = Beside(None, None, acc, flags, None, operand)
+        beside = Beside(None, None, acc, flags, operand)
         store_c = make_store(c, fusion.out(config))
         kernel = gemm_kernel(load_a, load_b, store_c, beside, plan, config, fusion)
         kernel.launch(**geometry(clusters, config), stream=stream)
@@ -90,7 +90,7 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
 
 def fused_fakes(config: HopperConfig, fusion: Fusion, rank: int) -> tuple[Any, ...]:
     """Stand-ins for a, b, the operand of this rank, c, accumulators and flags, of any size."""
-    a, b, c, _, _, acc, flags, _ = fakes(config)
+    a, b, c, _, _, acc, flags = fakes(config)
     if fusion.gated:
         return a, b, None, fakes(config)[2], acc, flags  # C has a width of its own
     if rank == 2:
@@ -125,7 +125,7 @@ def launch_fused(
     """
     (m, k), n = a.shape, b.shape[0]
     config = config or choose_fused(m, n, k, max_clusters(1), fusion)
-    clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
+    clusters = max_clusters(config.cluster_size)
     compiled = compile_fused(config, fusion, 1 if operand is None else operand.ndim)
     compiled(a, b, operand, c, *scratch(config, clusters), clusters)
 

@@ -1,1 +1,16 @@
 """A GEMM for Hopper: TMA, mbarriers and WGMMA, as one configurable kernel, and the rule that configures it."""
+
+from tutorlib import lazy
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "config": "ConfigError HopperConfig",
+        "first": "described make_accumulators make_wgmma out_layout",
+        "first_parts": "ALIGNMENT BOX STAGES THREADS TILE Accumulators BoxCopy Steps",
+        "gemm": "gemm_kernel",
+        "parts": "Parts",
+        "pipeline": "Loads",
+        "specialized": "RoleSteps load_steps make_specialized multiply_steps multiply_tiles specialized_kernel",
+    },
+)

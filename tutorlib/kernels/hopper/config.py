@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tutorlib.kernels.rules import ConfigError as ConfigError
-from tutorlib.kernels.rules import whole_number, whole_numbers
+from tutorlib.kernels import ConfigError as ConfigError
+from tutorlib.kernels import whole_number, whole_numbers
 
 SMEM_PER_SM = 233_472  # bytes
 SMEM_RESERVED = 1_024  # of each block's share, for the system
-TRACE_BYTES = 16  # a count for each role
 MBARRIER_BYTES = 8
 SMEM_ALIGNMENT = 1_024  # a swizzle pattern of 8 rows × 128 bytes begins at multiples of itself
 REGISTERS_PER_SM = 65_536
@@ -21,9 +20,9 @@ MAX_CLUSTER = 8  # blocks that every Hopper GPU can run
 MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
 BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
 PATTERN_ROWS = 8  # of a swizzle pattern
-NUMBERS = {"tile": "(M, N, K)", "cluster": "(M, N)", "stagger": "(M, N)"}
-COUNTS = ("warpgroups", "stages", "store_stages", "producer_registers", "consumer_registers")  # None: it follows
-FIXED = ("group", "split_k", "lag", "blocks_per_sm")
+NUMBERS = {"tile": "(M, N, K)", "cluster": "(M, N)"}
+COUNTS = ("warpgroups", "stages", "store_stages")  # None: it follows
+FIXED = ("group", "split_k")
 WORDS = {"schedule": ("plain", "cooperative", "pingpong"), "raster": ("m", "n"), "dtype": tuple(BYTES)}
 Major = Literal["k", "mn"]
 Majors = tuple[Major, Major]
@@ -44,21 +43,15 @@ class HopperConfig:
     persistent: as many blocks as the GPU holds, each takes tile after tile; else one block for each tile.
     raster: direction in which tiles follow one another, inside a band that is `group` cluster tiles wide;
         snake: every other band is walked backwards. zigzag: so is K in every other tile, while L2 holds its end.
-    stagger: K tiles by which a cluster's tile begins later along K than the one above it (M) and the one to its left
-        (N), wrapping round, so that neighbors do not ask L2 for the same lines at the same time.
     split_k: blocks of a cluster that share a tile's K, and its accumulators through distributed shared memory.
     stream_k: all blocks share the tiles of the last, partly filled wave.
     defer_stores: a tile's accumulators wait in registers until the next tile's multiplication is in flight.
-    lag: K tiles by which the other warpgroups of a tile begin later than the first, so that not all stop at once.
-    blocks_per_sm: for which shared memory and registers must suffice.
-    producer_registers, consumer_registers: of each thread after setmaxnreg; None: all that there are.
-    l2_a, l2_b, l2_c: how long L2 should keep what is read or written: "normal", "evict_first" or "evict_last".
+    l2_a, l2_b: how long L2 should keep what is read: "normal", "evict_first" or "evict_last".
     polls: waits for barriers poll, and do not suspend.
     transposed: columns of C are contiguous, not rows, as where A and B have changed places.
     majors: which mode of A, and of B, is contiguous: "k", or "mn", A's M and B's N.
     dtype: of A and B; C is bf16 where they are e4m3.
     scaled: C is multiplied by a scale of A and one of B.
-    trace: every role records timestamps of its events; see timeline.py.
     """
 
     tile: tuple[int, int, int] = (128, 256, 64)
@@ -72,23 +65,16 @@ class HopperConfig:
     group: int = 8
     snake: bool = False
     zigzag: bool = False
-    stagger: tuple[int, int] = (0, 0)
     split_k: int = 1
     stream_k: bool = False
     defer_stores: bool = False
-    lag: int = 0
-    blocks_per_sm: int = 1
-    producer_registers: int | None = None
-    consumer_registers: int | None = None
     l2_a: str = "normal"
     l2_b: str = "normal"
-    l2_c: str = "normal"
     polls: bool = False
     transposed: bool = False
     majors: Majors = ("k", "k")
     dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"
     scaled: bool = False
-    trace: bool = False
 
     def __post_init__(self) -> None:
         given = vars(self).copy()
@@ -214,13 +200,13 @@ class HopperConfig:
 
     @property
     def other_bytes(self) -> int:
-        """Bytes of shared memory beside stages and stores: mbarriers for given accumulators, and a trace."""
-        return 2 * MBARRIER_BYTES * (self.split_k > 1) + TRACE_BYTES * self.trace
+        """Bytes of shared memory beside stages and stores: mbarriers for given accumulators."""
+        return 2 * MBARRIER_BYTES * (self.split_k > 1)
 
     @property
     def room(self) -> int:
         """Bytes of shared memory that a block can have."""
-        return SMEM_PER_SM // self.blocks_per_sm - SMEM_RESERVED
+        return SMEM_PER_SM - SMEM_RESERVED
 
     @property
     def ab_stages(self) -> int:
@@ -242,7 +228,7 @@ class HopperConfig:
     @property
     def launch_registers(self) -> int:
         """Registers of each thread when a block starts."""
-        return min(REGISTERS_PER_SM // (self.threads * self.blocks_per_sm) // 8 * 8, 255)
+        return min(REGISTERS_PER_SM // self.threads // 8 * 8, 255)
 
     @property
     def moves_registers(self) -> bool:
@@ -250,16 +236,12 @@ class HopperConfig:
         return self.specialized and self.launch_registers < 232
 
     @property
-    def register_pool(self) -> int:
-        """Registers of one thread in each of the block's warpgroups together."""
-        return self.launch_registers // 8 * 8 * (self.mma_warpgroups + 1)
-
-    @property
     def register_split(self) -> tuple[int, int]:
         """(producer's, consumers') registers for each thread after setmaxnreg."""
-        producer = self.producer_registers or (24 if self.mma_warpgroups < 3 else 32)
-        most = (self.register_pool - producer) // self.mma_warpgroups // 8 * 8
-        return producer, self.consumer_registers or min(most, 240)
+        producer = 24 if self.mma_warpgroups < 3 else 32
+        pool = self.launch_registers * (self.mma_warpgroups + 1)  # of a thread in each warpgroup together
+        most = (pool - producer) // self.mma_warpgroups // 8 * 8
+        return producer, min(most, 240)
 
     @property
     def multiply_registers(self) -> int:
@@ -286,8 +268,6 @@ class HopperConfig:
         for name, known in WORDS.items():
             if (word := getattr(self, name)) not in known:
                 yield f"{name} = {word!r} is none of {', '.join(known)}"
-        if self.blocks_per_sm < 1:
-            yield f"blocks_per_sm = {self.blocks_per_sm}: an SM must have room for one at least"
         m, n, k = self.tile
         row_bytes = k * BYTES[self.dtype]
         warpgroups = self.tile_warpgroups
@@ -337,14 +317,8 @@ class HopperConfig:
             )
         if n // 2 + REGISTERS_BESIDE_RESULTS > self.launch_registers:
             yield f"tile N = {n}: a wgmma's results must fit in the {self.launch_registers} registers of a new thread"
-        if self.schedule != "cooperative" and (self.defer_stores or self.lag):
-            yield f"{self.schedule}: only cooperative warpgroups can defer stores or lag"
-        if not 0 <= self.lag < self.ab_stages:
-            yield f"lag = {self.lag}: a warpgroup cannot lag by more stages than there are, {self.ab_stages}, less one"
-        if self.moves_registers:
-            yield from self.broken_register_rules()
-        if min(self.stagger) < 0:
-            yield f"stagger = {self.stagger}: K tiles by which a tile begins later, none or more"
+        if self.schedule != "cooperative" and self.defer_stores:
+            yield f"{self.schedule}: only cooperative warpgroups can defer stores"
         if self.group < 1:
             yield f"group = {self.group}: a band is at least one tile wide"
         if self.cluster_blocks > MAX_CLUSTER >= self.cluster_size:
@@ -353,19 +327,9 @@ class HopperConfig:
             yield "stream_k: sharing the last wave evenly needs persistent blocks"
         if not self.persistent and self.schedule == "pingpong":
             yield "ping-pong needs persistent blocks: with a single tile there is no other tile to take turns with"
-        for hint in (self.l2_a, self.l2_b, self.l2_c):
+        for hint in (self.l2_a, self.l2_b):
             if hint not in L2_HINTS:
                 yield f"L2 hint {hint!r} is none of {', '.join(L2_HINTS)}"
-
-    def broken_register_rules(self) -> Iterator[str]:
-        producer, consumer = self.register_split
-        if not all(24 <= count <= 240 and count % 8 == 0 for count in (producer, consumer)):
-            yield f"registers {producer} and {consumer}: setmaxnreg takes multiples of 8, here from 24 to 240"
-        if producer + self.mma_warpgroups * consumer > self.register_pool:
-            yield (
-                f"registers {producer} + {self.mma_warpgroups} × {consumer} are more than the {self.register_pool} "
-                "that a block starts with"
-            )
 
 
 # The upper bits of a cache policy, as createpolicy makes them.

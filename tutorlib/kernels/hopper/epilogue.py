@@ -9,12 +9,11 @@ from cutlass import Boolean, Float32, Int32, Int64, cute
 from cutlass.cute.nvgpu import cpasync, warp
 from cutlass.memory import SmemAllocator
 
-from tutorlib.kernels.hopper.config import L2_HINTS, MMA_M, STORE_ROWS, WARPGROUP, HopperConfig
+from tutorlib.kernels.hopper.config import MMA_M, STORE_ROWS, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.layouts import DTYPES, make_mma
+from tutorlib.kernels.hopper.parts import COURSE, Parts
 from tutorlib.kernels.hopper.pipeline import Here, wait
 from tutorlib.kernels.hopper.scheduler import Schedule
-from tutorlib.kernels.hopper.slots import COURSE, Parts
-from tutorlib.kernels.hopper.timeline import Did, Trace
 
 FOURS_AT_A_TIME = 16  # 16-byte loads of a thread in flight, half as many where accumulators take most registers; 2ⁿ
 
@@ -90,7 +89,6 @@ class Pieces:
     def copy(self, piece: int, buffer: int) -> None:
         """Issue TMA's copy of the buffer to the piece's place in C."""
         stores, config = self.stores, self.stores.config
-        policy = None if config.l2_c == "normal" else Int64(L2_HINTS[config.l2_c])
         m_atom, column = config.store_places[self.steps[piece]]
         m_block = self.tile[0] * (config.tile[0] // MMA_M) + m_atom * config.tile_warpgroups + stores.me.in_tile
         mC = cute.domain_offset((0, self.tile[1] * config.tile[1] + column), stores.mC)
@@ -98,7 +96,7 @@ class Pieces:
         tSsC, tSgC = cpasync.tma_partition(
             stores.tma_c, 0, cute.make_layout(1), cute.group_modes(stores.sC, 0, 2), cute.group_modes(gC, 0, 2)
         )
-        cute.copy(stores.tma_c, tSsC[None, buffer], tSgC, cache_policy=policy)
+        cute.copy(stores.tma_c, tSsC[None, buffer], tSgC)
 
 
 def make_stores(
@@ -280,7 +278,6 @@ class Finish:
     scale: Float32 | None
     tCrC: cute.Tensor
     schedule: Schedule
-    trace: Trace
     config: HopperConfig
 
     def round(self, number: Int32) -> None:
@@ -308,7 +305,6 @@ class Finish:
                 giver -= 1
                 self.partials.add(self.tCrC, giver)
             self.whole(tile, stores)
-        self.trace.stamp(Did.STORE, number)
 
     @cute.jit
     def whole(self, tile: tuple[Int32, Int32], stores: cutlass.Constexpr) -> None:

@@ -18,6 +18,14 @@ from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.hopper.first_parts import (
+    ALIGNMENT,
+    BOX,
+    STAGES,
+    THREADS,
+    TILE,
+    Accumulators,
+    BoxCopy,
+    Steps,
     boxes,
     init_barriers,
     main_loop,
@@ -26,7 +34,6 @@ from tutorlib.kernels.hopper.first_parts import (
     store_by_tma,
     wgmma_fragments,
 )
-from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
 from tutorlib.models.l2 import grouped
 
 

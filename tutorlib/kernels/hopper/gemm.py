@@ -23,10 +23,9 @@ from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConf
 from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_exchange, make_stores
 from tutorlib.kernels.hopper.fusion import UNFUSED
 from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
+from tutorlib.kernels.hopper.parts import COURSE, Parts
 from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, divide_roles, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
-from tutorlib.kernels.hopper.slots import COURSE, Parts
-from tutorlib.kernels.hopper.timeline import Did, Trace, make_trace
 
 TURN_BARRIER = 1  # and 2: named barriers, a ping-pong warpgroup's turn to multiply
 
@@ -42,7 +41,6 @@ class Multiply:
     tCrB: cute.Tensor
     tCrC: cute.Tensor
     ring: Ring
-    trace: Trace
 
     @property
     def stages(self) -> int:
@@ -52,7 +50,6 @@ class Multiply:
     def step(self, state: PipelineState, first: cutlass.Constexpr, groups: cutlass.Constexpr = 1) -> None:
         """When the stage is full, issue its wgmmas; the first step of a tile discards the old accumulators."""
         self.ring.wait_full(state.index, state.phase)
-        self.trace.stamp(Did.SEE_FULL, state.count)
         warpgroup.fence()
         tiled_mma = mma_of_tile(self.ring.config)  # a new one: set() must not outlive its loop
         for k_block in cutlass.range_constexpr(cute.size(self.tCrA, mode=[2])):
@@ -62,7 +59,6 @@ class Multiply:
                 warpgroup.commit_group()
             cute.gemm(tiled_mma, self.tCrC, a, b, self.tCrC)
         warpgroup.commit_group()
-        self.trace.stamp(Did.ISSUE_MMA, state.count)
 
     @cute.jit
     def rest(self, k_tiles: Int32, state: PipelineState) -> tuple[PipelineState, PipelineState]:
@@ -79,7 +75,6 @@ class Multiply:
     def retire(self, pending: int, state: PipelineState) -> None:
         """Wait until no more than `pending` steps are in flight, and free the stage that was read."""
         warpgroup.wait_group(pending)
-        self.trace.stamp(Did.RETIRE_MMA, state.count)
         self.ring.release(state.index)
 
 
@@ -87,9 +82,7 @@ def mma_of_tile(config: HopperConfig) -> cute.TiledMma:
     return make_mma(config, config.tile[1], config.tile_warpgroups)
 
 
-def make_multiply(
-    sA: cute.Tensor, sB: cute.Tensor, ring: Ring, trace: Trace, me: Here, config: HopperConfig
-) -> Multiply:
+def make_multiply(sA: cute.Tensor, sB: cute.Tensor, ring: Ring, me: Here, config: HopperConfig) -> Multiply:
     """sA, sB: (tile M or N, tile K, stages)."""
     tiled_mma = mma_of_tile(config)
     math = tiled_mma.get_slice(me.in_tile * WARPGROUP)
@@ -98,7 +91,6 @@ def make_multiply(
         tCrB=tiled_mma.make_fragment_B(math.partition_B(sB)),
         tCrC=cute.make_rmem_tensor(tiled_mma.partition_shape_C(config.tile[:2]), Float32),
         ring=ring,
-        trace=trace,
     )
 
 
@@ -122,16 +114,6 @@ def consume_in_turns(schedule: Schedule, multiply: Multiply, out: Finish) -> Non
         multiply.retire(0, in_flight)
         out.round_and_store(number)
     out.drain()
-
-
-@cute.jit
-def consume_late(
-    schedule: Schedule, multiply: Multiply, out: Finish, config: cutlass.Constexpr, parts: cutlass.Constexpr
-) -> None:
-    """The other warpgroups of a tile begin `lag` K tiles later than the first."""
-    if schedule.me.group > 0 and schedule.items() > 0:
-        multiply.ring.wait_full(cutlass.min(config.lag, schedule.k_tiles_of(0) - 1), Int32(0))
-    parts.consume(schedule, multiply, out, config.defer_stores)
 
 
 def take_turn(group: Int32) -> None:
@@ -182,7 +164,6 @@ class Beside(NamedTuple):
 
     scale_a, scale_b: fp32 by which C is multiplied, one each.
     acc, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
-    events: int32 for what every block did, where it is traced.
     operand: what a fused epilogue reads, of C's shape.
     """
 
@@ -190,7 +171,6 @@ class Beside(NamedTuple):
     scale_b: cute.Tensor | None
     acc: cute.Tensor | None
     flags: cute.Tensor | None
-    events: cute.Tensor | None
     operand: cute.Tensor | None = None
 
 
@@ -216,10 +196,8 @@ def gemm_kernel(
     sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
     sC = memory.allocate_tensor(c_dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
     ring = make_ring(memory, me, config, parts)
-    trace = make_trace(beside.events, memory, me, config)
     exchange = make_exchange(sA, sB, memory, me, config) if config.split_k > 1 else None
     start((ring, exchange), (tma_a, tma_b, tma_c), me, config)
-    trace.stamp(Did.START, cute.arch.smid())
 
     schedule = Schedule(plan, me, config)
     gA = cute.local_tile(mA, (bM, bK), (None, None))  # (bM, bK, M tiles, K tiles)
@@ -228,18 +206,16 @@ def gemm_kernel(
         make_operand(tma_a, gA, sA, 0, config.l2_a, me, config, parts),
         make_operand(tma_b, gB, sB, 1, config.l2_b, me, config, parts),
     )
-    loads = Loads(operands, config.stage_bytes, ring, trace)
-    multiply = make_multiply(sA, sB, ring, trace, me, config)
+    loads = Loads(operands, config.stage_bytes, ring)
+    multiply = make_multiply(sA, sB, ring, me, config)
     stores = fusion.stores(make_stores(tma_c, mC, sC, me, out, parts), beside.operand)
     partials = Partials(beside.acc, beside.flags, me, config, parts) if config.stream_k else None
     scale = beside.scale_a[0] * beside.scale_b[0] if config.scaled else None
-    finish = Finish(stores, partials, exchange, scale, multiply.tCrC, schedule, trace, config)
+    finish = Finish(stores, partials, exchange, scale, multiply.tCrC, schedule, config)
 
     produce = partial(parts.produce, schedule, loads)
     if cutlass.const_expr(config.schedule == "pingpong"):
         consume = partial(consume_in_turns, schedule, multiply, finish)
-    elif cutlass.const_expr(config.lag > 0):
-        consume = partial(consume_late, schedule, multiply, finish, config, parts)
     else:
         consume = partial(parts.consume, schedule, multiply, finish, config.defer_stores)
     if cutlass.const_expr(not config.specialized):
@@ -249,7 +225,7 @@ def gemm_kernel(
 
 
 def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None]:
-    """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, events, max_clusters, stream).
+    """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, max_clusters, stream).
 
     The arguments between c and max_clusters are the fields of Beside. max_clusters: as many as the GPU holds at a time.
     """
@@ -263,11 +239,10 @@ def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None
         scale_b: cute.Tensor | None,
         acc: cute.Tensor | None,
         flags: cute.Tensor | None,
-        events: cute.Tensor | None,
         max_clusters: Int32,
         stream: CUstream,
     ):
-        beside = Beside(scale_a, scale_b, acc, flags, events)
+        beside = Beside(scale_a, scale_b, acc, flags)
         launch_gemm(a, b, c, beside, max_clusters, config, parts, stream)
 
     return gemm
@@ -310,7 +285,7 @@ def geometry(clusters: Int32, config: HopperConfig) -> dict[str, Any]:
     launch: dict[str, Any] = {
         "grid": (clusters * cluster_m, cluster_n, config.split_k),
         "block": (config.threads, 1, 1),
-        "min_blocks_per_mp": config.blocks_per_sm,
+        "min_blocks_per_mp": 1,
         "preferred_smem_carveout": 100,
     }
     if config.cluster_blocks > 1:

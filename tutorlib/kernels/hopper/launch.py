@@ -19,8 +19,7 @@ from tutorlib.kernels.hopper.config import BYTES, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.kernels.hopper.inputs import Kind, address_problem, kind_of, majors_of, name_of_dtype, problem_of
 from tutorlib.kernels.hopper.layouts import DTYPES
-from tutorlib.kernels.hopper.slots import COURSE, Parts
-from tutorlib.kernels.hopper.timeline import EVENTS
+from tutorlib.kernels.hopper.parts import COURSE, Parts
 
 ARCH = "sm_90a"
 HOPPER = (9, 0)  # its compute capability
@@ -29,7 +28,7 @@ TVM_FFI = importlib.util.find_spec("tvm_ffi") is not None
 
 
 def fakes(config: HopperConfig) -> tuple[Any, ...]:
-    """Stand-ins for a, b, c, the scales, acc, flags and events of any size whose rows are multiples of 16 bytes."""
+    """Stand-ins for a, b, c, the scales, acc and flags of any size whose rows are multiples of 16 bytes."""
 
     def tensor(dtype: type, *shape: Any, order: tuple[int, ...] = (1, 0)) -> Any:
         gmem = cute.AddressSpace.gmem
@@ -50,9 +49,8 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
 
     acc, flags = (flat(cutlass.Float32), flat(Int32)) if config.stream_k else (None, None)
     scale_a, scale_b = (flat(cutlass.Float32) if config.scaled else None for _ in range(2))
-    events = flat(Int32) if config.trace else None
     a, b, c = tensor(ab, m, k, order=of_a), tensor(ab, n, k, order=of_b), tensor(c, m, n, order=of_c)
-    return a, b, c, scale_a, scale_b, acc, flags, events
+    return a, b, c, scale_a, scale_b, acc, flags
 
 
 @cache
@@ -96,15 +94,7 @@ def dlpack(tensor: torch.Tensor) -> cute.Tensor:
     return made.mark_layout_dynamic(leading_dim=tensor.stride().index(1))
 
 
-def trace_buffer(config: HopperConfig, blocks: int = 132) -> torch.Tensor:
-    """(blocks, roles, EVENTS, 4) without events, for `timeline.read`."""
-    roles = config.mma_warpgroups + config.specialized
-    return torch.full((blocks, roles, EVENTS, 4), -1, dtype=torch.int32, device="cuda")
-
-
-def launcher(
-    config: HopperConfig, m: int, n: int, k: int, events: torch.Tensor | None = None, parts: Parts = COURSE
-) -> Callable[..., None]:
+def launcher(config: HopperConfig, m: int, n: int, k: int, parts: Parts = COURSE) -> Callable[..., None]:
     """launch(a, b, c, scale_a=None, scale_b=None) of this configuration for C (m, n) and K = k, on today's stream.
 
     The scales are fp32: one element each, or for block scales (M, K/128) with M contiguous and (N/128, K/128).
@@ -112,17 +102,14 @@ def launcher(
     """
     if problem := shape_problem(m, n, k, config.dtype, config.callers_majors):
         raise ShapeError(problem)
-    clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
+    clusters = max_clusters(config.cluster_size)
     compiled = compile_gemm(config, parts=parts)
     acc, flags = scratch(config, clusters)
-    events = None if events is None else events.view(-1)
     if not TVM_FFI:
         compiled = through_dlpack(compiled)
     if config.transposed:
-        return lambda a, b, c, scale_a=None, scale_b=None: compiled(
-            b, a, c.mT, scale_b, scale_a, acc, flags, events, clusters
-        )
-    return lambda a, b, c, scale_a=None, scale_b=None: compiled(a, b, c, scale_a, scale_b, acc, flags, events, clusters)
+        return lambda a, b, c, scale_a=None, scale_b=None: compiled(b, a, c.mT, scale_b, scale_a, acc, flags, clusters)
+    return lambda a, b, c, scale_a=None, scale_b=None: compiled(a, b, c, scale_a, scale_b, acc, flags, clusters)
 
 
 def through_dlpack(compiled: Any) -> Callable[..., None]:

@@ -1,5 +1,7 @@
-"""The parts of the Hopper GEMM that notebook 14's reader writes: `slots.Parts` has a slot for each."""
+"""The parts of the Hopper GEMM that notebook 14's reader writes, and a slot for each."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import cutlass
@@ -128,3 +130,20 @@ def add_part(part: Any) -> None:
         part.add(number)
     with cute.arch.elect_one():
         cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The slots. Each takes a @cute.jit function with the parameters of the one that fills it by default."""
+
+    roles: Callable[..., None] = take_roles
+    produce: Callable[..., None] = produce_tiles
+    consume: Callable[..., None] = consume_tiles
+    store: Callable[..., None] = store_pieces
+    load: Callable[..., None] = load_shared
+    free: Callable[..., None] = free_stage
+    give: Callable[..., None] = give_part
+    add: Callable[..., None] = add_part
+
+
+COURSE = Parts()

@@ -10,8 +10,7 @@ from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineState
 
 from tutorlib.kernels.hopper.config import L2_HINTS, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.slots import COURSE, Parts
-from tutorlib.kernels.hopper.timeline import Did, Trace
+from tutorlib.kernels.hopper.parts import COURSE, Parts
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,6 @@ class Loads:
     operands: tuple[TmaLoad, ...]
     stage_bytes: int
     ring: Ring
-    trace: Trace
 
     @property
     def stages(self) -> int:
@@ -192,7 +190,6 @@ class Loads:
             cute.arch.mbarrier_arrive_and_expect_tx(full, self.stage_bytes)
         for operand in self.operands:
             operand.load(tile, k_tile, stage, full)
-        self.trace.stamp(Did.ISSUE_LOAD, k_tile)
 
     @cute.jit
     def finish(self, state: PipelineState) -> None:

@@ -77,22 +77,14 @@ class WorkItem:
     k_end: Int32
     first: Int32
     direction: Int32
-    config: HopperConfig
 
     @property
     def k_tiles(self) -> Int32:
         return self.k_end - self.k_begin
 
-    @cute.jit
     def k_tile(self, step: Int32) -> Int32:
-        """The K tile of a step, counted from 0; staggered, the order wraps round."""
-        k_tile = self.first + step * self.direction
-        if cutlass.const_expr(any(self.config.stagger)):
-            if k_tile >= self.k_end:
-                k_tile -= self.k_tiles
-            if k_tile < self.k_begin:
-                k_tile += self.k_tiles
-        return k_tile
+        """The K tile of a step, counted from 0."""
+        return self.first + step * self.direction
 
 
 @dataclass(frozen=True)
@@ -154,16 +146,12 @@ class Schedule:
     def take(self, number: Int32) -> WorkItem:
         """This cluster's item. In zigzag, concurrent blocks turn round together: the last K tiles are still in L2."""
         tile, k_begin, k_end = self.item(number)
-        later, direction = Int32(0), Int32(1)
-        if cutlass.const_expr(any(self.config.stagger)):
-            m, n = self.coordinates(tile)
-            later = (m * self.config.stagger[0] + n * self.config.stagger[1]) % (k_end - k_begin)
-        k_tile = k_begin + later
+        first, direction = k_begin, Int32(1)
         if cutlass.const_expr(self.config.zigzag):
             wave = number - self.parts() if self.config.stream_k else number
             if wave % 2 == 1:
-                k_tile, direction = k_end - 1 - later, Int32(-1)
-        return WorkItem(self.block_tile(tile), k_begin, k_end, k_tile, direction, self.config)
+                first, direction = k_end - 1, Int32(-1)
+        return WorkItem(self.block_tile(tile), k_begin, k_end, first, direction)
 
     @cute.jit
     def coordinates(self, tile: Int32) -> tuple[Int32, Int32]:

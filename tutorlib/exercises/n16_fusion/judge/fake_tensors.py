@@ -1,32 +1,18 @@
-"""16.9: the shape, dtype and device of a linear layer's result, without its data.
-
-A record says what the answer makes of tensors without data, and is compared with that of the course's own fake.
-"""
+"""16.9: a record says what the answer makes of tensors without data."""
 
 from random import Random
 from typing import Any
 
-from tutorlib.checking.scenario import judged_by_record
+from tutorlib.checking.records import Record, as_the_course
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
-from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 
 
-class FakeFlaw(FailureKind):
-    """Errors of a fake."""
-
-    NO_TENSOR = "no tensor"
-    SHAPE = "not like the result"
-    STRIDES = "strides"
-    ASKS = "asks for a size"
-    COMPUTES = "computes"
-
-
-def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str, symbols: bool) -> dict[str, Any]:
+def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str, symbols: bool) -> Record:
     """Runs where the answer is. The tensor that it makes for two tensors without data. symbols: whether sizes are such.
 
-    computing: its first operator that computes; asked: the first comparison of a size; new: whether it is no input.
+    operator: its first one that computes; question: the first comparison of a size.
     """
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -53,15 +39,16 @@ def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str
         with Recorded():
             got = answer(*fakes)
     if not isinstance(got, torch.Tensor):
-        return {"value": repr(got)[:200]}
+        return {"result": repr(got)[:200]}
     return {
+        "result": "a tensor",
+        "data": "" if getattr(got, "fake_mode", None) is mode else "its own",
+        "operator that computes": next(iter(computing), ""),
+        "question about a size": str(env.guards[0].expr) if env and env.guards else "",
         "shape": [*map(str, got.shape)],
-        "like": f"{str(got.dtype).removeprefix('torch.')} on {got.device}",
+        "dtype and device": f"{str(got.dtype).removeprefix('torch.')} on {got.device}",
         "strides": [*map(str, got.stride())],
-        "computing": next(iter(computing), ""),
-        "asked": str(env.guards[0].expr) if env and env.guards else "",
-        "data": getattr(got, "fake_mode", None) is not mode,
-        "new": not any(got is fake or got._base is fake for fake in fakes),
+        "memory": "an input's" if any(got is fake or got._base is fake for fake in fakes) else "its own",
     }
 
 
@@ -72,32 +59,13 @@ def faked(name: str, rank: int, dtype: str = "float32", device: str = "cpu", sym
         out, *x = rng.sample(range(3, 40), rank + 1)
         return tuple(x), (out, x[-1]), dtype, device, symbols
 
-    return judged_by_record(name, fake_result, draw, unlike)
+    return as_the_course(name, fake_result, draw, linear_fake)
 
 
-def unlike(got: dict[str, Any], *given: Any) -> str:
-    """How a fake differs from the course's, or ""."""
+def linear_fake() -> Any:
     from tutorlib.kernels.fused.linear import linear_fake
 
-    want = fake_result(Served(linear_fake), *given)
-    if "value" in got:
-        return Flaw(f"it returns {got['value']}, which is no tensor.", FakeFlaw.NO_TENSOR)
-    if got["data"]:
-        return "it returns a tensor with data. A fake's inputs have none, and neither has its result."
-    if got["computing"]:
-        return Flaw(f"it computes, by {got['computing']}. A fake only describes the result.", FakeFlaw.COMPUTES)
-    if got["asked"]:
-        what = f"it asks for a size's value ({got['asked']}), so torch.compile recompiles for each size."
-        return Flaw(what, FakeFlaw.ASKS)
-    if (got["shape"], got["like"]) != (want["shape"], want["like"]):
-        shown = [f"({', '.join(one['shape'])}), {one['like']}" for one in (got, want)]
-        return Flaw(
-            f"of x {given[0]} and weight {given[1]} it returns {shown[0]}; the result is {shown[1]}.", FakeFlaw.SHAPE
-        )
-    if got["strides"] != want["strides"]:
-        what = f"its strides are ({', '.join(got['strides'])}); the operator's result is contiguous."
-        return Flaw(what, FakeFlaw.STRIDES)
-    return "" if got["new"] else Flaw("it returns one of its inputs, or a view of it.", FakeFlaw.SHAPE)
+    return linear_fake
 
 
 FAKED = (

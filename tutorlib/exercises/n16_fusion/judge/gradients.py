@@ -8,6 +8,7 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.scenario import without_call
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models.row_gemm import RowGemm
@@ -59,8 +60,9 @@ def shapes_of(x: Shape, weight: Shape, biased: bool) -> tuple[Shape, ...]:
 def gradients(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0, made_by_gemm: bool = False) -> Case:
     """A case that is right when all gradients are autograd's, by products of gemm as large as the forward one.
 
-    biased: of GELU of the layer with a bias. scale: of x. made_by_gemm: gemm's results have a random factor, which the
-    gradients have only if they are made of these. For points it also tries other numbers.
+    The exercise's calls go through `with_gemm`. biased: of GELU of the layer with a bias. scale: of x.
+    made_by_gemm: gemm's results have a random factor, which the gradients have only if they are made of these. For
+    points it also tries other numbers.
     """
 
     def given(seed: int) -> "tuple[Tensor, ...]":
@@ -76,15 +78,21 @@ def gradients(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0,
     return Case(
         "gemm's results in all of them" if made_by_gemm else name,
         judge,
-        Drawn(lambda seed: [(*given(seed), RowGemm())], 0),
+        Drawn(lambda seed: [(1.0, *given(seed))], 0),
     )
 
 
-def wrong_gradients(answer: Answer, factor: float, grad: "Tensor", *leaves: "Tensor") -> Wrong | None:
+def with_gemm(answer: Served, factor: float, *tensors: "Tensor") -> "tuple[Any, list[int]]":
+    """The answer's gradients, by products of a gemm with this factor; and M·N·K of each product."""
     gemm = RowGemm(factor)
-    got, wrong = attempt(answer, (grad, *leaves, gemm))
+    return answer(*tensors, gemm), gemm.done
+
+
+def wrong_gradients(answer: Answer, factor: float, grad: "Tensor", *leaves: "Tensor") -> Wrong | None:
+    record, wrong = attempt(answer, (factor, grad, *leaves))
     if wrong is not None:
         return without_call(wrong)
+    got, done = record
     names = NAMES[: len(leaves)]
     if not (isinstance(got, tuple | list) and len(got) == len(leaves)):
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
@@ -95,9 +103,9 @@ def wrong_gradients(answer: Answer, factor: float, grad: "Tensor", *leaves: "Ten
             follows = "" if factor == 1.0 else "when gemm's results have a factor, the gradients do not follow it: "
             return Wrong(f"{follows}the gradient of {name} " + said + ".")
     products = [prod(leaves[0].shape[:-1]) * leaves[1].numel()] * (len(leaves) if len(leaves) > 2 else 2)
-    if gemm.done != products:
+    if done != products:
         each = f"it should compute {NUMBERS[len(products)]} products, each as large as the forward one"
-        return Wrong(Flaw(f"gemm was called {count(len(gemm.done), 'time')}; {each}.", GradientFlaw.GEMMS))
+        return Wrong(Flaw(f"gemm was called {count(len(done), 'time')}; {each}.", GradientFlaw.GEMMS))
     return None
 
 

@@ -1,25 +1,24 @@
-"""The host functions around an answer: one part of a fused GEMM, or of a kernel of elements."""
+"""Kernels around an answer that is one of their functions: fused GEMMs, and one of elements."""
 
-from collections.abc import Callable
 from typing import Any
 
-from tutorlib.checking.exercise import Answer
+from tutorlib.checking.part import Filled, HostFunction
 
 
-def elementwise(answer: Answer) -> Callable[..., None]:
+def elementwise(filled: Filled) -> HostFunction:
     from tutorlib.kernels.fused.ampere import make_elementwise
 
-    return make_elementwise(answer)
+    return make_elementwise(filled["op"])
 
 
-def with_bias_matrix(answer: Answer) -> Callable[..., None]:
+def with_bias_matrix(filled: Filled) -> HostFunction:
     from cutlass import cute
 
     from tutorlib.kernels.fused.ampere import Fusion, make_fused
     from tutorlib.kernels.fused.ops import bias_gelu
 
     def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
-        got = require_extents(answer(bias, rows), (rows, cute.size(bias)))
+        got = require_extents(filled["as_matrix"](bias, rows), (rows, cute.size(bias)))
         for row, column in ((1, 0), (0, 1)):
             at = cute.crd2idx((row, column), got.layout)
             if isinstance(at, int) and at != column:
@@ -30,33 +29,33 @@ def with_bias_matrix(answer: Answer) -> Callable[..., None]:
     return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
 
 
-def with_op(answer: Answer) -> Callable[..., None]:
+def with_op(filled: Filled) -> HostFunction:
     from tutorlib.kernels.fused.ampere import Fusion, make_fused
 
-    return make_fused(Fusion(answer))
+    return make_fused(Fusion(filled["op"]))
 
 
-def with_fetch(answer: Answer) -> Callable[..., None]:
+def with_fetch(filled: Filled) -> HostFunction:
     from tutorlib.kernels.fused.ampere import Fusion, make_fused, whole_matrix
     from tutorlib.kernels.fused.ops import add
 
-    return make_fused(Fusion(add, whole_matrix, answer))
+    return make_fused(Fusion(add, whole_matrix, filled["fetch"]))
 
 
-def with_reduction(answer: Answer) -> Callable[..., None]:
+def with_reduction(filled: Filled) -> HostFunction:
     from tutorlib.kernels.fused.ampere import make_amax
 
-    return make_amax(answer)
+    return make_amax(filled["reduce"])
 
 
-def with_gate(answer: Answer) -> Callable[..., None]:
+def with_gate(filled: Filled) -> HostFunction:
     from cutlass import cute
 
     from tutorlib.kernels.fused.ampere import make_gated
 
     def activate(tCrC: cute.Tensor) -> cute.Tensor:
         pairs, atoms, (neighbors, rest) = tCrC.shape
-        return require_extents(answer(tCrC), (pairs, atoms, (neighbors, rest // 2)))
+        return require_extents(filled["activate"](tCrC), (pairs, atoms, (neighbors, rest // 2)))
 
     return make_gated(activate)
 

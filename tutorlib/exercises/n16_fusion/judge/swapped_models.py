@@ -1,7 +1,6 @@
-"""16.10: modules whose linear layers become the course's. A record of a model is compared with the course's own.
+"""16.10: modules whose linear layers become the course's. A record describes a model.
 
-A model's products have a random factor, which shows the layers that have
-become kernels.
+A model's products have a random factor, which shows the layers that have become kernels.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.scenario import judged_by_record
+from tutorlib.checking.records import Record, as_the_course
 from tutorlib.checking.served import Served
 from tutorlib.failure import FailureKind, Flaw
 
@@ -23,14 +22,7 @@ WIDTH = 16  # of what goes in
 
 
 class SwapFlaw(FailureKind):
-    """Errors in a model whose layers were swapped. CLASS: of a module [got]."""
-
     RETURNS = "returns something else"
-    CLASS = "class of a module"
-    MODE = "mode of a module"
-    PARAMETERS = "names of parameters"
-    TENSOR = "another tensor"
-    SIZES = "sizes of a layer"
 
 
 # In the answer's process ----------------------------------------------------------------------------------------------
@@ -91,11 +83,11 @@ def products_times(factor: float) -> Iterator[None]:
         yield
 
 
-def swapped_model(answer: Served, name: str, seed: int, factor: float) -> dict[str, Any]:
+def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record:
     """Runs where the answer is. seed: of the model's sizes and parameters.
 
-    classes, modes: of each module, by path; parameters: path → its path before; trained: those with requires_grad;
-    sizes: whether each layer's in_features and out_features are its weight's; result: for some x.
+    Of each module its class, mode and whether its weight has its sizes; of each parameter the name of the one that it
+    was, and whether it is trained; and the result for some x.
     """
     import torch
 
@@ -107,55 +99,34 @@ def swapped_model(answer: Served, name: str, seed: int, factor: float) -> dict[s
     if got is not made:
         what = f"it returns {type(got).__name__}; it should return the module itself, changed."
         raise WrongKind(Flaw(what, SwapFlaw.RETURNS))
-    layers = [layer for layer in made.modules() if isinstance(layer, torch.nn.Linear)]
+    layers = {path: layer for path, layer in made.named_modules() if isinstance(layer, torch.nn.Linear)}
     x = torch.linspace(-1.0, 1.0, 3 * WIDTH, dtype=next(made.parameters()).dtype).view(3, WIDTH)
     with products_times(factor):
         result = made(x).detach()
     return {
-        "classes": {path: class_of(one) for path, one in made.named_modules()},
-        "modes": {path: one.training for path, one in made.named_modules()},
-        "parameters": {
-            path: next((old for old, same in before.items() if same is one), "")
+        "class": {path: class_of(one) for path, one in made.named_modules()},
+        "training mode": {path: one.training for path, one in made.named_modules()},
+        "parameter": {
+            path: next((old for old, same in before.items() if same is one), "another tensor")
             for path, one in made.named_parameters()
         },
-        "trained": {path: one.requires_grad for path, one in made.named_parameters()},
-        "sizes": all(tuple(layer.weight.shape) == (layer.out_features, layer.in_features) for layer in layers),
+        "in_features and out_features": {
+            path: tuple(layer.weight.shape) == (layer.out_features, layer.in_features) or "not its weight's"
+            for path, layer in layers.items()
+        },
+        "requires_grad": {path: one.requires_grad for path, one in made.named_parameters()},
         "result": result,
     }
-
-
-# In the judge's process -----------------------------------------------------------------------------------------------
 
 
 def drawn(name: str, rng: Random) -> tuple:
     return name, rng.getrandbits(32), rng.uniform(0.5, 2.0)
 
 
-def unlike(got: dict[str, Any], *given: Any) -> str:
-    """How a model differs from the course's, or ""."""
+def use_kernels() -> Any:
     from tutorlib.kernels.fused.linear import use_kernels
 
-    want = swapped_model(Served(use_kernels), *given)
-    for path, kind in want["classes"].items():
-        if (mine := got["classes"].get(path)) != kind:
-            return Flaw(f"{path or 'the module'} is {mine} and should be {kind}.", SwapFlaw.CLASS(got=str(mine)))
-        if got["modes"][path] is not want["modes"][path]:
-            return Flaw(
-                f"{path} was in {'training' if want['modes'][path] else 'eval'} mode and no longer is.", SwapFlaw.MODE
-            )
-    if got["parameters"].keys() != want["parameters"].keys():
-        names = ", ".join(want["parameters"]), ", ".join(got["parameters"])
-        return Flaw(f"its parameters were {names[0]} and are now {names[1]}.", SwapFlaw.PARAMETERS)
-    for path, old in got["parameters"].items():
-        if old != path:
-            what = f"{path} is another tensor now: an optimizer that holds the old one trains nothing."
-            return Flaw(what, SwapFlaw.TENSOR)
-    if not got["sizes"]:
-        return Flaw("a layer's in_features and out_features are not those of its weight.", SwapFlaw.SIZES)
-    if got["trained"] != want["trained"]:
-        return "it changes requires_grad of some parameters."
-    same = got["result"].shape == want["result"].shape and got["result"].allclose(want["result"], rtol=1e-4, atol=1e-5)
-    return "" if same else "its result has changed."
+    return use_kernels
 
 
-SWAPPED = tuple(judged_by_record(name, swapped_model, partial(drawn, name), unlike) for name in NAMES)
+SWAPPED = tuple(as_the_course(name, swapped_model, partial(drawn, name), use_kernels) for name in NAMES)

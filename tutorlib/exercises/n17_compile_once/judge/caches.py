@@ -1,32 +1,18 @@
-"""17.3 and 17.4: the keys of calls, and what a cache compiles, runs and keeps, which is compared with the course's."""
+"""17.3 and 17.4: the keys of calls, and records of what a cache compiles, runs and keeps."""
 
 import gc
 import weakref
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.scenario import judged_by_record
+from tutorlib.checking.records import Record, as_the_course
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
-from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.kernel_cache import CompiledKernels
 
 Call = tuple[int, Hashable, int]  # which cache is called, the key, and the number of tensors
-
-
-class KeepingFlaw(FailureKind):
-    """What is wrong with how compiled functions are kept."""
-
-    COMPILED = "compiled too often"
-    KEYS = "keys"
-    SHARED = "shared"
-    TENSORS = "tensors of the first call"
-    RUNS = "runs more than once"
-    BUILT = "builds a key more than once"
-    KEPT = "tensors kept alive"
 
 
 @dataclass(eq=False)
@@ -56,11 +42,11 @@ def numbered_keys(answer: Served, calls: Sequence[tuple]) -> list[tuple[int, str
     return found
 
 
-def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None) -> tuple[list[str], int, int]:
+def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None) -> Record:
     """Runs where the answer is, with two caches. refused: a key whose first compilation fails.
 
-    Returns the events, a line each; how many keys were built; and how many tensors are in memory, but for the last
-    call's.
+    What each call compiles, runs and returns, in order; whether one key serves all of a call; and whether at most the
+    last call's tensors are in memory at the end.
     """
     events: list[str] = []
     made, left, built = [0, 0], {refused} - {None}, 0
@@ -82,7 +68,7 @@ def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None
 
             def compiled(*given: Vector) -> str:
                 events.append(f"run {name} on {given}")
-                return f"return what {name} returns for {given}"
+                return f"what {name} returns for {given}"
 
             return compiled
 
@@ -93,52 +79,34 @@ def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None
 
     caches = [make(0), make(1)]
     tensors: list[weakref.ref[Vector]] = []
+    record: Record = {"compilations and runs": {}, "result": {}}
     for nth, call in enumerate(calls, 1):
-        events.append(f"in call {nth}, with the key {call[1]!r},")
+        of = f"call {nth}, with the key {call[1]!r}"
+        events.clear()
         given = [Vector(f"{name}{nth}") for name in "xyz"[: call[2]]]
         tensors += map(weakref.ref, given)
         try:
             result = caches[call[0]](*given)
-            events.append(result if isinstance(result, str) else f"return {type(result).__name__}")
+            record["result"][of] = result if isinstance(result, str) else f"a {type(result).__name__}"
         except RuntimeError:
-            events.append("raise the compiler's error")
+            record["result"][of] = "the compiler's error"
+        record["compilations and runs"][of] = "; ".join(events)
     gc.collect()
-    return events, built, sum(one() is not None for one in tensors) - len(given)
+    alive = sum(one() is not None for one in tensors) - len(given)
+    return record | {
+        "keys of a call": "one" if built <= len(calls) + 2 * sum(made) else f"{built} in {len(calls)} calls",
+        "tensors in memory": "those of the last call" if alive <= 1 else f"those of the last call, and {alive} others",
+    }
 
 
-def cached(name: str, calls: Sequence[Call], kind: FailureKind | None = None, refused: Hashable = None) -> Case:
-    """kind: of too many or too few compilations."""
-
-    def wrong_record(record: tuple[list[str], int, int], *given: Any) -> str:
-        events, built, alive = record
-        wanted, *_ = cached_calls(Served(CompiledKernels), *given)
-        call = "before the first call,"
-        for got, want in zip_longest(events, wanted, fillvalue="do nothing more"):
-            if got != want:
-                return Flaw(f"{call} it should {want}, not {got}.", *kinds_of(got, want, kind))
-            call = got if got.startswith("in call") else call
-        compiled = sum(event.startswith("compile") for event in events)
-        if built > len(calls) + 2 * compiled:  # two more where it compiles cost little
-            return Flaw(f"{len(calls)} calls build {built} keys: one serves all of a call.", KeepingFlaw.BUILT)
-        if alive > 1:  # a cache may keep the tensors of its last call
-            what = f"after {len(calls)} calls, each with tensors of its own, it still refers to {alive} of these. Keep "
-            return Flaw(what + "the function, not what it was called with.", KeepingFlaw.KEPT)
-        return ""
-
-    return judged_by_record(name, cached_calls, lambda rng: (calls, refused), wrong_record)
-
-
-def kinds_of(got: str, want: str, kind: FailureKind | None) -> list[FailureKind]:
-    """The kind of failure of an event that should be another."""
-    if "compile for" in got + want:
-        return [kind] if kind else []
-    return [KeepingFlaw.RUNS] if got.startswith("run") and not want.startswith("run") else [KeepingFlaw.TENSORS]
+def cached(name: str, calls: Sequence[Call], refused: Hashable = None) -> Case:
+    return as_the_course(name, cached_calls, lambda rng: (calls, refused), lambda: CompiledKernels)
 
 
 KEEPING = (
     cached("one call", [(0, (2, 3), 2)] * 2),
-    cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)], KeepingFlaw.COMPILED),
-    cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)], KeepingFlaw.KEYS),  # -1, -2: of one hash
-    cached("two of them", [(0, 1, 1), (1, 1, 1)], KeepingFlaw.SHARED),
+    cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
+    cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
+    cached("two of them", [(0, 1, 1), (1, 1, 1)]),
     cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
 )

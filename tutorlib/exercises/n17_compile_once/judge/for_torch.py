@@ -10,26 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.compile_calls import compilations_noted
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import rng_of_run
+from tutorlib.checking.records import Record, as_the_course
 from tutorlib.checking.scenario import raised
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.compiling.cute import with_reader_line
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.exercises.n17_compile_once.judge.launch_exercise import Timed, beside_torch
-from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.failure import Fail, Flaw, failures_in
+from tutorlib.kernels.kernel_cache import for_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-class CallFlaw(FailureKind):
-    """What is wrong with how a compiled function is called."""
-
-    WRAPS = "wraps its tensors"
-    COMPILES = "compiles for each call"
-    RUNS = "runs the function for nothing"
 
 
 InOut = tuple["Tensor", "Tensor"]
@@ -81,55 +74,47 @@ def compiled_by(answer: Served, host: str, *arguments: Any) -> Callable[..., Non
     return got
 
 
-def compiled_calls(answer: Served, trial: str, start: int) -> dict[str, Any]:
-    """Runs where the answer is. start: the least element of each x.
-
-    at_once, in_all: for each cute.compile, until for_torch returns and until the end, whether what it makes takes
-    torch's tensors; example: y of the example's after for_torch; results: x and y of each call; error: of the first
-    that fails.
-    """
+def compiled_calls(answer: Served, trial: str, start: int) -> Record:
+    """Runs where the answer is. start: the least element of each x."""
     from cutlass import Int32
 
     (example, to), *_ = TRIALS[trial].pairs(start)
-    results, error, before = [], "", TRIALS[trial].before
+    before, error = TRIALS[trial].before, ""
+    after: dict[str, Any] = {}
     with compilations_noted() as made:
-        function = compiled_by(answer, TRIALS[trial].host, *map(Int32, before), example, to)
-        record: dict[str, Any] = {"at_once": [*made], "example": to}
+        try:
+            function = compiled_by(answer, TRIALS[trial].host, *map(Int32, before), example, to)
+        except CompileFailed as failed:
+            what = "\n  ".join(("it does not compile.", *failed.lines))
+            return {"error": Flaw(what, Fail.DOES_NOT_COMPILE, *failures_in(failed.lines))}
+        at_once, idle = len(made), bool(to.eq(0.0).all())
         for x, y in TRIALS[trial].pairs(start):
+            of = f"a call with {tuple(x.shape)}:{x.stride()}"
             try:
                 function(*before, x, y)
             except Exception as exception:
-                said = raised(f"a call with {tuple(x.shape)}:{x.stride()}", exception)
+                said = raised(of, exception)
                 error = error or Flaw(said, *failures_in([said, what_to_do(said)]))
-            results.append((x, y))
-    return record | {"in_all": made, "results": results, "error": error}
+            after[of] = torch_cat(x, y)
+    return {
+        "y of the example": "untouched" if idle else "written: an example only says how to compile",
+        "compiled function": "for torch's tensors" if all(made) else "for views, which each call makes again",
+        "error": error,
+        "x and y after": after,
+        "number of compilations": len(made),
+        "number of compilations in for_torch itself": at_once,
+    }
+
+
+def torch_cat(x: "Tensor", y: "Tensor") -> "Tensor":
+    """A copy of both."""
+    import torch
+
+    return torch.cat((x.flatten(), y.flatten()))
 
 
 def compiled_once(trial: str) -> Case:
-    def judge(answer: Served) -> Wrong | None:
-        start = rng_of_run(17).randint(1, 99)
-        record = answer.ask(compiled_calls, trial, start)
-        pairs = TRIALS[trial].pairs(start)
-        if not record["example"].eq(0.0).all():
-            what = "it runs the function on the example tensors: they only say how to compile."
-            return Wrong(Flaw(what, CallFlaw.RUNS))
-        if not all(record["in_all"]):
-            what = "each call wraps its tensors again; --enable-tvm-ffi compiles a function that takes torch's."
-            return Wrong(Flaw(what, CallFlaw.WRAPS))
-        if record["error"]:
-            return Wrong(record["error"])
-        for (x, _), got in zip(pairs, record["results"], strict=True):
-            if not (got[0].equal(x) and got[1].equal(x + x)):
-                return Wrong(f"after a call with {tuple(x.shape)}:{x.stride()} y is not what the function writes.")
-        if (times := len(record["in_all"])) > 1:
-            what = f"{count(times, 'compilation')} for {count(len(pairs), 'call')}; one serves all."
-            return Wrong(Flaw(what, CallFlaw.COMPILES))
-        if not record["at_once"]:
-            what = "it compiles in the first call; for_torch itself should do that."
-            return Wrong(Flaw(what, CallFlaw.COMPILES))
-        return None
-
-    return Case(trial, judge)
+    return as_the_course(trial, compiled_calls, lambda rng: (trial, rng.randint(1, 99)), lambda: for_torch)
 
 
 # On a GPU -------------------------------------------------------------------------------------------------------------

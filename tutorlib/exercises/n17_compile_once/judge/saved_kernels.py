@@ -1,6 +1,6 @@
 """17.6: what saves a compiled function in a folder, for the next process, and loads it.
 
-Its record is compared with that of the course's own. The function is x *= n, with an n that the judge draws.
+The function is x *= n, with an n that the judge draws.
 """
 
 import tempfile
@@ -11,29 +11,21 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.scenario import judged_by_record, raised
+from tutorlib.checking.records import Record, as_the_course
+from tutorlib.checking.scenario import raised
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.kernel_cache import for_torch, load_or_compile
-from tutorlib.problems.wrong import count
 
 TIMES = 2**16  # above all n; products with what is tried are exact
 GET, PUT, TORN = "get", "put", "torn"
-Record = dict[str, Any]
+HALF, COMPILATIONS, OTHERS = "half-written file", "number of compilations", "other new files"  # parts of a record
 Step = tuple[str, str, int]  # a call of the answer, a file of another process, or a call whose saving fails; name; n
 
 
 class SavingFlaw(FailureKind):
-    """What is wrong with how a function is saved. COMPILED: how often, where once is right [times]."""
-
-    ANOTHER_FUNCTION = "another function"
     NO_FUNCTION = "no function"
-    COMPILED = "compiled"
-    NO_FILE = "no file"
-    AGAIN = "compiled again"
-    TORN = "torn file"
-    LEFT = "temporary files left"
 
 
 class Saveable:
@@ -68,24 +60,26 @@ def names_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def saved_calls(answer: Served, steps: Sequence[Step]) -> list[Record]:
-    """Runs where the answer is, in a folder that is not there yet. Returns a record of each call of the answer."""
-    record: list[Record] = []
+def saved_calls(answer: Served, steps: Sequence[Step]) -> Record:
+    """Runs where the answer is, in a folder that is not there yet. A record of each call of the answer, in order."""
+    record: Record = {}
     with tempfile.TemporaryDirectory() as around:
         folder = Path(around, "kernels")
-        for step, name, n in steps:
+        cut = any(step == TORN for step, *_ in steps)
+        for nth, (step, name, n) in enumerate(steps, 1):
             if step == PUT:
                 folder.mkdir()
                 compiled_times(n).export_to_c(str(folder / f"{name}.o"), name)
-            else:
-                record.append(called(answer, folder, name, n, cut=step == TORN))
+                continue
+            for part, what in called(answer, folder, name, n, cut=step == TORN).items():
+                # where saving fails, it may raise that or return what it compiled, and leave a temporary file
+                if (step != TORN or part in (HALF, COMPILATIONS)) and not (cut and part == OTHERS):
+                    record.setdefault(part, {})[f"call {nth}, for {name}"] = what
     return record
 
 
 def called(answer: Served, folder: Path, name: str, n: int, cut: bool) -> Record:
-    """How often the call compiled; the folder's files, and those while one was half written; and x of 5 and of 2
-    elements after calls of the function, or the error.
-    """
+    """x of 5 and of 2 elements after calls of the function that the call returns, and what it has done."""
     import torch
 
     made: list[Saveable] = []
@@ -94,7 +88,8 @@ def called(answer: Served, folder: Path, name: str, n: int, cut: bool) -> Record
         made.append(Saveable(n, folder, cut))
         return made[-1]
 
-    results, error = [torch.arange(5.0), torch.arange(2.0)], ""
+    before, error = names_in(folder), ""
+    results = [torch.arange(5.0), torch.arange(2.0)]
     try:
         function = answer(folder, name, compile)
         if not callable(function):
@@ -103,8 +98,15 @@ def called(answer: Served, folder: Path, name: str, n: int, cut: bool) -> Record
             function(x, x)
     except Exception as exception:
         error = raised("it", exception)
-    half = [file for one in made for file in one.half]
-    return {"compiled": len(made), "files": names_in(folder), "half": half, "results": results, "error": error}
+    file = f"{name}.o"
+    return {
+        HALF: file if any(file in one.half for one in made) else "",
+        "error": error,
+        COMPILATIONS: len(made),
+        "result": torch.cat(results),
+        "saved file": file if file in names_in(folder) else "",
+        OTHERS: ", ".join(one for one in names_in(folder) if one != file and one not in before),
+    }
 
 
 def saved(name: str, *steps: Step) -> Case:
@@ -114,40 +116,7 @@ def saved(name: str, *steps: Step) -> Case:
         numbers = rng.sample(range(2, TIMES), 2)
         return ([(step, name, numbers[n]) for step, name, n in steps],)
 
-    def wrong_record(record: list[Record], drawn: Sequence[Step]) -> str:
-        known = saved_calls(Served(load_or_compile), drawn)
-        cut = any(step == TORN for step, *_ in steps)
-        names = [name for step, name, _ in steps if step != PUT]
-        said = (unlike(f"{name}.o", cut, *two) for name, *two in zip(names, record, known, strict=True))
-        return next(filter(None, said), "")
-
-    return judged_by_record(name, saved_calls, draw, wrong_record)
-
-
-def unlike(file: str, cut: bool, got: Record, want: Record) -> str:
-    """How a call differs from the course's. cut: whether a call's saving stops halfway, in which files may be left."""
-    there = ", ".join(got["files"]) or "nothing"
-    times = count(got["compiled"], "time")
-    if file in got["half"]:
-        what = f"{file} is there before all of it is written: a process that dies then leaves half a file."
-        return Flaw(what, SavingFlaw.TORN)
-    if got["error"] and not want["error"]:
-        return got["error"]
-    if got["compiled"] > want["compiled"] == 0:
-        return Flaw("the function is there, and compiled again.", SavingFlaw.AGAIN)
-    if got["compiled"] != want["compiled"]:
-        kind = SavingFlaw.COMPILED(times=got["compiled"])
-        return Flaw(f"compile was called {times}; {want['compiled']} is right.", kind)
-    if want["error"]:
-        return ""
-    if not all(one.equal(other) for one, other in zip(got["results"], want["results"], strict=True)):
-        return Flaw("the function that it returns does something else.", SavingFlaw.ANOTHER_FUNCTION)
-    if file not in got["files"]:
-        return Flaw(f"there is no {file} in the folder afterwards, but {there}.", SavingFlaw.NO_FILE)
-    if got["files"] != want["files"] and not cut:
-        what = f"in the end the folder holds {there}; it should hold {', '.join(want['files'])} alone."
-        return Flaw(what, SavingFlaw.LEFT)
-    return ""
+    return as_the_course(name, saved_calls, draw, lambda: load_or_compile)
 
 
 SAVING = (

@@ -8,7 +8,6 @@ rest hold the same again.
 
 import re
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -22,16 +21,6 @@ from tutorlib.simulate.ptx.state import Step, Where, as_index, of_warps
 from tutorlib.simulate.ptx.types import bits_of, from_bits, numpy_type
 
 ROWS = 8  # of a matrix that ldmatrix moves, each of 16 bytes
-AddProducts = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-
-def add_plainly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """A·B + C, (batch, M, K), (batch, K, N), (batch, M, N)."""
-    return a @ b + c
-
-
-# How tensor cores accumulate in fp32, by the types of A and B: a caller may model a GPU's own rounding.
-SUMS: ContextVar[Callable[[str, str], AddProducts]] = ContextVar("SUMS", default=lambda a_kind, b_kind: add_plainly)
 
 
 def registers(op: Operation, operand: int, kind: str) -> list[np.ndarray]:
@@ -170,10 +159,10 @@ def multiply(op: Operation) -> Step:
 def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) -> Step:
     """D = A·B + C of types (d, a, b, c).
 
-    Sums in fp32 are made as SUMS says; others are exact, and rounded once.
+    Sums in fp32 are rounded as NumPy rounds them; others are exact, and rounded once.
     """
     op.need(set(kinds) <= FACTORS)
-    d_kind, a_kind, b_kind, c_kind = kinds
+    d_kind, *_, c_kind = kinds
     m, n, k = shape
     pieces = [fragment(which, m, n, k, bits_of(kind)) for which, kind in zip("ABC", kinds[1:], strict=True)]
     given = [
@@ -183,7 +172,6 @@ def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) ->
     inverse = np.argsort(fragment("C", m, n, k, bits_of(d_kind)).order)
     outs, d_type = registers(op, 0, f"b{max(bits_of(d_kind), 32)}"), np.dtype(numpy_type(d_kind))
     in_fp32 = d_kind == c_kind == "f32"
-    add_products = SUMS.get()(a_kind, b_kind) if in_fp32 else add_plainly
     wide = np.float32 if in_fp32 else np.float64
 
     def step(where: Where) -> None:
@@ -193,7 +181,7 @@ def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) ->
             matrix([word[running] for word in words], piece, kind).astype(wide, copy=False)
             for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
         )
-        d = add_products(a, b, c)
+        d = np.add(np.matmul(a, b), c)
         d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1, mode="clip")
         bits = d.view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
         for number, out in enumerate(outs):

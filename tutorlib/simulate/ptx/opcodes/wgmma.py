@@ -12,7 +12,6 @@ from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Register, Vector
 from tutorlib.simulate.ptx.memory.descriptors import UNIT, MatrixDescriptor, read_descriptor
-from tutorlib.simulate.ptx.opcodes.matrices import SUMS, add_plainly
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.types import bits_of, from_bits
@@ -133,12 +132,11 @@ def tell(
         read.append(a_units.reshape(len(first), -1))
     else:
         held = a.numbers(units.warps_of(warpgroups))
-    add_products = add_plainly if acc.packed else SUMS.get()(a.kind, b.kind)
 
     def product(which: np.ndarray, before: np.ndarray) -> np.ndarray:
         left = a.numbers(a_units[which], slots[which]) if isinstance(a, SharedOperand) else held[which]
         right = b.numbers(b_units[which], slots[which]).swapaxes(1, 2)
-        return add_products(left, right, before)
+        return left @ right + before
 
     added = op.spread(adds())[first].copy()
     units.tell(op.site, acc, warpgroups, np.concatenate(read, axis=1), product, added)

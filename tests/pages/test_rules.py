@@ -1,0 +1,107 @@
+"""A rule's bound is near what the solution takes: it is no guess, and no right answer meets it by far."""
+
+from math import inf
+
+import pytest
+
+from tests.pages.changed import right_answers
+from tutorlib.checking.facts import (
+    ahead,
+    blocks,
+    busy,
+    count_issued,
+    fetched,
+    first_broken,
+    groups,
+    issued,
+    looped,
+    overlap,
+    reloaded,
+    reread,
+    restored,
+    unrolled,
+    warps,
+)
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.served import Served
+from tutorlib.checking.simulating import each_launch
+from tutorlib.exercises import find, of_notebook
+from tutorlib.failure import Flaw
+from tutorlib.paths import notebook_names
+from tutorlib.simulate.ptx.report import Issued, Report
+
+LOOSE = (reread, reloaded, blocks)  # of which a solution may have far less, or far more
+
+
+def name_of(id):
+    return next(name for name in notebook_names() if name.startswith(id[:2]))
+
+
+RULED = [
+    exercise.id
+    for name in notebook_names()
+    for exercise in of_notebook(name)
+    if isinstance(exercise, KernelExercise) and exercise.rules
+]
+
+
+@pytest.mark.parametrize("id", RULED)
+def test_the_solution_is_near_each_bound(id):
+    exercise = find(id)
+    simulator = exercise.simulator(exercise.evidence(Served(right_answers(name_of(id))[id])))
+    ((_, reports),) = each_launch(exercise.problem, simulator, [exercise.size_counted])
+    assert first_broken(exercise.rules, reports) is None
+    for rule in exercise.rules:
+        have, want = rule.numbers(reports)
+        if rule.fact in LOOSE or rule.fact.grows:
+            continue
+        assert have / 2 <= want if rule.at_least else want <= 4 * have, rule.fact.name
+    if exercise.budget < inf:
+        assert 4 * count_issued(reports, "") <= exercise.budget <= 16 * count_issued(reports, "")
+
+
+def launch(blocks=4, overlap=0.5, **issued):
+    """One launch that issues these opcodes so often."""
+    opcodes = tuple(Issued(opcode, None, times) for opcode, times in issued.items())
+    return [Report((), (), blocks, opcodes, busy=4, reloaded=0.5, reread=0.5, restored=64, overlap=overlap)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind"),
+    [
+        (issued("bar") <= 7, "too many"),
+        (issued("") <= 24, "too many"),
+        (issued("bar") <= issued("mma"), "too many"),
+        (unrolled("bar") <= 4, "too many"),
+        (looped("bar") >= 3, "too many"),
+        (issued("mma") >= 1, "too few"),
+        (blocks >= 5, "too few blocks"),
+        (blocks <= 3, "too many"),
+        (warps >= 9, "too few"),
+        (busy >= 0.6, "too few"),
+        (reloaded <= 0.4, "too many"),
+        (reread <= 0.4, "too many"),
+        (restored <= 0, "too many"),
+        (overlap >= 0.6, "no copies in flight"),
+        (ahead >= 0.6, "no copies in flight"),
+        (fetched >= 0.6, "no copies in flight"),
+        (groups >= 1, "no copies in flight"),
+    ],
+)
+def test_a_broken_rule_is_found_by_its_kind(rule, kind):
+    said = rule.broken(launch(bar=8, add=17))
+    assert isinstance(said, Flaw)
+    assert [failure.kind for failure in said.failures] == [kind]
+
+
+def test_a_message_has_the_number_and_the_bound():
+    reports = launch(bar=8, mma=4)
+    assert (issued("bar") <= 7).broken(reports) == "its warps issue 8 bar instructions; 7 are enough."
+    assert "8 bar instructions; 4, as many as mma instructions, are" in (issued("bar") <= issued("mma")).broken(reports)
+    assert "50% of its reads" in (overlap >= 0.6).broken(reports)
+    assert (issued("") <= 1).broken(reports).startswith("every thread does far more than its share")
+
+
+def test_at_the_bounds_nothing_is_said():
+    rules = (issued("bar") <= 8, issued("add") >= 17, looped("bar") >= 1, blocks >= 4, warps >= 8, overlap >= 0.5)
+    assert first_broken(rules, launch(bar=8, add=17)) is None
