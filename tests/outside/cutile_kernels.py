@@ -34,8 +34,7 @@ TESTS = {  # of tests/ops: by file some whose sizes are small
     "test_group_gemm.py": [f"Test_GroupGemm::test_op[cutile-{SIZES}-{SIZES}-{[128] * 4}-True-torch.float16]"],
     "test_layer_norm_legacy.py": ["Test_LayerNorm::test_op[cutile-9-9-0.0-torch.float16]"],
     "test_matmul.py": [
-        f"Test_Matmul::test_op[cutile-use_tma={tma}-static_persistent={persistent}-8-8-8-0-0-False-False-torch.bfloat16]"
-        for tma in (True, False)
+        f"Test_Matmul::test_op[cutile-use_tma=True-static_persistent={persistent}-8-8-8-0-0-False-False-torch.bfloat16]"
         for persistent in (True, False)
     ],
     "test_mla_decoding.py": ["Test_MLADecoding::test_op[cutile-512-64-torch.float16-16-True]"],
