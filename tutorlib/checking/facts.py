@@ -13,8 +13,8 @@ from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Issued, Report
 
-Reports = Sequence["Report"]
-Kind = Fault | FailureKind
+LaunchReports = Sequence["Report"]
+KindOfFailure = Fault | FailureKind
 FAR = 8  # times what is enough
 
 
@@ -29,11 +29,11 @@ class Fact:
     """
 
     says: str
-    count: Callable[[Reports], float]
-    above: Kind | None = None
-    below: Kind | None = None
+    count: Callable[[LaunchReports], float]
+    above: KindOfFailure | None = None
+    below: KindOfFailure | None = None
     unit: str = ","
-    at: Callable[[Reports], str] = lambda reports: ""
+    at: Callable[[LaunchReports], str] = lambda reports: ""
     grows: bool = False
 
     def __le__(self, most: "float | Fact") -> "Rule":
@@ -51,11 +51,11 @@ class Rule:
     bound: float | Fact
     at_least: bool
 
-    def numbers(self, reports: Reports) -> tuple[float, float]:
+    def numbers(self, reports: LaunchReports) -> tuple[float, float]:
         """The fact's, and the bound's."""
         return self.fact.count(reports), self.bound.count(reports) if isinstance(self.bound, Fact) else self.bound
 
-    def broken(self, reports: Reports) -> str | None:
+    def broken(self, reports: LaunchReports) -> str | None:
         """What is wrong, as a sentence, or None."""
         have, want = self.numbers(reports)
         if have >= want if self.at_least else have <= want:
@@ -71,7 +71,7 @@ class Rule:
         return Flaw(what, kind)
 
 
-def first_broken(rules: Sequence[Rule], reports: Reports) -> str | None:
+def first_broken(rules: Sequence[Rule], reports: LaunchReports) -> str | None:
     """What is wrong by the first of these rules that is broken, as a sentence, or None."""
     return next(filter(None, (rule.broken(reports) for rule in rules)), None)
 
@@ -117,17 +117,17 @@ def looped(opcode: str) -> Fact:
     return Fact(
         f"the loop around {opcode} is unrolled, and the code grows with the problem, where a plain range does not: a "
         "warp issues none of them more than {have} times",
-        lambda reports: most_issued(reports, opcode) / max(total(reports, "warps"), 1),
+        lambda reports: most_issued(reports, opcode) / max(sum_of(reports, "warps"), 1),
         below=Fail.TOO_MANY(instruction="code"),
         unit=".3g",
         grows=True,
     )
 
 
-def lines(opcode: str) -> Fact:
+def lines_touched(opcode: str) -> Fact:
     """How many cache lines, of 128 bytes, a warp's access touches on average."""
 
-    def farthest(reports: Reports) -> tuple[float, str]:
+    def farthest(reports: LaunchReports) -> tuple[float, str]:
         found = (one for report in reports for one in report.accesses if one.opcode.startswith(opcode) and one.warps)
         each = [(one.lines / one.warps, f" ({one.place})" if one.place else "") for one in found]
         return max(each, default=(0.0, ""))
@@ -144,33 +144,39 @@ def lines(opcode: str) -> Fact:
 # Of the launches
 
 
-def total(reports: Reports, name: str) -> Any:
+def sum_of(reports: LaunchReports, name: str) -> Any:
     return sum(getattr(report, name) for report in reports)
 
 
-def share(says: str, name: str, above: Kind | None = None, below: Kind | None = None, at: Any = Fact.at) -> Fact:
+def largest_share(
+    says: str,
+    name: str,
+    above: KindOfFailure | None = None,
+    below: KindOfFailure | None = None,
+    at: Callable[[LaunchReports], str] = lambda reports: "",
+) -> Fact:
     """The largest of the launches' shares of this name."""
     return Fact(says, lambda reports: max((getattr(one, name) for one in reports), default=0), above, below, ".0%", at)
 
 
 blocks = Fact(
     "it launches {have} blocks",
-    lambda reports: total(reports, "blocks"),
+    lambda reports: sum_of(reports, "blocks"),
     Fail.TOO_MANY(instruction="block"),
     Fail.TOO_FEW_BLOCKS,
 )
 warps = Fact(
     "it launches {have} warps",
-    lambda reports: total(reports, "warps"),
+    lambda reports: sum_of(reports, "warps"),
     below=Fail.TOO_FEW(instruction="warp"),
 )
 busy = Fact(  # warps that load from global memory or store to it
     "{have} of its warps do all of the work",
-    lambda reports: total(reports, "busy") / max(total(reports, "warps"), 1),
+    lambda reports: sum_of(reports, "busy") / max(sum_of(reports, "warps"), 1),
     below=Fail.TOO_FEW(instruction="warp"),
     unit=".0%",
 )
-overlap = share(
+overlap = largest_share(
     "{have} of its reads of shared memory go on while a copy is in flight", "overlap", below=Fail.NO_OVERLAP
 )
 ahead = Fact(  # tiles: above 1 for three stages or more
@@ -179,23 +185,23 @@ ahead = Fact(  # tiles: above 1 for three stages or more
     below=Fail.NO_OVERLAP(of="stages"),
     unit=".1f",
 )
-fetched = share(
+fetched = largest_share(
     "{have} of its mma.sync have operands that were fetched before the K block in front of them was multiplied",
     "fetched_ahead",
     below=Fail.NO_OVERLAP(of="registers"),
 )
-reread = share(  # a loop that fetches registers ahead may fetch a K block or two too many
+reread = largest_share(  # a loop that fetches registers ahead may fetch a K block or two too many
     "{have} of what its warps read from shared memory they have read before",
     "reread",
     Fail.TOO_MANY(instruction="ldmatrix"),
     at=lambda reports: busiest(reports, "ldmatrix|ld.shared"),
 )
-reloaded = share(  # a loop without a branch loads the last tile again
+reloaded = largest_share(  # a loop without a branch loads the last tile again
     "{have} of what its blocks load they have loaded before", "reloaded", Fail.TOO_MANY(instruction="load")
 )
 restored = Fact(
     "its blocks store {have} bytes that they have stored before",
-    lambda reports: total(reports, "restored"),
+    lambda reports: sum_of(reports, "restored"),
     Fail.TOO_MANY(instruction="store"),
 )
 computed_twice = Fact(
@@ -206,7 +212,7 @@ computed_twice = Fact(
 )
 
 
-def groups_left(reports: Reports) -> int:
+def groups_left(reports: LaunchReports) -> int:
     waits = (one.operands for one in issued_as(reports, "wgmma.wait_group"))
     return max((int(getattr(left[0], "text", "0"), 0) for left in waits if left), default=0)
 
@@ -219,23 +225,23 @@ groups = Fact(  # 1 where the tensor cores do not run dry
 # The instructions that are issued
 
 
-def issued_as(reports: Reports, opcode: str) -> "Iterator[Issued]":
+def issued_as(reports: LaunchReports, opcode: str) -> "Iterator[Issued]":
     """Those whose opcode begins so; of several, with | between them, with any of them."""
     beginnings = tuple(opcode.split("|"))
     return (one for report in reports for one in report.issued if one.opcode.startswith(beginnings))
 
 
-def count_issued(reports: Reports, opcode: str) -> int:
+def count_issued(reports: LaunchReports, opcode: str) -> int:
     """The number of instructions issued whose opcode begins so."""
     return sum(one.warps for one in issued_as(reports, opcode))
 
 
-def most_issued(reports: Reports, opcode: str) -> int:
+def most_issued(reports: LaunchReports, opcode: str) -> int:
     """The number of times that warps issue the one of these instructions that they issue most often."""
     return max((one.warps for one in issued_as(reports, opcode)), default=0)
 
 
-def busiest(reports: Reports, opcode: str) -> str:
+def busiest(reports: LaunchReports, opcode: str) -> str:
     """The source line that issues most of them, as the end of a sentence; "" where none does, or no line was kept."""
     counts: dict[str, int] = {}
     for one in (one for one in issued_as(reports, opcode) if one.place):
