@@ -41,8 +41,8 @@ class Part:
         """
 
 
-Settings = dict[str, Any]  # keyword arguments of the function that builds a kernel
-Small = Mapping[Shape, Settings]  # by size: the kernels that are simulated
+KernelSettings = dict[str, Any]  # keyword arguments of the function that builds a kernel
+Small = Mapping[Shape, KernelSettings]  # by size: the kernels that are simulated
 Filled = dict[str, Answer]  # the functions that an answer fills slots with
 
 
@@ -59,7 +59,7 @@ class Inside(Part):
     kernel: Callable[..., HostFunction]
     slots: tuple[str, ...]
     jit: tuple[str, ...] = ()
-    settings: Settings = field(default_factory=dict)
+    settings: KernelSettings = field(default_factory=dict)
     small: Small = field(default_factory=dict)
 
     @property

@@ -31,27 +31,29 @@ def as_the_course(
 
 def unlike(got: Record, want: Record) -> str:
     """The first part that differs, in the order of the right record, as a sentence; or "". An error is one itself."""
-    if got.keys() == {"error"}:
-        return got["error"]
     for part, wanted in want.items():
         mine, where = got.get(part), ""
         if isinstance(wanted, dict) and isinstance(mine, dict):
             keys = [*wanted, *(key for key in mine if key not in wanted)]
-            key = next((key for key in keys if not alike(mine.get(key), wanted.get(key))), None)
+            key = next((key for key in keys if not same_part(mine.get(key), wanted.get(key))), None)
             if key is None:
                 continue
             mine, wanted, where = mine.get(key), wanted.get(key), f"{key or 'the module'}: "
-        elif alike(mine, wanted):
+        elif same_part(mine, wanted):
             continue
         if part == "error" and mine:
             return mine
         fields = {"part": part} | ({"got": mine} if isinstance(mine, str) and mine.isidentifier() else {})
-        differs = "is another one" if hasattr(wanted, "numel") else f"should be {shown(wanted)}, and is {shown(mine)}"
+        differs = (
+            "is another one"
+            if hasattr(wanted, "numel")
+            else f"should be {part_in_words(wanted)}, and is {part_in_words(mine)}"
+        )
         return Flaw(f"{where}{part} {differs}.", RecordFlaw.UNLIKE(**fields))
     return ""
 
 
-def alike(mine: Any, wanted: Any) -> bool:
+def same_part(mine: Any, wanted: Any) -> bool:
     import torch
 
     if isinstance(mine, torch.Tensor) and isinstance(wanted, torch.Tensor):
@@ -59,5 +61,5 @@ def alike(mine: Any, wanted: Any) -> bool:
     return type(mine) is type(wanted) and bool(mine == wanted)
 
 
-def shown(value: Any) -> str:
+def part_in_words(value: Any) -> str:
     return "none" if value is None or value == "" else str(value)

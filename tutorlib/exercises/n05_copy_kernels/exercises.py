@@ -12,7 +12,7 @@ from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines, unrolled
+from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines_touched, unrolled
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n05_copy_kernels.judge import AnyElement
@@ -170,8 +170,8 @@ EXERCISES = (
             issued("ld.global") <= 96,
             issued("st.global") <= 96,
             NOTHING_SHARED,
-            lines("ld.global") <= 4,
-            lines("st.global") <= 4,
+            lines_touched("ld.global") <= 4,
+            lines_touched("st.global") <= 4,
         ),
         part=AnyElement(),
     ),

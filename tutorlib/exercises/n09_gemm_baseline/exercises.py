@@ -17,7 +17,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.facts import Rule, at_most, issued, looped
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import Settings, Small, inside
+from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.values import ValueExercise, equals, law, shorten
 from tutorlib.exercises.n09_gemm_baseline.judge import layout_returned
 from tutorlib.exercises.words import mistakes
@@ -28,7 +28,10 @@ BENCH = (4096, 4096, 4096)
 VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
-TWO_VECTORS: Settings = {"tile": (64, 64, 128), "stages": 2}  # of a row of 128 elements a thread copies two vectors
+TWO_VECTORS: KernelSettings = {
+    "tile": (64, 64, 128),
+    "stages": 2,
+}  # of a row of 128 elements a thread copies two vectors
 ONE_STAGE: Small = {(65, 72, 136): {"tile": (64, 64, 64)}, (64, 64, 128): {"tile": (64, 64, 32)}}
 K_BLOCKS: Small = {  # four, two
     (129, 200, 136): {"stages": 2},

@@ -15,7 +15,7 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import Settings, Small, inside
+from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
 from tutorlib.exercises.n14_beat_cublas.judge import (
     ACCUMULATORS,
@@ -95,8 +95,8 @@ CONSUMED = 12 * 4 + 8  # 12 tiles of a piece in each of 4 warps, and the end of 
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 
 BENCH = (4096, 4096, 4096)
-RING: Settings = {"tile": (64, 64, 64), "stages": 3} | FEW_SMS
-SPLIT: Settings = {"persistent": False, "split_k": 2}
+RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3} | FEW_SMS
+SPLIT: KernelSettings = {"persistent": False, "split_k": 2}
 ROLES: Small = {
     (200, 136, 136): {"tile": (128, 64, 64), "stages": 2} | FEW_SMS,
     (200, 72, 72): {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2} | FEW_SMS,
@@ -111,8 +111,8 @@ LOAD: Small = {(256, 136, 200): RING | {"cluster": (2, 2)}, (64, 200, 136): RING
 FREE: Small = {(256, 136, 328): RING | {"cluster": (2, 2)}, (64, 136, 520): RING | SPLIT | {"cluster": (1, 2)}}
 # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
 HAND_OVER: Small = {(64, 192, 520): {"tile": (64, 192, 64), "stages": 4, "stream_k": True} | FEW_SMS}
-SMALL_RING: Settings = {"tile": (64, 64, 64), "stages": 3}
-WHOLE: dict[Shape, Settings] = {
+SMALL_RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3}
+WHOLE: dict[Shape, KernelSettings] = {
     (136, 72, 264): SMALL_RING | {"cluster": (2, 2), "defer_stores": True},
     # two blocks, since one cluster alone shares no tile; with two consumer warpgroups, registers must move
     (328, 64, 264): {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.part import Filled, HostFunction, Inside, Part, Settings, need_callable, require_jit
+from tutorlib.checking.part import Filled, HostFunction, Inside, KernelSettings, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
@@ -482,7 +482,7 @@ class WholeKernel(Part):
     small: the configurations that are simulated, by shape, in place of the answer's.
     """
 
-    small: Mapping[Shape, Settings]
+    small: Mapping[Shape, KernelSettings]
 
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:

@@ -10,7 +10,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import Inside, Settings, inside
+from tutorlib.checking.part import Inside, KernelSettings, inside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n20_attention_hopper.judge import AllParts, attention, without_overlap
 from tutorlib.exercises.words import mistakes
@@ -114,7 +114,7 @@ ONE_BLOCK = ((1, 1, 1, 17, 17, 64),)
 HIDDEN_BLOCKS = ((1, 1, 1, 128, 128, 64),)  # rows that see none of the first three blocks
 
 
-def on(sizes: tuple[Shape, ...], **settings: Any) -> dict[Shape, Settings]:
+def on(sizes: tuple[Shape, ...], **settings: Any) -> dict[Shape, KernelSettings]:
     """The kernels that are simulated, in blocks of 64 keys unless `tile_n` is another number."""
     return {size: {"tile_n": 64} | settings for size in sizes}
 

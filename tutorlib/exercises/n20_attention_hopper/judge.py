@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.part import Filled, HostFunction, Inside, Settings, need_callable
+from tutorlib.checking.part import Filled, HostFunction, Inside, KernelSettings, need_callable
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import FailureKind, Flaw
 
@@ -35,7 +35,7 @@ def without_overlap(compiled: Compiled) -> str:
     return Flaw(what, AttnFlaw.NOT_OVERLAPPED)
 
 
-def static_attention(settings: Settings, causal: bool, parts: "AttentionParts") -> HostFunction:
+def static_attention(settings: KernelSettings, causal: bool, parts: "AttentionParts") -> HostFunction:
     """The host function attention(q, k, v, o) for its tensors' sizes. settings: beside head_dim, causal and group."""
     from cutlass import Float32, Int32, cute
 

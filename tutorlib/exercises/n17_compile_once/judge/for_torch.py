@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.compile_calls import compilations_noted
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.records import Record, as_the_course
+from tutorlib.checking.graded_run import rng_of_run
+from tutorlib.checking.records import Record, unlike
 from tutorlib.checking.scenario import raised
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.compiling.cute import with_reader_line
-from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.exercises.n17_compile_once.judge.launch_exercise import Timed, beside_torch
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.kernels.kernel_cache import for_torch
+from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,11 +83,7 @@ def compiled_calls(answer: Served, trial: str, start: int) -> Record:
     before, error = TRIALS[trial].before, ""
     after: dict[str, Any] = {}
     with compilations_noted() as made:
-        try:
-            function = compiled_by(answer, TRIALS[trial].host, *map(Int32, before), example, to)
-        except CompileFailed as failed:
-            what = "\n  ".join(("it does not compile.", *failed.lines))
-            return {"error": Flaw(what, Fail.DOES_NOT_COMPILE, *failures_in(failed.lines))}
+        function = compiled_by(answer, TRIALS[trial].host, *map(Int32, before), example, to)
         at_once, idle = len(made), bool(to.eq(0.0).all())
         for x, y in TRIALS[trial].pairs(start):
             of = f"a call with {tuple(x.shape)}:{x.stride()}"
@@ -114,7 +111,14 @@ def torch_cat(x: "Tensor", y: "Tensor") -> "Tensor":
 
 
 def compiled_once(trial: str) -> Case:
-    return as_the_course(trial, compiled_calls, lambda rng: (trial, rng.randint(1, 99)), lambda: for_torch)
+    """A case that is right when the record is the course's. What does not compile ends the check."""
+
+    def judge(answer: Served) -> Wrong | None:
+        given = trial, rng_of_run(17).randint(1, 99)
+        said = unlike(answer.ask(compiled_calls, *given), compiled_calls(Served(for_torch), *given))
+        return Wrong(said) if said else None
+
+    return Case(trial, judge)
 
 
 # On a GPU -------------------------------------------------------------------------------------------------------------
