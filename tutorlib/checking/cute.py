@@ -8,7 +8,7 @@ from tutorlib.checking.evidence import CuteEvidence, CuteRequest, used
 from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.part import Part
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.compiled import Compiled, instructions_in
 from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
@@ -76,10 +76,14 @@ class CuteExercise(KernelExercise):
         return Verdict(float(points), tuple(lines))
 
     def examine(self, evidence: CuteEvidence) -> Verdict | None:
-        """The instructions, spills and the part's demands."""
+        """The instructions, spills and the part's demands. No machine code is made where PTX tells all of these."""
+        code = evidence.compiled_at(self.size_compiled, self.inspected)
+        if lacks := self.lacking(instructions_in(code.ptx)):
+            return wrong(lacks)
+        if self.spills and type(self.part).lacks is Part.lacks:
+            return None
         compiled = self.compile_for(evidence, self.inspected)
-        lacks = self.lacking(compiled.instructions)
-        if not (lacks or self.spills) and compiled.spill_bytes:
+        if not self.spills and compiled.spill_bytes:
             lacks = Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
         return wrong(lacks) if (lacks := lacks or self.part.lacks(compiled)) else None
 
