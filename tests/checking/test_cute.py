@@ -77,7 +77,8 @@ def test_what_does_not_compile_is_raised():
 def test_registers_that_spill_are_refused_where_none_may(monkeypatch, spills, refused):
     spilling = SimpleNamespace(instructions=frozenset(), spill_bytes=8)
     monkeypatch.setattr(CuteExercise, "compile_for", lambda exercise, evidence, arch: spilling)
-    found = replace(COPY, requires=(), spills=spills).examine(None)
+    evidence = SimpleNamespace(compiled_at=lambda shape, arch: SimpleNamespace(ptx=""))
+    found = replace(COPY, requires=(), spills=spills).examine(evidence)
     assert (found is not None) == refused
     assert not refused or found.lines == ("it spills 8 bytes of registers in each thread.",)
 

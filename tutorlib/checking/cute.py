@@ -8,7 +8,7 @@ from tutorlib.checking.evidence import CuteEvidence, CuteRequest, used
 from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.part import Part
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.compiled import Compiled, instructions_in
 from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
@@ -86,10 +86,14 @@ class CuteExercise(KernelExercise):
         return Verdict(float(points), tuple(lines))
 
     def examine(self, evidence: CuteEvidence) -> Verdict | None:
-        """The instructions, spills and other faults."""
+        """The instructions, spills and other faults. No machine code is made where PTX tells all of these."""
+        code = evidence.compiled_at(self.size_compiled, self.inspected)
+        if lacks := self.lacking(instructions_in(code.ptx)):
+            return wrong(lacks)
+        if self.spills and not self.faults:
+            return None
         compiled = self.compile_for(evidence, self.inspected)
-        lacks = self.lacking(compiled.instructions)
-        if not (lacks or self.spills) and compiled.spill_bytes:
+        if not self.spills and compiled.spill_bytes:
             lacks = Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
         lacks = lacks or next(filter(None, (fault(compiled) for fault in self.faults)), "")
         return wrong(lacks) if lacks else None
