@@ -27,15 +27,15 @@ def table(everything: Sequence[Results]) -> str:
     course = course_of({}, contents.read_heads())
     rows = [["notebook", "time", "points", "without a GPU", *map(gpu_heading, everything)]]
     rows.append(["---"] * len(rows[0]))
-    for one in course.notebooks:
-        link = f"[{one.head.title}](notebooks/{one.head.name}.ipynb)"
-        row = [link, time(one.head), str(one.max_points), contents.without_gpu(one.exercises)]
-        rows.append(row + [reached(one.head.name, results) for results in everything])
+    for notebook in course.notebooks:
+        link = f"[{notebook.head.title}](notebooks/{notebook.head.name}.ipynb)"
+        row = [link, time(notebook.head), str(notebook.max_points), contents.without_gpu(notebook.exercises)]
+        rows.append(row + [reached(notebook.head.name, results) for results in everything])
     rows.append(
         [
             "**Total**",
             *contents.last_row(course),
-            *(f"**{points_reached(one.exercises.values())}**" for one in everything),
+            *(f"**{points_reached(results.exercises.values())}**" for results in everything),
         ]
     )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -87,7 +87,7 @@ def reached(name: str, results: Results) -> str:
 
 
 def points_reached(found: Collection[Result]) -> str:
-    return f"{sum(one.points for one in found):g} of {sum(one.max_points for one in found):g} points"
+    return f"{sum(result.points for result in found):g} of {sum(result.max_points for result in found):g} points"
 
 
 def with_table(readme: str, everything: Sequence[Results]) -> str:

@@ -81,10 +81,10 @@ def table(course: Course) -> "Table":
     shown.add_column("Points", points(course), justify="right", no_wrap=True)
     shown.add_column("Exercises", no_wrap=True)
     shown.add_column("")
-    for one in course.notebooks:
-        signs = "".join(SIGNS[one.state(exercise)] for exercise in one.exercises)
-        begun = one.latest or (course.next and course.next[0] is one)
-        shown.add_row(one.head.title, points(one), signs, one.left if begun else "")
+    for notebook in course.notebooks:
+        signs = "".join(SIGNS[notebook.state(exercise)] for exercise in notebook.exercises)
+        begun = notebook.latest or (course.next and course.next[0] is notebook)
+        shown.add_row(notebook.head.title, points(notebook), signs, notebook.left if begun else "")
     return shown
 
 
@@ -115,7 +115,7 @@ def page(course: Course, notes: tuple[str, ...]) -> str:
 
 def key(course: Course) -> str:
     """The meanings of the colors in the table."""
-    seen = {one.state(exercise) for one in course.notebooks for exercise in one.exercises} - {"open"}
+    seen = {notebook.state(exercise) for notebook in course.notebooks for exercise in notebook.exercises} - {"open"}
     if seen <= {"passed"}:
         return ""
     chips = (f'<i class="key {state}"></i>{WORDS[state]}' for state in WORDS if state in seen)
@@ -135,7 +135,7 @@ def row(notebook: Standing) -> str:
     cells = [
         f"<td>{link(notebook)}<br><small>{escape(notebook.head.summary)}</small></td>",
         f'<td class="number">{time(notebook.head)}</td>',
-        f'<td><span class="bar">{"".join(segment(notebook, one) for one in notebook.exercises)}</span></td>',
+        f'<td><span class="bar">{"".join(segment(notebook, exercise) for exercise in notebook.exercises)}</span></td>',
         f'<td class="number">{points(notebook)}</td>',
         f"<td>{here(notebook)}</td>",
     ]
@@ -164,10 +164,12 @@ def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float])
 
     ("all", ""), or ("6 of 17", "rest: sm_80"). given: the points of an exercise that the machine can grade.
     """
-    wanted = sorted({one.needs.since for one in exercises if one.needs and given(one) < one.points})
+    wanted = sorted(
+        {exercise.needs.since for exercise in exercises if exercise.needs and given(exercise) < exercise.points}
+    )
     if not wanted:
         return "all", ""
-    part = f"{sum(map(given, exercises)):g} of {sum(one.points for one in exercises)}"
+    part = f"{sum(map(given, exercises)):g} of {sum(exercise.points for exercise in exercises)}"
     return part, "rest: " + ", ".join(f"sm_{since}" for since in wanted)
 
 

@@ -63,19 +63,23 @@ class Standing:
     @property
     def latest(self) -> str:
         """The time of the latest of its best attempts; "" if there is none."""
-        return max((self.attempts[one.id].utc for one in self.exercises if one.id in self.attempts), default="")
+        return max(
+            (self.attempts[exercise.id].utc for exercise in self.exercises if exercise.id in self.attempts), default=""
+        )
 
     @property
     def next(self) -> Exercise | None:
         """The first exercise that is neither passed nor waiting for another machine."""
-        return next((one for one in self.exercises if self.state(one) not in ("passed", "not_run")), None)
+        return next(
+            (exercise for exercise in self.exercises if self.state(exercise) not in ("passed", "not_run")), None
+        )
 
     @property
     def left(self) -> str:
         """The remaining work in a few words."""
         if self.next:
             return f"next: {self.next.id} {self.next.title}"
-        waiting = sum(self.state(one) == "not_run" for one in self.exercises)
+        waiting = sum(self.state(exercise) == "not_run" for exercise in self.exercises)
         return f"done, but {waiting} not run" if waiting else "done"
 
 
@@ -87,27 +91,27 @@ class Course:
 
     @property
     def points(self) -> float:
-        return sum(one.points for one in self.notebooks)
+        return sum(notebook.points for notebook in self.notebooks)
 
     @property
     def max_points(self) -> int:
-        return sum(one.max_points for one in self.notebooks)
+        return sum(notebook.max_points for notebook in self.notebooks)
 
     @property
     def exercises(self) -> tuple[Exercise, ...]:
-        return tuple(exercise for one in self.notebooks for exercise in one.exercises)
+        return tuple(exercise for notebook in self.notebooks for exercise in notebook.exercises)
 
     @property
     def minutes(self) -> int:
-        return sum(one.head.minutes for one in self.notebooks)
+        return sum(notebook.head.minutes for notebook in self.notebooks)
 
     @property
     def next(self) -> tuple[Standing, Exercise] | None:
         """The next exercise with its notebook: from the latest best attempt on, then from the top."""
         latest = max(range(len(self.notebooks)), key=lambda n: self.notebooks[n].latest, default=0)
-        for one in (*self.notebooks[latest:], *self.notebooks[:latest]):
-            if one.next:
-                return one, one.next
+        for notebook in (*self.notebooks[latest:], *self.notebooks[:latest]):
+            if notebook.next:
+                return notebook, notebook.next
         return None
 
 
@@ -115,7 +119,7 @@ def heads() -> tuple[Head, ...]:
     """The notebooks of the course as `tutor build` listed them; by their names if the contents page is missing."""
     try:
         page: dict[str, Any] = json.loads((NOTEBOOKS / f"{CONTENTS}.ipynb").read_text(encoding="utf-8"))
-        return tuple(Head(**one) for one in page["metadata"]["tutorlib"]["notebooks"])
+        return tuple(Head(**head) for head in page["metadata"]["tutorlib"]["notebooks"])
     except (OSError, ValueError, LookupError, TypeError):
         return tuple(Head(name, name) for name in sorted(rooms()))
 
