@@ -1,6 +1,7 @@
 """The sandbox of a student's process: what it sees, what it can write, and that nothing outlives the grader."""
 
 import ast
+import importlib
 import errno
 import json
 import os
@@ -90,13 +91,18 @@ def test_an_answer_sees_what_is_listed_wherever_the_course_is(tmp_path, place):
 
 
 def test_what_is_listed_of_the_package_is_what_pages_and_judges_import():
-    listed = {path for path in sandbox.course(whole=False) if path.is_relative_to(ROOT / "tutorlib")}
+    listed = {path for path in sandbox.course() if path.is_relative_to(ROOT / "tutorlib")}
     graph = grimp.build_graph("tutorlib", cache_dir=None)
-    imports = {
-        node.module
+    imported = {
+        (node.module, alias.name)
         for path in SOLUTIONS.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tutorlib")
+        for alias in node.names
+    }
+    found = [getattr(importlib.import_module(module), name) for module, name in imported]  # some faces load lazily
+    imports = {module for module, _ in imported} | {
+        getattr(one, "__module__", getattr(one, "__name__", "")) for one in found
     }
     judges = {name for name in graph.modules if ".judge." in name}
     needed = (imports | judges | {"tutorlib.grading.page_process"}) & graph.modules
