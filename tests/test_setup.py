@@ -1,6 +1,5 @@
 """Setting up: what make prints, the devcontainer, the Dockerfile without Docker, and one set of pins."""
 
-import json
 import re
 import subprocess
 import sys
@@ -56,18 +55,6 @@ class TestDockerfile:
         (setting,) = values("ENV")
         assert setting.startswith(f"{PROGRESS}={folder}/notebooks/")
         assert f":{folder}/notebooks " in (ROOT / "Dockerfile").read_text(encoding="utf-8")
-
-
-class TestDevcontainer:
-    SETTINGS = json.loads(
-        re.sub(r"^\s*//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text(), flags=re.MULTILINE)
-    )
-
-    def test_it_is_a_stage_of_the_dockerfile(self):
-        build = self.SETTINGS["build"]
-        assert (ROOT / ".devcontainer" / build["dockerfile"]).resolve() == ROOT / "Dockerfile"
-        assert (ROOT / ".devcontainer" / build["context"]).resolve() == ROOT
-        assert build["target"] in stages()
 
 
 def test_an_installed_package_has_its_data():

@@ -17,10 +17,9 @@ from tutorlib.draw.grid import outline
 from tutorlib.draw.hopper import state
 from tutorlib.draw.layouts import breaks, cell_of, layout_grid
 from tutorlib.draw.palette import CATEGORIES, INK, RAMP, category, channels
-from tutorlib.draw.roles import hand_overs, in_time
 from tutorlib.draw.tile_space import array_grid, space_grid
 from tutorlib.draw.timeline import timeline_grid
-from tutorlib.draw.warps import show_columns, show_warps
+from tutorlib.draw.warps import show_warps
 from tutorlib.exercises.n09_gemm_baseline.judge import in_cute
 from tutorlib.exercises.n19_attention_tiles.exercises import key_tiles
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -28,7 +27,6 @@ from tutorlib.kernels.ampere.thread_share import make_mma
 from tutorlib.models.block_formats import E4M3
 from tutorlib.models.l2 import as_published, grouped
 from tutorlib.models.mbarrier import fresh
-from tutorlib.models.work import stream_k
 from tutorlib.paths import SOLUTIONS
 
 
@@ -116,12 +114,6 @@ def test_colors_carry_dark_text():
     assert all(contrast(color, INK) >= 4.5 for color in (*CATEGORIES, *RAMP))
 
 
-def test_cut_tiles_come_first_for_the_giver_and_last_for_the_adder():
-    shares = in_time([stream_k(cluster, 2, 3, 4) for cluster in range(2)])
-    assert shares == [[(1, 0, 2), (0, 0, 4)], [(2, 0, 4), (1, 2, 4)]]
-    assert hand_overs(shares) == [((2, 0.5), (6, 1.5))]
-
-
 def test_a_picture_of_tile_space():
     array, space = array_grid((10, 20), (4, 8)), space_grid((10, 20), (4, 8))
     assert (array.rows, array.columns) == (12, 24)
@@ -180,12 +172,3 @@ def test_each_piece_has_the_warp_that_owns_it():
     ]
     labels = texts(picture, 1)
     assert labels.count("3") == 8 * 16 // 4
-
-
-def test_in_the_second_order_a_lane_has_eight_neighbors():
-    labels = [text for text in texts(show_columns(("value", "atom", "lane", "warp")), 0) if "\n" in text]
-    assert len(labels) == 32
-    for four in range(0, 32, 4):
-        lanes, atoms = zip(*(label.split("\n") for label in labels[four : four + 4]), strict=True)
-        assert len(set(lanes)) == 1
-        assert atoms == ("a0", "a1", "a2", "a3")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tutorlib.instruments import fit_hopper as fitting
-from tutorlib.instruments.fit_hopper import MeasuredAt, Timed, fit, is_possible, miss, read, regret, usable
+from tutorlib.instruments.fit_hopper import MeasuredAt, Timed, fit, is_possible, miss, read, usable
 from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted
 from tutorlib.kernels.hopper.config import HopperConfig
 
@@ -41,24 +41,6 @@ def test_a_time_is_told_as_of_a_gpu_on_which_the_baseline_takes_as_long_as_usual
 def test_a_time_beside_an_unusual_baseline_is_passed_over():
     times = [result(us=30.0, baseline_us=baseline) for baseline in (20.0, 20.0, 20.0, 23.0, 30.0, 12.0)]
     assert len(usable(times)) == 4
-
-
-def test_a_shape_on_two_gpus_is_two_places():
-    config, shape = HopperConfig(), (64, 8192, 8192)
-    gpus = ("NVIDIA H200", "NVIDIA H100 80GB HBM3")
-    measured = usable(
-        result(config={}, shape=shape, gpu=gpu, us=us) for gpu, us in zip(gpus, (50.0, 60.0), strict=True)
-    )
-    assert measured == [Timed(config, MeasuredAt(shape, gpu), us) for gpu, us in zip(gpus, (50.0, 60.0), strict=True)]
-    assert set(regret(measured, TRUE)) == {MeasuredAt(shape, gpu) for gpu in gpus}
-
-
-def test_regret_is_what_the_preferred_one_takes_over_the_fastest():
-    one, other = HopperConfig(), HopperConfig(tile=(64, 64, 64))
-    shape, at = (8192, 8192, 8192), MeasuredAt((8192, 8192, 8192))
-    assert cost(one, *shape, constants=TRUE) < cost(other, *shape, constants=TRUE)
-    assert regret([Timed(one, at, 30.0), Timed(other, at, 20.0)], TRUE) == {at: 1.5}
-    assert regret([Timed(one, at, 30.0), Timed(other, at, 40.0)], TRUE) == {at: 1.0}
 
 
 def test_results_may_be_gzipped(tmp_path):

@@ -13,7 +13,6 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import opcodes
 from tutorlib.compiling.sass import disassemble
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.instruments.sweeps.fusion import COOPERATIVE
 from tutorlib.kernels.fused.ampere import gated, make_elementwise
 from tutorlib.kernels.fused.hopper import (
     ADD,
@@ -26,7 +25,6 @@ from tutorlib.kernels.fused.hopper import (
     make_fused,
     of_halves,
 )
-from tutorlib.kernels.hopper.choose import cost
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
 SASS_OPCODE = re.compile(r"^(?:@!?U?P\w+ )?([A-Z][\w.]*)", re.MULTILINE)
@@ -50,22 +48,6 @@ def test_an_epilogues_work_is_what_the_compiler_makes_of_it(fusion, acc):
     found = opcodes(ptx, kinds)
     each = {kind: found.count(kind) / (4 * acc) for kind in kinds}
     assert each == {"special": fusion.work.special, "arithmetic": fusion.work.arithmetic}
-
-
-@pytest.mark.parametrize("shape", LARGE, ids=str)
-def test_what_takes_time_goes_under_another_tiles_main_loop(shape):
-    """And what takes next to none does not give up the best tile for it."""
-    assert choose_fused(*shape, 132, BIAS_GELU).schedule == "pingpong"
-    fastest = min(fusable(SWIGLU), key=lambda config: cost(config, *shape, work=SWIGLU.work))
-    chosen = choose_fused(*shape, 132, SWIGLU)
-    assert chosen == fastest if shape[2] > 4096 else chosen.schedule == "pingpong"
-
-
-@pytest.mark.parametrize("shape", LARGE, ids=str)
-def test_what_reads_a_matrix_stays_in_clusters(shape):
-    """At the first two shapes the model alone prefers blocks without one, which were a tenth slower."""
-    assert choose_fused(*shape, 132, ADD) == COOPERATIVE
-    assert all(config.cluster_blocks > 1 for config in fusable(ADD))
 
 
 @pytest.mark.parametrize("shape", [*LARGE, (512, 4096, 4096), (4096, 4096, 1024), (2048, 4096, 256)], ids=str)
