@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tutorlib.grading.progress_display import BETWEEN_S, Lines, elapsed, progress
+from tutorlib.grading.progress_display import BETWEEN_S, Lines, progress
 
 
 def said_of(total: int, seconds_each: float) -> list[str]:
@@ -46,18 +46,3 @@ def test_a_terminal_gets_a_bar_with_the_time_left_and_keeps_nothing():
     assert "1/2" in text
     assert "left:" in text
     assert "graded" not in text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.4, "0 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min 00 s"),
-        (125, "2 min 05 s"),
-        (3599.7, "1 h 00 min"),
-        (9000, "2 h 30 min"),
-    ],
-)
-def test_minutes(seconds, text):
-    assert elapsed(seconds) == text
