@@ -13,7 +13,6 @@ from tests.models.test_pipeline import timelines
 from tutorlib.draw.attention import key_grid
 from tutorlib.draw.blackwell import code_of
 from tutorlib.draw.blocks import READ, order_grid
-from tutorlib.draw.grid import outline
 from tutorlib.draw.hopper import state
 from tutorlib.draw.layouts import breaks, cell_of, layout_grid
 from tutorlib.draw.palette import CATEGORIES, INK, RAMP, category, channels
@@ -67,11 +66,6 @@ def test_a_tile_computed_twice_and_one_forgotten():
     holes = sum(color is None for row in grid.colors for color in row)
     assert holes == sum(label.count("\n") for row in grid.labels for label in row) > 0
     assert all("\n" in grid.labels[row][column] for row, column in grid.outlined)
-
-
-def test_an_outline_goes_around_a_block():
-    assert len(outline(frozenset({(0, 0)}))) == 4
-    assert len(outline(frozenset({(0, 0), (0, 1), (1, 0), (1, 1)}))) == 8
 
 
 def test_the_picture_shows_what_key_tiles_counts():

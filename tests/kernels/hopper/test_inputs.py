@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutorlib.kernels.hopper import launch
-from tutorlib.kernels.hopper.inputs import address_problem, kind_of, major_of, majors_of, problem_of
+from tutorlib.kernels.hopper.inputs import kind_of, major_of, majors_of, problem_of
 from tutorlib.kernels.hopper.launch import gemm
 
 M, N, K = 40, 24, 64
@@ -111,11 +111,6 @@ def test_rows_of_one_element_and_single_rows_may_have_any_stride():
 def test_a_list_is_no_tensor():
     with pytest.raises(TypeError, match=r"^b is a list: gemm takes torch tensors$"):
         gemm(A, [[1.0]], C)
-
-
-def test_an_address_is_a_multiple_of_16():
-    assert address_problem("a", 1024) is None
-    assert address_problem("a", 1026) == "a begins 2 bytes after a multiple of 16: pass a.clone()"
 
 
 class Gpu:

@@ -172,9 +172,6 @@ def test_a_source_needs_neither_torch_nor_a_dsl(folder):
     assert not imported & {"torch", "cutlass", "cuda", "cuda.tile", "matplotlib", "pandas"}
 
 
-# formats --------------------------------------------------------------------------------------------------------
-
-
 # wrong input ----------------------------------------------------------------------------------------------------
 
 VECTOR = ("--arg", "64:fp32")
