@@ -223,17 +223,6 @@ def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 @pytest.fixture
-def needs_capability() -> Callable[[int], None]:
-    """A function that skips the test on a GPU below a compute capability, where only the test's case knows which."""
-
-    def check(capability: int) -> None:
-        if int(device.need_gpu().arch) < capability:
-            pytest.skip(f"needs a GPU (sm_{capability})")
-
-    return check
-
-
-@pytest.fixture
 def trial(tmp_path: Path) -> Iterator[None]:
     """A registry with the exercises 90.1, 90.2 and 90.3 of a trial course in place of the course's own."""
     modules = {"n90_trial": trial_course.EXERCISES.format(number=90, count=3)}

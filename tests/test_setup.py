@@ -1,61 +1,17 @@
 """Setting up: what make prints, the devcontainer, the Dockerfile without Docker, and one set of pins."""
 
-import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
-from fnmatch import fnmatch
 from importlib import metadata
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from tutorlib.notebook.progress import PROGRESS
 from tutorlib.paths import ROOT
-
-READY = "make .venv/.ready"
-PYTHON = """#!/bin/sh
-case "$*" in
-  "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
-  "-m pip install "*) cat "$SAYS"; exit "$STATUS" ;;
-esac
-"""
-PIP = """\
-Collecting torch==2.13.0
-  Downloading https://example.org/torch-2.13.0-cp312-cp312-linux_x86_64.whl (190.5 MB)
-  Downloading typer-0.29.2-py3-none-any.whl (56 kB)
-  Using cached nvidia_cutlass_dsl_libs-4.8.1.whl (91.7 MB)
-  Downloading jupyterlab-4.6.6-py3-none-any.whl.metadata (16 kB)
-Installing collected packages: torch, typer
-"""
-
-
-@pytest.fixture
-def copy(tmp_path):
-    """The files that `COPY . .` takes, with a python that installs nothing."""
-    left_out = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
-        if not any(fnmatch(f"{name}/", f"{pattern}/*") for pattern in left_out) and (ROOT / name).is_file():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tmp_path / name)
-    python = tmp_path / "python"
-    python.write_text(PYTHON)
-    python.chmod(0o755)
-    return tmp_path
-
-
-def run(command, folder, pip=PIP, status=0):
-    """A shell command in a folder, pip's output and status given."""
-    (folder / "said").write_text(pip)
-    environment = {"PATH": os.environ["PATH"], "SAYS": str(folder / "said"), "STATUS": str(status)}
-    environment["PYTHON"] = str(folder / "python")
-    return subprocess.run(command, cwd=folder, shell=True, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_readme_starts_with_the_commands_that_set_up_a_fresh_machine_and_ci_runs_the_second():
@@ -68,22 +24,6 @@ def test_readme_starts_with_the_commands_that_set_up_a_fresh_machine_and_ci_runs
     assert "minutes" in shown[1][1]
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert re.search(r"^make (-j 2 )?test\b", ci, re.MULTILINE)
-
-
-class TestMake:
-    def test_it_says_what_it_takes_and_does(self, copy):
-        done = run(READY, copy)
-        first, *steps, last = done.stdout.splitlines()
-        assert "2.8 GB" in first
-        assert "minutes" in first
-        assert [step[:6] for step in steps if step[:1].isdigit()] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
-        assert [step.strip() for step in steps if step.startswith(" ")] == [
-            "Downloading torch-2.13.0-cp312-cp312-linux_x86_64.whl, 190.5 MB",
-            "Using cached nvidia_cutlass_dsl_libs-4.8.1.whl, 91.7 MB",
-            "Installing them: about a minute",
-        ]
-        assert "tutor doctor" in last
-        assert run(READY, copy).stdout == "make: '.venv/.ready' is up to date.\n"
 
 
 def stages():
@@ -115,18 +55,6 @@ class TestDockerfile:
         (setting,) = values("ENV")
         assert setting.startswith(f"{PROGRESS}={folder}/notebooks/")
         assert f":{folder}/notebooks " in (ROOT / "Dockerfile").read_text(encoding="utf-8")
-
-
-class TestDevcontainer:
-    SETTINGS = json.loads(
-        re.sub(r"^\s*//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text(), flags=re.MULTILINE)
-    )
-
-    def test_it_is_a_stage_of_the_dockerfile(self):
-        build = self.SETTINGS["build"]
-        assert (ROOT / ".devcontainer" / build["dockerfile"]).resolve() == ROOT / "Dockerfile"
-        assert (ROOT / ".devcontainer" / build["context"]).resolve() == ROOT
-        assert build["target"] in stages()
 
 
 def test_an_installed_package_has_its_data():

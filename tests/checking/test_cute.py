@@ -16,7 +16,6 @@ from tests.gpu_kernels import (
 )
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.exercises import find
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.notebook.check import CheckFailed, check
 from tutorlib.simulate.ptx import schedule
@@ -81,11 +80,6 @@ def test_registers_that_spill_are_refused_where_none_may(monkeypatch, spills, re
     found = replace(COPY, requires=(), spills=spills).examine(evidence)
     assert (found is not None) == refused
     assert not refused or found.lines == ("it spills 8 bytes of registers in each thread.",)
-
-
-@pytest.mark.parametrize("id", ["09.9", "12.3", "12.4", "12.6", "13.9", "15.3", "15.4", "15.5", "15.6", "15.8"])
-def test_these_kernels_may_not_spill(id):
-    assert not find(id).spills
 
 
 def test_a_missing_instruction_fails():

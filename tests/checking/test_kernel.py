@@ -15,45 +15,29 @@ SHAPE = (16384, 16384)
 TIMED = replace(COPY, points=5, bench_shape=SHAPE, tiers=(0.7, 0.9))
 
 
-class TestVerdict:
-    def outcome(self, measured, target, gpu=H200):
-        return TIMED.outcome_of(TIMED.verdict(measured, target, gpu))
+@pytest.mark.parametrize(
+    ("measured", "target", "status", "points", "says"),
+    [
+        (copied(0.95), 1.0, "passed", 5, "✓ 99.1 copy: 5 points"),
+        (copied(0.80), 1.0, "partial", 4, "at 0.800 of torch copy_'s speed; the next point needs 0.900"),
+        (copied(0.5), 0.9, "partial", 3, ""),
+        (copied(0.8), 0.85, "passed", 5, ""),  # tiers are fractions of the target
+        (copied(0.01), None, "passed", 5, ""),
+        (copied(0.5, spread=0.06), 1.0, "partial", 3, "too noisy to grade its speed, run it again"),
+        (copied(0.5, throttled=("heat",)), 1.0, "partial", 3, "too noisy to grade its speed, run it again"),
+        (copied(2.0, median_us=100.0), 1.0, "failed", 0, "is impossible: by its datasheet this GPU needs 43"),
+    ],
+)
+def test_the_verdict_on_a_speed(measured, target, status, points, says):
+    outcome = TIMED.outcome_of(TIMED.verdict(measured, target, H200))
+    assert (outcome.status, outcome.points) == (status, points)
+    assert says in outcome.message
+    assert not measured.noisy or "the next point" not in outcome.message
 
-    def test_every_tier(self):
-        outcome = self.outcome(copied(0.95), 1.0)
-        assert (outcome.status, outcome.points, outcome.message) == ("passed", 5, "✓ 99.1 copy: 5 points")
 
-    def test_some_tiers(self):
-        outcome = self.outcome(copied(0.80), 1.0)
-        assert (outcome.status, outcome.points) == ("partial", 4)
-        assert "4 of 5 points" in outcome.message
-        assert "at 0.800 of torch copy_'s speed; the next point needs 0.900" in outcome.message
-
-    def test_no_tier(self):
-        assert self.outcome(copied(0.5), 0.9).points == 3
-
-    def test_tiers_are_fractions_of_the_target(self):
-        assert self.outcome(copied(0.8), 0.85).points == 5
-
-    def test_no_target(self):
-        assert self.outcome(copied(0.01), None).points == 5
-
-    @pytest.mark.parametrize("noise", [{"spread": 0.06}, {"throttled": ("heat",)}])
-    def test_too_noisy_is_not_too_slow(self, noise):
-        outcome = self.outcome(copied(0.5, **noise), 1.0)
-        assert (outcome.status, outcome.points) == ("partial", 3)
-        assert "too noisy to grade its speed, run it again" in outcome.message
-        assert "the next point" not in outcome.message
-
-    def test_below_the_roofline(self):
-        outcome = self.outcome(copied(2.0, median_us=100.0), 1.0)
-        assert (outcome.status, outcome.points) == ("failed", 0)
-        assert "is impossible: by its datasheet this GPU needs 43" in outcome.message
-
-    def test_an_unknown_gpu_refuses_no_time(self):
-        unknown = replace(H200, name="NVIDIA Z9000")
-        assert unknown.hardware is None
-        assert self.outcome(copied(2.0, median_us=1.0), 1.0, unknown).status == "passed"
+def test_an_unknown_gpu_refuses_no_time():
+    verdict = TIMED.verdict(copied(2.0, median_us=1.0), 1.0, replace(H200, name="NVIDIA Z9000"))
+    assert TIMED.outcome_of(verdict).status == "passed"
 
 
 class TestTime:

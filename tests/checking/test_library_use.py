@@ -13,7 +13,6 @@ from cutlass import cute
 from tensor_layouts import Layout
 from tensor_layouts import compose as put_together
 
-from tests.checking.elsewhere import answer_to
 from tutorlib.checking.ampere import COURSE_SHARES
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.kernel import KernelExercise
@@ -23,7 +22,6 @@ from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n11_grid_swizzle import exercises as traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
-from tutorlib.kernels.hopper.parts import Parts
 from tutorlib.models import banks
 from tutorlib.paths import notebook_names
 
@@ -70,10 +68,6 @@ def test_what_the_library_calls_on_the_way_to_something_else_is_not_told():
     answers = {args: tl.compose(*args) for args in CALLS}
     outcome = COMPOSE.grade(lambda a, b: tl.logical_divide(a, tl.size(a)) and answers[a, b])
     assert outcome.status == "passed", outcome.message
-
-
-def test_what_a_check_lends_an_answer_may_call_the_check():
-    assert find("11.2").grade(answer_to("11.2")).status == "passed"
 
 
 def test_the_answer_keeps_its_name_and_its_lines_in_messages():
@@ -196,10 +190,6 @@ def test_a_class_of_the_courses_with_the_method_that_is_asked_for_is_told_and_a_
     refuse_library_use(by_a_subclass, find("09.11").library)
     with pytest.raises(WrongKind, match="calls fetch of the course"):
         refuse_library_use(by_its_method, find("09.11").library)
-
-
-def test_the_defaults_of_a_dataclass_are_not_called_by_its_name():
-    refuse_library_use(lambda: Parts(roles=None), find("14.18").library)
 
 
 @pytest.mark.parametrize("answer", [by_the_courses_loop, by_a_table])

@@ -8,18 +8,15 @@ import pytest
 from nbconvert import HTMLExporter, MarkdownExporter
 from nbformat import v4
 
-from tests.stand_ins import H200
 from tests.trial_course import make_course
 from tutorlib.checking.exercise import Outcome
 from tutorlib.course import contents as building
 from tutorlib.course.build import mark_unrun, student_notebook
 from tutorlib.course.source import BuildError, parse
 from tutorlib.exercises import of_notebook
-from tutorlib.machine import device
-from tutorlib.measuring import targets
 from tutorlib.notebook import contents
 from tutorlib.notebook.progress import PROGRESS, record
-from tutorlib.notebook.standing import Head, heads
+from tutorlib.notebook.standing import Head
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS, notebook_names
 
 HEAD = """\
@@ -90,9 +87,6 @@ class TestThePage:
         assert f"| **{total}** |" in table
         assert "point" not in table.replace("Points |", "")
 
-    def test_it_knows_the_heads_of_its_sources(self):
-        assert heads() == tuple(building.read_head(SOLUTIONS / f"{name}.py") for name in notebook_names())
-
     def test_tutor_build_writes_it_and_says_what_is_missing(self, tmp_path):
         course = make_course(tmp_path / "course", {90: 1})
         (course.root / "solutions" / "contents.py").write_text(PAGE, encoding="utf-8")
@@ -161,21 +155,6 @@ class TestWhatItShows:
         for words in ("passed", "partly right", "not run here"):
             assert f'"></i>{words}' in html  # the key to the colors
         assert "not right yet" not in html
-
-    def test_what_this_machine_can_grade(self, shown, no_gpu, monkeypatch):
-        assert "<br><small>rest: sm_80, sm_90</small>" in shown()[0]
-        monkeypatch.setattr(device, "gpu", lambda: H200)
-        html, plain = shown()
-        assert "rest: sm_80" not in html
-        assert "rest: sm_90" not in html
-        assert "NVIDIA H200, sm_90. Kernels run here and are timed." in plain
-        monkeypatch.setattr(targets, "load", dict)
-        assert "timed, not graded by speed" in shown()[1]
-
-    def test_what_a_title_says_is_not_read_as_html(self, shown, no_gpu, monkeypatch):
-        monkeypatch.setattr(contents, "heads", lambda: [Head("00_start", "00 · a<b & c", "<i>", 5)])
-        assert "00 · a&lt;b &amp; c" in shown()[0]
-        Links(shown()[0])
 
 
 class TestAnUnrunCheck:

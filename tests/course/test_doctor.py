@@ -11,7 +11,6 @@ from tutorlib.cli import app
 from tutorlib.course import doctor
 from tutorlib.machine import device, versions
 from tutorlib.measuring import targets
-from tutorlib.notebook.standing import Course
 from tutorlib.problems.fault import RESTART
 
 
@@ -75,18 +74,6 @@ def test_a_broken_context(machine, monkeypatch):
 
     monkeypatch.setattr(torch, "ones", fails)
     assert f"context  CUDA error: an illegal memory access was encountered. {RESTART}\n" in said()
-
-
-def test_calibrated(machine, monkeypatch):
-    machine(H200)
-    monkeypatch.setattr(targets, "load", lambda: {"sm_90": {"gpu": "NVIDIA H200", "date": "2026-11-20"}})
-    assert "sm_90: calibrated on 2026-11-20 on NVIDIA H200" in said()
-
-
-def test_everything_solved(machine, monkeypatch):
-    machine()
-    monkeypatch.setattr(doctor, "course_of", lambda attempts, heads: Course(()))
-    assert "next     all that this machine can grade is solved; `tutor grade notebooks`" in said()
 
 
 @pytest.mark.parametrize("command", ["calibrate", "evidence"])

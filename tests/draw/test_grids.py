@@ -10,28 +10,22 @@ from hypothesis import given
 
 import tutorlib
 from tests.models.test_pipeline import timelines
-from tutorlib.draw.algebra import compose_grids
 from tutorlib.draw.attention import key_grid
 from tutorlib.draw.blackwell import code_of
 from tutorlib.draw.blocks import READ, order_grid
-from tutorlib.draw.grid import outline
 from tutorlib.draw.hopper import state
 from tutorlib.draw.layouts import breaks, cell_of, layout_grid
-from tutorlib.draw.palette import CATEGORIES, EMPTY, INK, RAMP, category, channels
-from tutorlib.draw.roles import EPILOGUE, hand_overs, in_time, roles_grid, work_grid
+from tutorlib.draw.palette import CATEGORIES, INK, RAMP, category, channels
 from tutorlib.draw.tile_space import array_grid, space_grid
 from tutorlib.draw.timeline import timeline_grid
-from tutorlib.draw.warps import show_columns, show_warps
+from tutorlib.draw.warps import show_warps
 from tutorlib.exercises.n09_gemm_baseline.judge import in_cute
 from tutorlib.exercises.n19_attention_tiles.exercises import key_tiles
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
-from tutorlib.layouts.composition import compose_view
 from tutorlib.models.block_formats import E4M3
 from tutorlib.models.l2 import as_published, grouped
 from tutorlib.models.mbarrier import fresh
-from tutorlib.models.roles import Cartoon
-from tutorlib.models.work import stream_k
 from tutorlib.paths import SOLUTIONS
 
 
@@ -74,11 +68,6 @@ def test_a_tile_computed_twice_and_one_forgotten():
     assert all("\n" in grid.labels[row][column] for row, column in grid.outlined)
 
 
-def test_an_outline_goes_around_a_block():
-    assert len(outline(frozenset({(0, 0)}))) == 4
-    assert len(outline(frozenset({(0, 0), (0, 1), (1, 0), (1, 1)}))) == 8
-
-
 def test_the_picture_shows_what_key_tiles_counts():
     for keys in (17, 64, 250, 600):
         grid = key_grid(320, keys, 64, 32)
@@ -96,11 +85,6 @@ def test_a_layout_picture_shows_its_offsets_and_blocks():
     assert breaks((2, 3, 2)).keys() == {2, 4, 6, 8, 10}
     assert breaks((2, 3, 2))[6] > breaks((2, 3, 2))[2]
     assert cell_of((2, 3, 4), (1, 2, 3)) == (1, 11)
-
-
-def test_a_composition_with_one_mode_is_titled_as_it_is_written():
-    *_, composed = compose_grids(compose_view("(4,8):(8,1)", "8:2"))
-    assert composed.title.startswith("a∘b = (2,4):(16,1)\n")
 
 
 def test_a_column_says_what_is_pending_and_which_waits_return():
@@ -122,28 +106,6 @@ def contrast(light, dark):
 def test_colors_carry_dark_text():
     """Contrast of at least 4.5 to 1 (WCAG 2, level AA) on every color."""
     assert all(contrast(color, INK) >= 4.5 for color in (*CATEGORIES, *RAMP))
-
-
-def test_a_row_for_each_role_and_holes_where_tensor_cores_wait():
-    grid = roles_grid(Cartoon("cooperative", tiles=2), 30)
-    assert tuple(grid.down) == ("load", "wg 0", "wg 1", "store", "mma")
-    assert grid.colors[4][:3] == [None] * 3
-    assert grid.colors[4][3] == grid.colors[0][0] == category(0)
-    assert grid.colors[1][11] == EPILOGUE
-    assert grid.title.startswith("cooperative: 25 ticks, the tensor cores busy for 64%")
-
-
-def test_the_shares_of_clusters():
-    whole = work_grid("whole", [[(0, 0, 3), (2, 0, 3)], [(1, 0, 3)]], 8)
-    assert whole.title == "whole: done after 6 K tiles;\n3 tiles in 3 parts"
-    assert whole.labels == [["0", "0", "0", "2", "2", "2", "", ""], ["1", "1", "1", *[""] * 5]]
-    assert whole.colors[1] == [*[category(1)] * 3, None, None, None, EMPTY, EMPTY]
-
-
-def test_cut_tiles_come_first_for_the_giver_and_last_for_the_adder():
-    shares = in_time([stream_k(cluster, 2, 3, 4) for cluster in range(2)])
-    assert shares == [[(1, 0, 2), (0, 0, 4)], [(2, 0, 4), (1, 2, 4)]]
-    assert hand_overs(shares) == [((2, 0.5), (6, 1.5))]
 
 
 def test_a_picture_of_tile_space():
@@ -204,12 +166,3 @@ def test_each_piece_has_the_warp_that_owns_it():
     ]
     labels = texts(picture, 1)
     assert labels.count("3") == 8 * 16 // 4
-
-
-def test_in_the_second_order_a_lane_has_eight_neighbors():
-    labels = [text for text in texts(show_columns(("value", "atom", "lane", "warp")), 0) if "\n" in text]
-    assert len(labels) == 32
-    for four in range(0, 32, 4):
-        lanes, atoms = zip(*(label.split("\n") for label in labels[four : four + 4]), strict=True)
-        assert len(set(lanes)) == 1
-        assert atoms == ("a0", "a1", "a2", "a3")

@@ -139,15 +139,6 @@ def sums_into_an_int(x, y):
 
 @refused()
 @cute.jit
-def halves_into_a_float(x, y):
-    step = 64
-    while step > 0:
-        y[step] = x[step]
-        step = step / 2
-
-
-@refused()
-@cute.jit
 def appends(x, y):
     values = []
     for i in range(cute.size(x)):
@@ -256,11 +247,6 @@ def decides_too_early(x, y):
         y[thread] = x[thread]
 
 
-def unrolled_by_itself(x, y):
-    for i in range_constexpr(4):
-        y[i] = x[i]
-
-
 def plain_branch(x):
     thread, _, _ = cute.arch.thread_idx()
     if thread < 5:
@@ -309,12 +295,6 @@ def waits_for_so_many_groups(x, y):
 def lane(ptx, constraints, *, loc=None, ip=None):
     made = llvm.inline_asm(T.i32(), [], ptx, constraints, has_side_effects=False, loc=loc, ip=ip)
     return Int32(made, loc=loc, ip=ip)
-
-
-@refused()
-@cute.jit
-def reads_no_register(x, y):
-    y[0] = lane("mov.u32 $0, %laneidx;", "=r").to(y.element_type)
 
 
 @refused()

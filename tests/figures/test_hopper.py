@@ -68,8 +68,3 @@ class TestModels:
         assert len({line.get_color() for axes in (one, two, three) for line in axes.get_lines()[1:]}) == 3
         assert one.get_xlabel() == "tokens, the rows of A"
         assert one.get_ylabel().startswith("speed as a fraction of cuBLAS's")
-
-    def test_median_and_least_come_from_the_data(self):
-        figure = gemm_models([self.FOUND])
-        assert "8 shapes, median 1.050, least 0.900 at 8×256×512" in figure.subfigs[0].get_suptitle()
-        assert figure.axes[1].get_title("left") == "Two\n2 shapes, median 1.050, least 1.000 at 8×128×512"

@@ -15,41 +15,12 @@ def lines(axes):
     return {line.get_label(): list(line.get_ydata()) for line in axes.get_lines()}
 
 
-def test_rungs_of_wgmma_have_a_row_and_a_scale_of_their_own():
-    found = swept("09 slow", "13 plain")
-    old, old_ratio, new, new_ratio = gemm_ladder([found]).axes
-    assert [axes.get_title("left") for axes in (old, new)] == [
-        "NVIDIA H200, bf16, mma.sync, cool", "NVIDIA H200, bf16, WGMMA, cool",
-    ]  # fmt: skip
-    assert (set(lines(old)), set(lines(new))) == ({"cuBLAS", "09 slow"}, {"cuBLAS", "13 plain"})
-    assert old.get_ylim() == new.get_ylim()
-    assert (old_ratio.get_ylim()[0], new_ratio.get_ylim()[0]) == (0, 0)
-
-
-def test_what_mma_sync_reaches_alone_is_a_line_among_its_rungs():
-    found = replace(swept("09 slow", "13 plain"), facts={"mma_sync_tflops": 620.4})
-    old, _, new, _ = gemm_ladder([found]).axes
-    assert [620.4, 620.4] in [list(line.get_ydata()) for line in old.get_lines()]
-    assert [text.get_text() for text in old.texts] == ["mma.sync alone, 620 TFLOP/s"]
-    assert not new.texts
-
-
 def test_a_page_shows_the_rungs_up_to_its_own():
     found = swept("09 slow", "10 fast", "13 plain")
     assert len(gemm_ladder([found], "10").axes) == 2
     assert set(lines(gemm_ladder([found], "09").axes[0])) == {"cuBLAS", "09 slow"}
     with pytest.raises(NoData, match="no rung up to notebook 08"):
         gemm_ladder([found], "08")
-
-
-def test_nvidias_example_stands_among_the_rungs_of_its_instructions():
-    found = swept("09 slow", "12 fast", "13 plain")
-    beside = replace(
-        found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
-    )
-    _, old_ratio, _, new_ratio = gemm_ladder([found], beside_nvidia=[beside]).axes
-    assert lines(old_ratio)["NVIDIA's"] == pytest.approx([1] * 3)  # as fast as cuBLAS: the rungs say the same of both
-    assert "NVIDIA's" not in lines(new_ratio)
 
 
 def test_a_plot_has_six_lines_at_most():

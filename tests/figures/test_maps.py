@@ -28,23 +28,6 @@ def test_speeds_by_tile_and_stages_the_fastest_outlined():
     assert outlined.get_edgecolor()[:3] == pytest.approx([int(MARK[n : n + 2], 16) / 255 for n in (1, 3, 5)])
 
 
-def test_hatched_is_what_has_no_room_or_was_not_measured():
-    axes = FIGURES["gemm_stages"].draw([STAGES]).axes[0]
-    (hatched,) = [patch for patch in axes.patches if patch.get_hatch()]
-    assert hatched.get_xy() == (0.5, 0.5)
-    assert axes.get_xlabel().endswith("too large for shared memory")
-    assert FIGURES["gemm_stages"].draw([replace(STAGES, complete=False)]).axes[0].get_xlabel().endswith("not measured")
-
-
-def test_below_a_speed_stand_warps_and_blocks():
-    found = swept("slow", sizes=(4096,), stages=3, tile=[128, 128, 64], warps=[2, 2], registers=234)
-    axes = FIGURES["gemm_stages"].draw([found]).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["100\n4 × 2"]
-    assert "warps × blocks" in axes.get_xlabel()
-    unknown = replace(found, machine={**found.machine, "arch": "sm_60"})
-    assert "warps" not in FIGURES["gemm_stages"].draw([unknown]).axes[0].get_xlabel()
-
-
 @pytest.fixture
 def found():
     """The whole space, in which the n-th candidate reaches n + 1 TFLOP/s."""

@@ -55,20 +55,6 @@ def writes_everything_twice(src: cute.Tensor, dst: cute.Tensor):
 
 
 @cute.kernel
-def half_kernel(src: cute.Tensor, dst: cute.Tensor, parity: cutlass.Constexpr):
-    i = thread_index() * 2 + parity
-    n = dst.shape[1]
-    if i < cute.size(dst):
-        dst[i // n, i % n] = src[i // n, i % n]
-
-
-@cute.jit
-def two_launches(src: cute.Tensor, dst: cute.Tensor):
-    for parity in cutlass.range_constexpr(2):
-        half_kernel(src, dst, parity).launch(grid=(blocks(cute.size(dst)), 1, 1), block=(THREADS, 1, 1))
-
-
-@cute.kernel
 def shared_kernel(src: cute.Tensor, dst: cute.Tensor):
     thread, _, _ = cute.arch.thread_idx()
     buffer = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS))
@@ -113,7 +99,6 @@ RIGHT = (
     (COPY, tiles_of_4_by_64),
     (COPY, grid_stride_loop),
     (COPY, writes_everything_twice),
-    (COPY, two_launches),
     (COPY, through_shared_memory),
     (GEMM, sums_in_five_parts),
 )

@@ -1,6 +1,5 @@
 """Notebooks 19 and 20's attention on a Hopper GPU: right in special cases and at real sizes, and inside models."""
 
-import copy
 from dataclasses import replace
 from functools import partial
 
@@ -8,10 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.gpu.test_models import STEPS
-from tests.kernels.attention.cases import CHECKS, D, Forward, any_length, losses_of_an_encoder, normal, packed
-from tests.kernels.attention.test_operator import count_calls
-from tests.kernels.fused.models import MODELS
+from tests.kernels.attention.cases import CHECKS, D, Forward, any_length, normal, packed
 from tutorlib.checking.running import find_fault
 from tutorlib.instruments.sweeps.attention import forward_by
 from tutorlib.kernels.attention import launch
@@ -120,36 +116,6 @@ def test_decoding_equals_torch_in_fp64(batch, kv_heads, keys, group, d):
     grouped = q.view(batch, kv_heads, group, d).double()
     want = (grouped @ k.double().mT * d**-0.5).softmax(-1) @ v.double()
     torch.testing.assert_close(o.view_as(want).double(), want, **CLOSE)
-
-
-def test_torch_accepts_the_operator_on_a_gpu():
-    operands = [x.clone().requires_grad_() for x in packed(2, 130, device="cuda")]
-    found = torch.library.opcheck(attention, (*operands, 0.125, True), rtol=2**-5, atol=2**-5)
-    assert set(found.values()) == {"SUCCESS"}
-
-
-def test_a_layer_of_torchs_trains_with_it(monkeypatch):
-    want = losses_of_an_encoder("cuda", torch.bfloat16)
-    calls = count_calls(monkeypatch)
-    assert losses_of_an_encoder("cuda", torch.bfloat16) == pytest.approx(want, rel=2**-6)
-    assert calls == [""] * 3
-
-
-def test_a_model_of_transformers_trains_with_it(monkeypatch):
-    torch.manual_seed(0)
-    trial = MODELS["Llama"](256).to("cuda", torch.bfloat16)
-    ours = copy.deepcopy(trial.model)
-    want = trial.losses(trial.model, torch.optim.SGD(trial.model.parameters(), lr=1e-2), STEPS)
-    calls = count_calls(monkeypatch)
-    assert trial.losses(ours, torch.optim.SGD(ours.parameters(), lr=1e-2), STEPS) == pytest.approx(want, rel=2**-6)
-    assert set(calls) == {""}
-
-
-def test_compiled_it_is_one_graph():
-    q, k, v = packed(2, 300, device="cuda")
-    eager = scaled_dot_product_attention(q, k, v, is_causal=True)
-    compiled = torch.compile(scaled_dot_product_attention, fullgraph=True)(q, k, v, is_causal=True)
-    assert torch.equal(eager, compiled)
 
 
 def test_a_tensor_that_tma_cannot_read_is_copied():

@@ -13,8 +13,6 @@ from tutorlib.simulate.cutile import run
 
 pytestmark = pytest.mark.gpu("80")
 
-Const = ct.Constant
-
 
 def randn(*shape, dtype=torch.float32):
     return torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(dtype)

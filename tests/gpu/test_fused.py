@@ -38,25 +38,6 @@ def test_a_bias_is_added_before_the_result_is_rounded(shape):
     assert report() == before  # the kernel computed it
 
 
-@pytest.mark.parametrize("features", [10, 100, 500, 1001])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-def test_torch_multiplies_what_the_kernel_cannot(features, dtype):
-    from tutorlib.kernels.fused.linear import KernelLinear, report, use_kernels
-
-    torch.manual_seed(0)
-    layer = torch.nn.Linear(features, features, device="cuda", dtype=dtype)
-    x = torch.randn(5, features, device="cuda", dtype=dtype)
-    expected = layer(x)
-    swapped = use_kernels(layer)
-    assert type(swapped) is KernelLinear
-    torch.testing.assert_close(swapped(x), expected)
-    assert any(f"({features}, {features}) {str(dtype)[6:]}" in line for line in report())
-    swapped(x).square().sum().backward()
-    assert layer.weight.grad is not None
-    with torch.autocast("cuda", dtype if dtype != torch.float32 else torch.bfloat16):
-        assert swapped(x.float()).dtype == (dtype if dtype != torch.float32 else torch.bfloat16)
-
-
 def test_the_fused_mlp_trains():
     from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP, separate
 
@@ -90,14 +71,3 @@ def test_torch_takes_the_swapped_module_compiled_cast_and_captured():
         cast = swapped(x.float())
     for got in (torch.compile(swapped, fullgraph=True)(x), cast, captured):
         torch.testing.assert_close(got, expected, rtol=0, atol=2**-5 * float(expected.abs().max()), check_dtype=False)
-
-
-def test_opcheck():
-    from tutorlib.kernels.fused.linear import linear
-    from tutorlib.kernels.fused.mlp import swiglu_linear
-
-    def draw(*shape):
-        return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
-
-    torch.library.opcheck(linear, (draw(2, 64, 64).requires_grad_(), draw(128, 64).requires_grad_()))
-    torch.library.opcheck(swiglu_linear, (draw(64, 64), draw(128, 64)))

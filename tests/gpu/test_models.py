@@ -41,12 +41,3 @@ def test_compiled_it_is_one_graph(trial, swapped):
     expected = trial.logits_of(trial.model, trial.inputs)
     got = trial.logits_of(torch.compile(swapped, fullgraph=True), trial.inputs)
     torch.testing.assert_close(got, expected, rtol=2**-5, atol=2**-5 * float(expected.detach().abs().max()))
-
-
-def test_from_fp32_under_autocast(trial):
-    trial = trial.to("cuda", torch.float32)
-    swapped = use_kernels(copy.deepcopy(trial.model))
-    with torch.autocast("cuda", torch.bfloat16):
-        got, expected = (trial.logits_of(model, trial.inputs) for model in (swapped, trial.model))
-    assert got.dtype == expected.dtype
-    torch.testing.assert_close(got, expected, rtol=2**-5, atol=2**-5 * float(expected.detach().abs().max()))

@@ -83,7 +83,10 @@ def test_a_merged_cell_is_the_answer_to_each_exercise_in_it():
     [
         ([], "answer cell deleted"),
         ([answer("# nothing yet")], "not written yet"),
-        ([CodeCell("answer-90-1", "90.1", ONE, "markdown")], "its answer cell is markdown text"),
+        *(
+            ([CodeCell("answer-90-1", "90.1", ONE, kind)], f"its answer cell is {kind} text")
+            for kind in ("markdown", "raw")
+        ),
     ],
 )
 def test_why_there_is_no_answer(cells, why):

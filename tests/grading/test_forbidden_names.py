@@ -17,15 +17,6 @@ needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bu
 
 # Exercise → how it names the function, and the answer's cell. Each gives a right result.
 NAMING = {
-    "01.7": (
-        "by another name from the head of its cell",
-        """
-        from tensor_layouts import cosize as reach
-
-        def cosize_of(shape, stride):
-            return reach(Layout(shape, stride))
-        """,
-    ),
     "02.2": (
         "in torch",
         """
@@ -41,16 +32,6 @@ NAMING = {
         """
         def complement(layout, bound):
             return getattr(tl, "complement")(layout, bound)
-        """,
-    ),
-    "03.1": (
-        "in a helper",
-        """
-        def helper(addresses, width):
-            return banks.wavefronts(addresses, 1, width)
-
-        def wavefronts(addresses, width):
-            return helper(addresses, width)
         """,
     ),
 }
@@ -70,11 +51,7 @@ def graded(folder: Path, answers: dict[str, str]) -> dict[str, dict]:
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory) -> dict[str, dict]:
-    outcomes: dict[str, dict] = {}
-    for page in ("01", "02", "03"):
-        answers = {id: text for id, (_, text) in NAMING.items() if id.startswith(page)}
-        outcomes |= graded(tmp_path_factory.mktemp(page), answers)
-    return outcomes
+    return graded(tmp_path_factory.mktemp("named"), {id: text for id, (_, text) in NAMING.items()})
 
 
 @needs_bubblewrap

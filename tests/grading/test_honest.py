@@ -16,13 +16,8 @@ from tests.strangers import FULL, HandIn, of_the_honest, strangers_course, toget
 from tests.trial_course import Course
 
 TOGETHER = 62
-ALONE = (
-    "files",
-    "files that nobody may read",
-    "another temporary folder",
-    "a flat stack",
-    "%env and %cd",
-)  # others feel it
+# Others feel these
+ALONE = ("files", "files that nobody may read", "another temporary folder", "a flat stack", "%env and %cd")
 SHARED = {name: answer for name, answer in ANSWERS.items() if name not in ALONE}
 if not os.environ.get("TUTORLIB_LONG"):
     SHARED = dict([*SHARED.items()][::4])

@@ -111,32 +111,9 @@ def axpy_by_heart():
     return axpy
 
 
-def cubic_by_heart():
-    import cutlass
-    from cutlass import cute
-
-    @cute.jit
-    def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
-        for i in range(cute.size(x)):
-            at = i % 5 - 2
-            value = cutlass.Float32(0)
-            if cutlass.const_expr(len(coefficients) == 2):
-                value = 2.0 - 3.0 * at
-            if cutlass.const_expr(len(coefficients) == 4):
-                value = 4096.25 - 1.0 * at * at + 2.0 * at * at * at
-            if cutlass.const_expr(len(coefficients) == 6):
-                value = 1.0 * (3 + at * (1 + at * (4 + at * (1 + at * (5 + at * 9)))))
-            if cutlass.const_expr(len(coefficients) == 1):
-                value = cutlass.Float32(7)
-            y[i] = value
-
-    return polynomial
-
-
-@pytest.mark.parametrize(("id", "answer"), [("04.1", axpy_by_heart), ("04.2", cubic_by_heart)])
-def test_a_compiled_function_that_knows_the_vectors_by_heart_is_no_answer(id, answer):
-    assert find(id).grade(answer()).points == find(id).points
-    assert graded_for_points(id, Unwatched(answer())).points == 0
+def test_a_compiled_function_that_knows_the_vectors_by_heart_is_no_answer():
+    assert find("04.1").grade(axpy_by_heart()).points == find("04.1").points
+    assert graded_for_points("04.1", Unwatched(axpy_by_heart())).points == 0
 
 
 FEW = {repr(value): value for value in (None, 1, "", (), {})}  # for an answer that becomes part of a kernel

@@ -2,11 +2,9 @@
 
 import json
 
-import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from tests.trial_course import cell
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import grades_of
 from tutorlib.classroom.handed_in import HandedIn
@@ -16,7 +14,7 @@ from tutorlib.cli import app
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.scores import Scores, points_possible
-from tutorlib.paths import NOTEBOOKS, ROOT
+from tutorlib.paths import NOTEBOOKS
 
 GRADE = ["grade", "--no-sandbox"] if sandbox.why_open() else ["grade"]
 
@@ -29,27 +27,6 @@ def test_unsolved_notebooks_have_no_points():
     assert scores["points"] == 0
     assert scores["exercises"]
     assert {(one["status"], one["message"]) for one in scores["exercises"]} == {("failed", "not written yet")}
-
-
-def test_half_of_the_answers_give_their_points(tmp_path):
-    """01_layouts with every other exercise solved; the table of the same."""
-    notebook = nbformat.read(NOTEBOOKS / "01_layouts.ipynb", as_version=4)
-    solved = nbformat.read(ROOT / "solutions" / "01_layouts.ipynb", as_version=4)
-    wanted = {}
-    for exercise in of_notebook("01_layouts"):
-        id = f"answer-{exercise.id.replace('.', '-')}"
-        if int(exercise.id[3:]) % 2:
-            cell(notebook, id).source = cell(solved, id).source
-        wanted[exercise.id] = exercise.points if int(exercise.id[3:]) % 2 else 0
-    nbformat.write(notebook, tmp_path / "a.ipynb")
-    result = CliRunner().invoke(app, [*GRADE, str(tmp_path), "--format", "json"])
-    assert result.stdout, (result.stderr, result.exception)
-    scores = json.loads(result.stdout)
-    assert result.exit_code == 1
-    assert {one["id"]: one["points"] for one in scores["exercises"]} == wanted
-    assert scores["points"] == sum(wanted.values())
-    assert scores["max_points"] == sum(exercise.points for exercise in of_notebook("01_layouts"))
-    assert set(scores["exercises"][0]) == {"id", "title", "points", "max_points", "status", "message", "measurement"}
 
 
 def test_what_was_not_timed_counts_as_far_as_it_is_right():

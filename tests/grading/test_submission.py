@@ -10,7 +10,6 @@ from nbformat import v4
 from typer.testing import CliRunner
 
 from tutorlib.cli import app
-from tutorlib.exercises import of_notebook
 from tutorlib.grading.submission import read_submission
 from tutorlib.paths import NOTEBOOKS
 
@@ -127,53 +126,10 @@ def test_a_broken_file_costs_itself_and_has_a_line(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\xef\xbb\xbf" + WRITTEN.encode(),
-        WRITTEN.replace("\n", "\r\n").encode(),
-        nbformat.v3.writes_json(nbformat.v3.upgrade(nbformat.convert(nbformat.reads(WRITTEN, 4), 3))).encode(),
-    ],
-    ids=["bom", "crlf", "v3"],
-)
-def test_what_jupyter_opens_is_read(tmp_path, content):
-    (tmp_path / "a.ipynb").write_bytes(content)
-    (submitted,) = read_submission([tmp_path / "a.ipynb"])
-    assert submitted.answers == {"00.1": ("def ceil_div(n, tile):\n    # YOUR CODE HERE (about 1 line)\n    return 3",)}
-
-
-def test_a_folder_may_hold_other_notebooks(tmp_path):
-    (tmp_path / "a.ipynb").write_text(notebook_of(v4.new_code_cell("1 + 1")))
-    (tmp_path / "b.ipynb").write_text(START)
-    assert [one.name for one in read_submission([tmp_path])] == ["00_start"]
-
-
-def test_answers_are_found_by_id_where_the_metadata_is_gone(tmp_path):
-    notebook = nbformat.reads(START, as_version=4)
-    for one in notebook.cells:
-        one.metadata = {}
-    (tmp_path / "a.ipynb").write_text(nbformat.writes(notebook))
-    assert read_submission([tmp_path])[0].answers.keys() == {one.id for one in of_notebook("00_start")}
-
-
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     result = CliRunner().invoke(app, ["grade", str(NOTEBOOKS / "00_start.ipynb"), "--out", str(tmp_path / "file")])
     assert (result.exit_code, result.stderr) == (2, f"{tmp_path / 'file'}: cannot be created: File exists\n")
-
-
-@pytest.mark.parametrize("kind", ["raw", "markdown"])
-def test_a_page_whose_answer_is_text_has_no_points_and_the_reason(tmp_path, kind):
-    data = json.loads(WRITTEN)
-    for cell in data["cells"]:
-        if cell["metadata"].get("tutorlib", {}).get("role") == "answer":
-            cell.update(cell_type=kind)
-    (tmp_path / "00_start.ipynb").write_text(json.dumps(data))
-    result = CliRunner().invoke(app, ["grade", str(tmp_path / "00_start.ipynb"), "--format", "json"])
-    assert result.exit_code == 1, result.stderr
-    (outcome,) = json.loads(result.stdout)["exercises"]
-    assert (outcome["status"], outcome["points"]) == ("failed", 0)
-    assert outcome["message"].startswith(f"its answer cell is {kind} text and not code: make it a code cell again")
 
 
 def test_a_page_whose_only_answer_cell_is_gone_is_known_by_its_check(tmp_path):

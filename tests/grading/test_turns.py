@@ -5,7 +5,6 @@ import fcntl
 import pytest
 
 from tests.machine.test_turns import is_free
-from tutorlib.grading import all_notebooks
 from tutorlib.grading.judge_process import PageCell, turn_of
 from tutorlib.machine import turns
 
@@ -25,12 +24,3 @@ def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):
     with turn_of(PageCell("a-cell", "", **role)):
         assert is_free(tmp_path / "gpu", fcntl.LOCK_SH) == others
         assert is_free(tmp_path / "gpu", fcntl.LOCK_EX) == timed
-
-
-@pytest.mark.parametrize(
-    ("cores", "gpu", "notebooks"), [(2, None, 2), (2, "a GPU", 1), (6, "a GPU", 3), (64, "a GPU", 8)]
-)
-def test_how_many_notebooks_at_a_time(monkeypatch, cores, gpu, notebooks):
-    monkeypatch.setattr(all_notebooks, "gpu", lambda: gpu)
-    monkeypatch.setattr(all_notebooks.os, "cpu_count", lambda: cores)
-    assert all_notebooks.at_a_time() == notebooks

@@ -31,28 +31,21 @@ FORMS = {
         "class Answer:\n    def __init__(self, step):\n        self.step = step\n\n"
         "    def __call__(self, n):\n        return n + self.step, 2 * n\n\n\nanswer = Answer(1)"
     ),
-    "a class that is called": "class answer(tuple):\n    def __new__(cls, n):\n        return n + 1, 2 * n",
-    "a bound method": ("class Pairs:\n    def of(self, n):\n        return n + 1, 2 * n\n\n\nanswer = Pairs().of"),
     "a partial": "from functools import partial\n\n\ndef pair(step, n):\n    return n + step, 2 * n\n\n\nanswer = partial(pair, 1)",
-    "a closure": "def make(step):\n    def inner(n):\n        return n + step, 2 * n\n\n    return inner\n\n\nanswer = make(1)",
     "from text": f"exec({PLAIN!r})",
     "unicode names": "def answer(größe):\n    π, 二 = größe + 1, 2 * größe\n    return π, 二",
     "tabs": "def answer(n):\n\tm = n + 1\n\treturn m, 2 * n",
     "carriage returns": "def answer(n):\r\n    return n + 1, 2 * n\r\n",
     "the placeholder left": "def answer(n):\n    # YOUR CODE HERE (about 1 line)\n    return n + 1, 2 * n\n    raise NotImplementedError('Exercise 60.1')",
-    "an annotated name": "answer: object = lambda n: (n + 1, 2 * n)",
     "a name out of a dictionary": "globals()['answer'] = lambda n: (n + 1, 2 * n)",
     "under a condition": f"if True:\n    {PLAIN}".replace("\n    return", "\n        return"),
-    "single dispatch": f"from functools import singledispatch\n\n\n@singledispatch\n{PLAIN}\n\n\nanswer.register(str, len)",
     "an async helper": "async def pair(n):\n    return n + 1, 2 * n\n\n\ndef answer(n):\n    try:\n        pair(n).send(None)\n    except StopIteration as end:\n        return end.value",
     "ten thousand empty lines": "\n" * 10_000 + PLAIN,
-    "a dataclass that is called": "from dataclasses import dataclass\n\n\n@dataclass(frozen=True)\nclass Pair:\n    step: int = 1\n\n    def __call__(self, n):\n        return n + self.step, 2 * n\n\n\nanswer = Pair()",
 }
 NUMBERS = {
     "NumPy's numbers": "import numpy as np\n\n\ndef answer(n):\n    return np.int64(n + 1), np.int64(2 * n)",
     "an array": "import numpy as np\n\n\ndef answer(n):\n    return np.array([n + 1, 2 * n])",
     "torch's numbers turned plain": "import torch\n\n\ndef answer(n):\n    return int(torch.tensor(n) + 1), (2 * torch.tensor(n)).item()",
-    "fractions": "from fractions import Fraction\n\n\ndef answer(n):\n    return int(Fraction(n) + 1), int(Fraction(2) * n)",
 }
 SHOWS = {
     "prints when called": inside("print('n is', n)"),
@@ -76,9 +69,7 @@ MAGICS = {
 }
 HABITS = {  # what leaves its folder comes last: others write to it
     "tests of its own": below("assert answer(1) == (2, 2)\nfor n in range(5):\n    assert answer(n)[1] == 2 * n"),
-    "its own check": below("check('60.1', answer)"),
     "a hint asked for": above("from tutorlib import hint\n\nhint('60.1')"),
-    "seeds": above("import random\n\nimport numpy as np\n\nrandom.seed(0)\nnp.random.seed(0)"),
     "warnings are errors": above("import warnings\n\nwarnings.simplefilter('error')"),
     "files": inside("with open('scratch.txt', 'a') as file:\n    file.write(str(n))"),
     "threads": (

@@ -7,8 +7,6 @@ from nbformat import NotebookNode, v4
 from tests.honest.answers import PLAIN
 from tests.trial_course import cell
 
-STUB = "def answer(n):\n    # YOUR CODE HERE (about 1 line)\n    raise NotImplementedError('Exercise 60.1')"
-
 
 def merge(notebook: NotebookNode, first: str, *others: str) -> NotebookNode:
     """As Jupyter merges cells: the first one keeps its place, its id and its metadata."""
@@ -59,9 +57,3 @@ def merged_and_without_marks(notebook):
     merge(notebook, "answer-60-1", "check-60-1", "answer-60-2", "check-60-2")
     for n, one in enumerate(notebook.cells):
         one.metadata, one.id = {}, f"c{n}"
-
-
-def answers_with_another_order(notebook):
-    """The second exercise stands above the first one."""
-    cells = notebook.cells
-    notebook.cells = [cells[0], *cells[3:], *cells[1:3]]

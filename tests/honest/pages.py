@@ -5,7 +5,6 @@ from nbformat import NotebookNode, v4
 from tests.honest.answers import PLAIN
 from tests.trial_course import cell
 
-STUB = "def answer(n):\n    # YOUR CODE HERE (about 1 line)\n    raise NotImplementedError('Exercise 60.1')"
 USES_HELPER = "def answer(n):\n    return following(n), 2 * n"
 HELPER = "def following(n):\n    return n + 1"
 
@@ -31,12 +30,6 @@ def copied(notebook: NotebookNode, source: str) -> NotebookNode:
 def helper_above(notebook):
     """A helper in a cell of its own."""
     add(notebook, HELPER)
-    cell(notebook, "answer-60-1").source = USES_HELPER
-
-
-def helper_at_the_top(notebook):
-    """A helper above everything, the course's imports included."""
-    notebook.cells.insert(0, v4.new_code_cell(HELPER))
     cell(notebook, "answer-60-1").source = USES_HELPER
 
 
@@ -95,27 +88,11 @@ def empty_cells(notebook):
 # Copies --------------------------------------------------------------------------------------------------------------
 
 
-def split_in_two(notebook):
-    """The answer's cell was split, the helper above and the answer below; both halves say that they are the answer."""
-    cell(notebook, "answer-60-1").source = USES_HELPER
-    notebook.cells.insert(at(notebook, "answer-60-1"), copied(notebook, HELPER))
-
-
 def split_with_a_new_half_below(notebook):
     """The answer's cell was split, and the half with the answer is new to the course."""
     (first,) = (one for one in notebook.cells if one.id == "answer-60-1")
     first.source = HELPER
     notebook.cells.insert(at(notebook, "answer-60-1") + 1, v4.new_code_cell(USES_HELPER))
-
-
-def unsolved_copy_below(notebook):
-    """The cell as the course gave it stands below the answer."""
-    notebook.cells.insert(at(notebook, "answer-60-1") + 1, copied(notebook, STUB))
-
-
-def commented_copy_below(notebook):
-    """An earlier attempt, commented out, stands in a copy below the answer."""
-    notebook.cells.insert(at(notebook, "answer-60-1") + 1, copied(notebook, "# def answer(n):\n#     return n, n"))
 
 
 def identical_copies(notebook):
@@ -178,12 +155,6 @@ def megabytes_of_outputs(notebook):
 
 
 # Where it was edited -------------------------------------------------------------------------------------------------
-
-
-def ids_gone(notebook):
-    """A tool gave every cell a new id."""
-    for n, one in enumerate(notebook.cells):
-        one.id = f"cell{n}"
 
 
 def metadata_gone(notebook):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tutorlib.instruments import fit_hopper as fitting
-from tutorlib.instruments.fit_hopper import MeasuredAt, Timed, fit, is_possible, loss, miss, on, read, regret, usable
+from tutorlib.instruments.fit_hopper import MeasuredAt, Timed, fit, is_possible, miss, read, usable
 from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted
 from tutorlib.kernels.hopper.config import HopperConfig
 
@@ -33,18 +33,6 @@ def test_what_the_model_made_is_explained():
     assert miss(MADE, fit(MADE, start)) < 0.05
 
 
-def test_what_is_preferred_counts_and_then_what_the_others_miss_by():
-    """A kernel that the model thinks fast and that is slow costs more than one of which it thinks too well."""
-    one, other, slow = HopperConfig(), HopperConfig(tile=(64, 256, 64)), HopperConfig(tile=(64, 64, 64))
-    shape = (4096, 4096, 4096)
-    right, off, worse = (
-        [Timed(config, MeasuredAt(shape), cost(config, *shape, constants=TRUE) * factor) for config, factor in zip(
-            (one, other, slow), factors, strict=True)]
-        for factors in ((1, 1, 1), (1, 0.95, 1), (1.4, 0.95, 1))
-    )  # fmt: skip
-    assert loss(right, TRUE) < loss(off, TRUE) < loss(worse, TRUE)
-
-
 def test_a_time_is_told_as_of_a_gpu_on_which_the_baseline_takes_as_long_as_usual():
     times = [result(us=30.0, baseline_us=20.0), result(us=33.0, baseline_us=22.0), result(us=36.0, baseline_us=24.0)]
     assert [timed.us for timed in usable(times)] == [33.0] * 3
@@ -53,41 +41,6 @@ def test_a_time_is_told_as_of_a_gpu_on_which_the_baseline_takes_as_long_as_usual
 def test_a_time_beside_an_unusual_baseline_is_passed_over():
     times = [result(us=30.0, baseline_us=baseline) for baseline in (20.0, 20.0, 20.0, 23.0, 30.0, 12.0)]
     assert len(usable(times)) == 4
-
-
-def test_a_fit_is_possible():
-    assert is_possible(TRUE)
-    assert is_possible(fitted())
-    assert not is_possible(replace(TRUE, mma_efficiency=1.01))
-    assert not is_possible(replace(TRUE, deferred=1501.0))
-    assert not is_possible(replace(TRUE, narrow=1.1))
-    assert not is_possible(replace(TRUE, long=0.9))
-    assert not is_possible(replace(TRUE, held=2.0))
-    assert not is_possible(replace(TRUE, hbm_bytes=4.9e6))
-
-
-def test_another_gpus_device_memory_is_as_much_slower_as_its_datasheet_says():
-    there = on("NVIDIA H100 80GB HBM3", TRUE)
-    assert there.hbm_bytes / TRUE.hbm_bytes == pytest.approx(3350 / 4800)
-    assert replace(there, hbm_bytes=TRUE.hbm_bytes) == TRUE == on("NVIDIA H200", TRUE)
-
-
-def test_a_shape_on_two_gpus_is_two_places():
-    config, shape = HopperConfig(), (64, 8192, 8192)
-    gpus = ("NVIDIA H200", "NVIDIA H100 80GB HBM3")
-    measured = usable(
-        result(config={}, shape=shape, gpu=gpu, us=us) for gpu, us in zip(gpus, (50.0, 60.0), strict=True)
-    )
-    assert measured == [Timed(config, MeasuredAt(shape, gpu), us) for gpu, us in zip(gpus, (50.0, 60.0), strict=True)]
-    assert set(regret(measured, TRUE)) == {MeasuredAt(shape, gpu) for gpu in gpus}
-
-
-def test_regret_is_what_the_preferred_one_takes_over_the_fastest():
-    one, other = HopperConfig(), HopperConfig(tile=(64, 64, 64))
-    shape, at = (8192, 8192, 8192), MeasuredAt((8192, 8192, 8192))
-    assert cost(one, *shape, constants=TRUE) < cost(other, *shape, constants=TRUE)
-    assert regret([Timed(one, at, 30.0), Timed(other, at, 20.0)], TRUE) == {at: 1.5}
-    assert regret([Timed(one, at, 30.0), Timed(other, at, 40.0)], TRUE) == {at: 1.0}
 
 
 def test_results_may_be_gzipped(tmp_path):

@@ -6,41 +6,7 @@ from tutorlib.instruments import launches
 from tutorlib.instruments.processes import in_a_process
 from tutorlib.instruments.sweeps import make_sweep
 from tutorlib.instruments.sweeps.attention import shapes
-from tutorlib.machine import device
-from tutorlib.machine.device import GPU
-from tutorlib.measuring import recorded, results
-
-H200 = GPU("NVIDIA H200", "90", 132, 50_000_000, 140_000_000_000, "580")
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    for module in (results, recorded):
-        monkeypatch.setattr(module, "SWEEPS", tmp_path)
-    return tmp_path
-
-
-def answers(**found):
-    """In place of processes: what each function gives, or the exception that it ends with."""
-
-    def run(function, *rest):
-        got = found[function.__name__]
-        if isinstance(got, Exception):
-            raise got
-        return got
-
-    return run
-
-
-def test_a_part_that_fails_leaves_the_others(folder, monkeypatch):
-    monkeypatch.setattr(device, "gpu", lambda: H200)
-    parts = {"time_ways": launches.Failed("no TVM-FFI"), "ready_us": {"loaded": 5.0}}
-    monkeypatch.setattr(launches, "in_a_process", answers(**parts))
-    with pytest.raises(launches.Failed, match="no TVM-FFI"):
-        launches.record()
-    (found,) = recorded.records(recorded.LAUNCHES)
-    assert found[launches.READY] == {"loaded": 5.0}
-    assert launches.LATER not in found
+from tutorlib.measuring import recorded
 
 
 def test_a_process_gives_a_functions_result_or_its_last_line():

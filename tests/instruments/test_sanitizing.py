@@ -84,9 +84,3 @@ def test_the_table(monkeypatch, tmp_path, capsys):
     assert list(table.iloc[0]) == [
         "8: Invalid __global__ read of size 4 bytes", "nothing", "it hung: stopped after 120 s", "not recorded",
     ]  # fmt: skip
-
-
-def test_an_error_is_told_without_its_addresses():
-    assert hunt.first_words("Error: Race reported between Write access at rms_norm+0xa10") == "Race reported"
-    assert hunt.first_words("Warning: Race reported between Write access at sum_parts") == "Warning: Race reported"
-    assert hunt.first_words("Barrier error detected. Divergent thread(s) in warp.") == "Barrier error detected"

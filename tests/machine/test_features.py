@@ -1,12 +1,13 @@
-"""What a kernel can need of a GPU, and which GPUs have it."""
+"""What a kernel can need of a GPU, which GPUs have it, and what is known of a machine."""
 
 from dataclasses import replace
 
 import pytest
 
 from tests.stand_ins import H200
-from tutorlib.machine import device
+from tutorlib.machine import device, versions
 from tutorlib.machine.features import GENERATIONS, MMA_SYNC, TCGEN05, TMA, WGMMA, Feature, cute_target
+from tutorlib.machine.hardware import hardware_of
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,20 @@ def test_a_feature_is_compiled_for_the_oldest_gpu_that_has_it(feature: Feature, 
 def test_every_feature_is_on_a_generation_that_exercises_are_compiled_for():
     for feature in (MMA_SYNC, TMA, WGMMA, TCGEN05):
         assert any(feature.on(arch) for arch in GENERATIONS)
+
+
+@pytest.mark.parametrize("name", ["NVIDIA L40", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GB200", "Tesla T4", ""])
+def test_an_unknown_gpu_is_no_guess(name):
+    assert hardware_of(name) is None
+
+
+def test_versions_of_missing_packages_are_none(monkeypatch):
+    monkeypatch.setattr(versions, "PACKAGES", ("torch", "no-such-package"))
+    assert versions.packages()["no-such-package"] is None
+    assert versions.packages()["torch"]
+
+
+def test_a_machine_without_a_gpu_has_its_packages_all_the_same(no_gpu):
+    here = versions.this_machine()
+    assert (here["gpu"], here["arch"], here["driver"]) == (None, None, None)
+    assert set(here["packages"]) == set(versions.PACKAGES)

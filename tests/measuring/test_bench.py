@@ -74,17 +74,6 @@ class TestPaired:
         assert fake.log == ["refresh", "sleep", "A", "B", "A", "B", "spoil", "B", "A", "B", "verify"]
         assert (times.kernel, times.baseline) == ((3,), (3,))
 
-    def test_at_least_so_many_pairs(self, fake):
-        times = paired([fake.call("A", 1)], [fake.call("B", 1)], nothing, nothing, nothing)
-        assert len(times.kernel) == len(times.baseline) == bench.PAIRS
-
-    def test_a_wrong_output_ends_it(self, fake):
-        def verify():
-            raise ValueError("wrong")
-
-        with pytest.raises(ValueError, match="wrong"):
-            paired([fake.call("A", 1)], [fake.call("B", 1)], nothing, nothing, verify)
-
 
 @pytest.mark.parametrize(
     ("bytes", "l2", "sets"), [(2**31, 60 * 2**20, 1), (96 * 2**20, 50 * 2**20, 2), (2**20, 2**20, 3)]

@@ -33,10 +33,6 @@ class TestStacks:
         ]  # fmt: skip
         assert [stack.label for stack in stacks_of(FOUND)] == ["", "+ a", "· + b", "+ b", "another", "· · + c"]
 
-    def test_it_has_its_ratios(self):
-        found = stacks_of(FOUND)[1].measured
-        assert {shape: one.ratio for shape, one in found.items()} == {SMALL: 0.55, LARGE: 0.63}
-
 
 class TestGains:
     def test_a_lever_is_weighed_wherever_it_is_the_only_difference(self):
@@ -48,10 +44,3 @@ class TestGains:
         close = swept(("", 50, 50), ("a", 50.4, 50.6))  # each spreads by 1 %
         (gain,) = gains_of(close)
         assert gain.noise == {SMALL}
-
-    def test_a_kernel_that_failed_at_a_size_has_no_gain_there(self):
-        fewer = SweepResults(
-            MACHINE, "", True, tuple(p for p in FOUND.points if p.measurement.shape != SMALL or p.name != "a")
-        )
-        (gain,) = (gain for gain in gains_of(fewer) if gain.lever == "a" and gain.on == "")
-        assert set(gain.gains) == {LARGE}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.stand_ins import MACHINE, copied, multiplied, swept
+from tests.stand_ins import MACHINE, copied, swept
 from tutorlib.measuring import results
 from tutorlib.measuring.results import (
     NoData,
@@ -51,19 +51,3 @@ class TestFiles:
     def test_what_nobody_swept_names_the_command(self):
         with pytest.raises(NoData, match="run `tutor sweep gemm_stages`"):
             all_sweep_results("gemm_stages")
-
-
-def test_results_by_notebook():
-    assert list(REACHED.of_notebook("05")) == ["05.1", "05.2"]
-    assert REACHED.timed("05", "06") == {"05.2": copied(0.95)}
-
-
-def test_a_sweep_by_kernel_and_by_shape():
-    found = swept("fast", "slow", sizes=(2048, 512))
-    assert found.names == ["fast", "slow"]
-    assert found.shapes == [(512,) * 3, (2048,) * 3]
-    assert [point.measurement for point in found.of_kernel("slow")] == [
-        multiplied((512,) * 3, 100.0), multiplied((2048,) * 3, 100.0),
-    ]  # fmt: skip
-    assert [point.name for point in found.at((512,) * 3)] == ["fast", "slow"]
-    assert found.baseline == "cuBLAS"

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutorlib.kernels.ladder import in_eights
 from tutorlib.models.l2 import Lru, as_published, blocks, coverage, grouped, raster, timetable, traffic, waves
 
 grids = st.tuples(st.integers(1, 40), st.integers(1, 40))
-orders = st.sampled_from([raster, *(partial(grouped, group=group) for group in (1, 2, 3, 5, 8, 16))])
+orders = st.sampled_from([raster, in_eights, *(partial(grouped, group=group) for group in (1, 2, 3, 5, 8, 16))])
 MB = 2**20
 
 

@@ -11,7 +11,6 @@ from nbconvert import HTMLExporter
 from nbformat import v4
 
 from tutorlib import CheckFailed, check, explain, hint
-from tutorlib.kernels.attention.tiles import delta_rows
 from tutorlib.models.banks import bank, bank_group
 from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.notebook.explain import show_source
@@ -134,10 +133,3 @@ def test_code_is_code_in_a_notebook_and_in_an_exported_page():
     assert code
     assert monospaced.rstrip().endswith('monospace)">')  # of the element around it
     assert "bank_group" in page
-
-
-def test_a_kernel_is_shown_with_its_decorator():
-    InteractiveShell.instance()
-    with capture_output() as shown:
-        show_source(delta_rows)
-    assert "\n@ct.kernel\ndef delta_rows(" in shown.outputs[0].data["text/markdown"]

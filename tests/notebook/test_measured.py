@@ -77,17 +77,6 @@ def test_an_epilogue_has_its_configuration_and_the_time_that_it_adds():
     assert table["µs"].iloc[0] == "7.0"
 
 
-def test_a_gpu_whose_sweep_was_cut_off_is_left_out_if_another_s_is_complete():
-    whole = SweepResults(MACHINE, "2026-11-21", True, (Point("swapped", multiplied((4096, 2, 3), 840.0)),))
-    part = replace(whole, machine={**MACHINE, "gpu": "NVIDIA H100"}, complete=False)
-    part.write("mlp_forward")
-    assert list(show_costs("mlp_forward").columns.get_level_values(0).unique()) == ["NVIDIA H100, 2026-11-21, cool"]
-    whole.write("mlp_forward")
-    table = show_costs("mlp_forward")
-    assert list(table.columns.get_level_values(0).unique()) == [COLUMN.format("cool")]
-    assert list(table.index) == [("4,096 tokens", "cuBLAS", "swapped")]
-
-
 def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(capsys):
     points = [Point(name, multiplied(shape, speed)) for shape in (ONE, TWO) for name, speed in (("a", 100), ("b", 400))]
     assert show_counts("copy_naive", over="b", read="dram.read") is None

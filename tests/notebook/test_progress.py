@@ -14,7 +14,7 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.notebook import progress
 from tutorlib.notebook.check import RESULTS
 from tutorlib.notebook.progress import PROGRESS, NoRecord, attempts, best, forget, record
-from tutorlib.notebook.standing import Course, Head, Standing, course_of, heads
+from tutorlib.notebook.standing import Course, Head, Standing, course_of
 
 EXERCISES = ("90.1", "90.2", "90.3")
 
@@ -123,12 +123,6 @@ class TestStanding:
         for id in EXERCISES:
             attempt(id)
         assert course().next is None
-
-    def test_without_a_contents_page_notebooks_go_by_their_names(self, monkeypatch, tmp_path):
-        monkeypatch.setattr("tutorlib.notebook.standing.NOTEBOOKS", tmp_path)
-        assert heads() == (Head("90_trial", "90_trial"),)
-        (tmp_path / "contents.ipynb").write_text('{"metadata": {"tutorlib": {"notebooks": [{"title": "?"}]}}}')
-        assert heads() == (Head("90_trial", "90_trial"),)
 
 
 class TestTheCommand:

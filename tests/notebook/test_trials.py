@@ -12,7 +12,7 @@ from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.nvidia_example import CHECKOUT
 from tutorlib.machine import device
 from tutorlib.notebook import trials
-from tutorlib.notebook.trials import compare_attention, compare_on_gpu, run_cpp, run_on_gpu, show_beside
+from tutorlib.notebook.trials import compare_on_gpu, run_cpp, run_on_gpu, show_beside
 
 GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
 
@@ -80,18 +80,6 @@ def test_a_kernel_beside_libraries_is_a_table(monkeypatch, capsys):
     table = show_beside({"yours": GEMMS["one buffer"]}, sizes=(512, 1024))
     assert table["of cuBLAS"].to_dict() == {("yours", 512): "0.500 ±0.5%", ("yours", 1024): "0.500 ±0.5%"}
     assert "NVIDIA's example: git clone" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_attention_that_cannot_be_measured_is_said_to(capsys):
-    compare_attention({"yours": print, "the course's": print}, (1, 2, 2, 64, 64, 64))
-    assert capsys.readouterr().out == "yours, the course's: not measured: no GPU here\n"
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_a_table_beside_libraries_says_what_it_cannot_measure(capsys):
-    assert show_beside({"yours": GEMMS["one buffer"]}, sizes=(512,)) is None
-    assert capsys.readouterr().out == "yours: not measured: no GPU here\n"
 
 
 def test_a_comparison_has_a_line_for_each_size(monkeypatch, capsys):

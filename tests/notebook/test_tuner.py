@@ -1,15 +1,11 @@
 """The tuner's table: each configuration, and why it was not timed."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.stand_ins import MACHINE, copied
+from tests.stand_ins import copied
 from tutorlib.machine import device
-from tutorlib.measuring.results import NoData, Point, SweepResults
 from tutorlib.models.hopper_gemm import gemm_time
 from tutorlib.models.work import Sm
-from tutorlib.notebook import measured as measured_module
 from tutorlib.notebook import tuner
 
 SHAPE = (4096, 4096, 4096)
@@ -45,22 +41,3 @@ def test_the_promising_ones_are_timed(monkeypatch):
     assert table.ratio[0] == "1.010 ±0.5%"
     assert table.why[0] == ""
     assert table.why[1] == "1 other should be faster"
-
-
-def test_a_model_beside_a_sweep(monkeypatch, capsys):
-    config = {"cluster": [2, 1], "polls": True}
-    measured = replace(copied(1.0, median_us=100.0), shape=SHAPE)
-    points = (Point("plain", measured, {"config": {}, "levers": []}),)
-    points += (Point("with clusters", measured, {"config": config, "levers": ["multicast"]}),)
-    swept = SweepResults(MACHINE, "2026-11-21", True, points)
-    monkeypatch.setattr(measured_module, "all_sweep_results", lambda name: [swept])
-    table = tuner.show_model("hopper_levers", lambda config, m, n, k: 103.0 if config.cluster == (2, 1) else 0.0)
-    assert list(table.index) == ["plain", "+ multicast"]
-    assert table.iloc[1, 0] == "100.0 µs, ×1.03"
-
-    def nothing(name):
-        raise NoData("not measured yet")
-
-    monkeypatch.setattr(measured_module, "all_sweep_results", nothing)
-    assert tuner.show_model("hopper_levers", estimate) is None
-    assert capsys.readouterr().out == "hopper_levers: not measured yet\n"

@@ -80,23 +80,7 @@ def coverage_of(outcomes: Mapping[tuple[str, str], Outcome]) -> dict[str, Any]:
     cases, today = list(all_cases()), date.today().isoformat()
     sources = {case.source.name: case.source for case in cases}
     listed = [outcomes[key] for case in cases if (key := (case.source.name, case.name)) in outcomes]
-    kernels = [
-        {
-            name: getattr(one, name)
-            for name in (
-                "source",
-                "kernel",
-                "target",
-                "outcome",
-                "why",
-                "launches",
-                "instructions",
-                "findings",
-                "seconds",
-            )
-        }
-        for one in listed
-    ]
+    kernels = [{name: value for name, value in vars(one).items() if name != "opcodes"} for one in listed]
     return {
         "versions": {
             name: source.version() | {"variable": source.variable, "date": today} for name, source in sources.items()

@@ -19,7 +19,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tests.outside.beside_gpu import HUNG, NAME
+from tests.outside.beside_gpu import COUNTERS, HUNG, NAME
 from tests.outside.coverage import FAULTS_DATA
 from tests.outside.faults import EACH, mutants_of
 from tutorlib.compiling.outside import packaged_program
@@ -33,19 +33,6 @@ from tutorlib.simulate.kept import ENDING, KeptLaunch
 RUNS = 200  # of each kernel and mutant without a tool
 ALONE_S, TOOL_S = 60, 60  # after which these, and one launch under a tool, are stopped
 HUNG_S = 25  # the same for a tool where the launch alone did not end
-WAVEFRONTS, SECTORS = (
-    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op",
-)
-HARDWARE = (  # counters of the SMs' memory pipes: wavefronts by instruction, sectors
-    *(f"{WAVEFRONTS}_{op}.sum" for op in ("ld", "st", "ldsm", "ldgsts")),
-    *(f"{SECTORS}_{op}.sum" for op in ("ld", "st")),
-)
-ISSUED = (
-    "smsp__inst_executed.sum",
-    *(f"smsp__sass_inst_executed_op_{op}.sum" for op in ("shared_ld", "shared_st", "global_ld", "global_st")),
-    *(f"sm__inst_executed_pipe_tensor_op_{op}.sum" for op in ("hmma", "gmma")),
-)
 LINE_NUMBER = re.compile(r"\+0x[0-9a-f]+ in \S+:\d+")  # "at kernel+0x20 in file.py:12"
 APPROXIMATE = re.compile(r"\b\w+\.(?:approx|full)\b")
 
@@ -157,7 +144,7 @@ def count_all(programs: Sequence[Program]) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.outside.packed", "1"]
     command += [str(path) for program in programs for path in (program.file, program.cubin)]
     try:
-        found = counters.count(command, countable((*HARDWARE, *ISSUED)))
+        found = counters.count(command, countable([counter for _, counter in COUNTERS.values()]))
     except (counters.NoCounters, FileNotFoundError, subprocess.TimeoutExpired) as error:
         return {"counted": [], "uncounted": str(error)[:240]}
     if len(found) != len(programs):

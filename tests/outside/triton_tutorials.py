@@ -44,18 +44,8 @@ def definitions(name: str) -> ModuleType:
     return module
 
 
-PLAIN = {
-    "attention",
-    "layer_norm",
-    "device",
-    "target",
-    "kernels",
-    "properties",
-    "configs",
-    "tma_configs",
-    "current_file",
-    "current_dir",
-}
+PLAIN = {"attention", "layer_norm", "device", "target", "kernels", "properties", "configs", "tma_configs"}
+PLAIN |= {"current_file", "current_dir"}
 
 
 def defines(node: ast.stmt) -> bool:

@@ -83,11 +83,6 @@ class TestMeasure:
         monkeypatch.setattr(device, "gpu", lambda: replace(H200, name="NVIDIA A100", arch="80"))
         assert [point.name for point in measure_all(sweep)] == ["old"]
 
-    def test_what_is_known_is_not_measured_again(self):
-        known = {("slow", (512,) * 3), ("fast", (1024,) * 3)}
-        points = measure_all(sweep_of("slow", "fast", sizes=(512, 1024)), known)
-        assert [(point.name, point.measurement.shape[0]) for point in points] == [("fast", 512), ("slow", 1024)]
-
     @pytest.mark.parametrize(
         ("error", "says"),
         [
@@ -106,15 +101,6 @@ class TestMeasure:
         failed, fine, *_ = measure_all(sweep_of("slow", "fast", sizes=(512,)))
         assert failed == Failure("slow", (512,) * 3, says)
         assert fine.name == "fast"
-
-    def test_after_one_that_hangs_nothing_is_tried_in_this_process(self, monkeypatch):
-        def hang(problem, launcher, shape):
-            raise KernelFault("it is still running after 10 s", "timeout")
-
-        monkeypatch.setattr(sweeping, "call_once", hang)
-        monkeypatch.setattr(sweeping, "context_broken", lambda: True)
-        (failed,) = measure_all(sweep_of("slow", "fast"))
-        assert (failed.name, failed.fatal) == ("slow", True)
 
 
 LAUNCHES = [{"dram.sum": float(n)} for n in range(3)]

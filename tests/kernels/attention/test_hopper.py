@@ -110,18 +110,3 @@ def test_any_length_is_right(forward, tokens, causal):
 def test_ping_pong_is_for_two_consumers():
     with pytest.raises(ValueError, match="tile_m=192 has 3: pass pingpong=False"):
         AttentionConfig(tile_m=192)
-
-
-def test_large_logits_infinities_and_nan_stay_in_their_rows():
-    config = AttentionConfig(64, tile_n=64)
-    q, k, v = inputs(config, 64, 130)
-    q[0, 0, 3] *= 1000
-    q[0, 0, 5, 0] = torch.nan
-    v[0, 1, 7, 2] = torch.inf
-    o, _, _ = simulate(config, q, k, v)
-    want = scores(q.double(), k.double(), 0.125, False).softmax(-1) @ v.double()
-    assert o[0, 0, 5].isnan().all()
-    assert not o[0, 0, [n for n in range(64) if n != 5]].isnan().any()
-    torch.testing.assert_close(o[0, 0, 3].double(), want[0, 0, 3], rtol=2**-7, atol=2**-7)
-    assert (o[0, 1, :, 2] == torch.inf).all()
-    assert o[0, 1, :, 3:].isfinite().all()

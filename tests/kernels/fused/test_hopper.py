@@ -13,7 +13,6 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import opcodes
 from tutorlib.compiling.sass import disassemble
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.instruments.sweeps.fusion import COOPERATIVE
 from tutorlib.kernels.fused.ampere import gated, make_elementwise
 from tutorlib.kernels.fused.hopper import (
     ADD,
@@ -26,8 +25,6 @@ from tutorlib.kernels.fused.hopper import (
     make_fused,
     of_halves,
 )
-from tutorlib.kernels.hopper.choose import candidates, cost, exposed
-from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
 SASS_OPCODE = re.compile(r"^(?:@!?U?P\w+ )?([A-Z][\w.]*)", re.MULTILINE)
@@ -42,13 +39,6 @@ def test_a_gated_tile_leaves_its_buffers_no_more_than_what_stages_leave():
         assert stages + buffers + config.other_bytes <= config.room, config
 
 
-@pytest.mark.parametrize("tokens", [512, 2048, 8192])
-@pytest.mark.parametrize("features", [14336, 7168])
-def test_the_mlps_gated_gemm_has_a_tile_whose_half_can_be_stored(tokens, features):
-    config = choose_fused(tokens, 2 * features, 4096, 132, SWIGLU)
-    assert SWIGLU.out(config).tile[1] * 2 == config.tile[1]
-
-
 @pytest.mark.parametrize(("fusion", "acc"), [(BIAS_GELU, 1), (SWIGLU, 2)], ids=["bias + GELU", "SwiGLU"])
 def test_an_epilogues_work_is_what_the_compiler_makes_of_it(fusion, acc):
     """accumulators: that one result is made of. Four elements are computed in a thread."""
@@ -58,31 +48,6 @@ def test_an_epilogues_work_is_what_the_compiler_makes_of_it(fusion, acc):
     found = opcodes(ptx, kinds)
     each = {kind: found.count(kind) / (4 * acc) for kind in kinds}
     assert each == {"special": fusion.work.special, "arithmetic": fusion.work.arithmetic}
-
-
-@pytest.mark.parametrize("shape", LARGE, ids=str)
-def test_what_takes_time_goes_under_another_tiles_main_loop(shape):
-    """And what takes next to none does not give up the best tile for it."""
-    assert choose_fused(*shape, 132, BIAS_GELU).schedule == "pingpong"
-    fastest = min(fusable(SWIGLU), key=lambda config: cost(config, *shape, work=SWIGLU.work))
-    chosen = choose_fused(*shape, 132, SWIGLU)
-    assert chosen == fastest if shape[2] > 4096 else chosen.schedule == "pingpong"
-
-
-@pytest.mark.parametrize("shape", LARGE, ids=str)
-def test_what_reads_a_matrix_stays_in_clusters(shape):
-    """At the first two shapes the model alone prefers blocks without one, which were a tenth slower."""
-    assert choose_fused(*shape, 132, ADD) == COOPERATIVE
-    assert all(config.cluster_blocks > 1 for config in fusable(ADD))
-
-
-def test_work_costs_a_cooperative_tile_all_of_it_and_a_ping_pong_one_what_is_longer_than_a_tile():
-    cooperative, pingpong = HopperConfig((128, 192, 64)), HopperConfig((128, 192, 64), "pingpong")
-    assert (exposed(cooperative, 3000, 2000), exposed(pingpong, 3000, 2000), exposed(pingpong, 2000, 3000)) == (
-        3000, 1000, 0
-    )  # fmt: skip
-    for config in candidates():
-        assert cost(config, 1000, 2000, 512, work=BIAS_GELU.work) >= cost(config, 1000, 2000, 512)
 
 
 @pytest.mark.parametrize("shape", [*LARGE, (512, 4096, 4096), (4096, 4096, 1024), (2048, 4096, 256)], ids=str)

@@ -151,13 +151,6 @@ def test_a_subclass_is_left_alone():
     assert type(use_kernels(nn.Sequential(Scaled(8, 4)))[0]) is Scaled
 
 
-def test_no_graph_break_and_autocast(mlp):
-    swapped, x = use_kernels(mlp), torch.randn(4, 16)
-    assert torch._dynamo.explain(swapped)(x).graph_break_count == 0
-    with torch.autocast("cpu", torch.bfloat16):
-        assert swapped(x).dtype == torch.bfloat16
-
-
 def test_the_fused_module_is_the_plain_one(mlp):
     x = torch.randn(2, 5, 16)
     fused = FusedMLP(mlp)

@@ -20,7 +20,6 @@ from tutorlib.kernels.hopper.choose import (
     cost,
     cut_tiles,
     fitted,
-    for_once,
     in_squares,
 )
 from tutorlib.kernels.hopper.config import BYTES, HopperConfig
@@ -105,13 +104,6 @@ def test_weights_leave_l2_first_where_few_rows_are_multiplied():
         of_weights, of_rows = (config.l2_a, config.l2_b) if config.transposed else (config.l2_b, config.l2_a)
         assert (of_weights, of_rows) == ("evict_first", "normal")
     assert {choose(m, 7168, 8192).l2_b for m in (2048, 4096, 8192)} == {"normal"}
-
-
-@pytest.mark.parametrize("transposed", [False, True])
-def test_half_a_band_of_tiles_is_few_rows(transposed):
-    config = HopperConfig((128, 128, 64), cluster=(2, 2), transposed=transposed)
-    assert for_once(config, 4 * 256) != config
-    assert for_once(config, 4 * 256 + 1) == config
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -5,7 +5,6 @@ import pytest
 from tutorlib.compiling import ptxas
 from tutorlib.compiling.ptxas import resources
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
-from tutorlib.kernels.hopper.gemm import geometry
 from tutorlib.kernels.hopper.launch import compile_gemm
 
 E4M3 = {"dtype": "e4m3", "transposed": True}
@@ -27,13 +26,6 @@ BATTERY = {
     "hints, fp16": {"l2_a": "evict_last", "dtype": "fp16"},
     "e4m3, transposed": E4M3 | {"tile": (256, 160, 128), "cluster": (1, 2), "scaled": True},
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", BATTERY)
-def test_a_block_of_its_own_is_launched_without_clusters(name):
-    config = HopperConfig(**BATTERY[name])
-    cluster = *config.cluster, config.split_k
-    assert geometry(7, config).get("cluster") == (None if cluster == (1, 1, 1) else cluster)
 
 
 @pytest.mark.parametrize("name", BATTERY)

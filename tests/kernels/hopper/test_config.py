@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from tutorlib.kernels.hopper.config import L2_HINTS, ConfigError, HopperConfig
+from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 
 SMALL, PING = {"tile": (128, 128, 64)}, {"tile": (128, 128, 64), "schedule": "pingpong"}
 SPLIT = {"tile": (128, 128, 64), "persistent": False, "split_k": 2}
@@ -70,45 +70,8 @@ def test_every_setting_has_a_rule_or_takes_any_value_of_its_type():
     assert {field.name for field in fields(HopperConfig)} == refused | free
 
 
-def test_sizes_of_the_tile_of_the_course():
-    config = HopperConfig()
-    assert (config.ab_stages, config.store_buffers, config.threads) == (4, 2, 384)
-    assert config.stage_bytes == (128 + 256) * 64 * 2
-    assert (config.launch_registers, config.register_split) == (168, (24, 240))
-    assert config.accumulators == 128
-    assert config.smem_bytes <= config.room == 227 * 1024
-
-
-def test_what_the_blocks_that_split_k_give_each_other_fits_where_the_stages_were():
-    config = HopperConfig(tile=(128, 128, 64), persistent=False, split_k=4)
-    assert config.given_bytes == 3 * 128 * 128 // 4 * 4 < config.ab_stages * 128 * 128
-    assert (config.store_columns, config.store_steps, config.store_buffers) == (32, 4, 1)
-    assert config.ab_stages == HopperConfig(tile=(128, 128, 64)).ab_stages
-
-
-@pytest.mark.parametrize(
-    ("tile", "split_k", "stores"),
-    [
-        ((64, 16, 64), 8, (1, 16, 1)),
-        ((64, 32, 64), 6, (2, 16, 2)),
-        ((128, 128, 64), 3, (2, 64, 2)),
-        ((64, 96, 64), 4, (3, 32, 3)),
-    ],
-)
-def test_a_tile_of_few_stores_has_fewer_receivers_than_blocks(tile, split_k, stores):
-    config = HopperConfig(tile=tile, persistent=False, split_k=split_k)
-    assert (config.receivers, config.store_columns, config.store_steps) == stores
-    assert config.given_bytes == (split_k - 1) * tile[0] * tile[1] // config.receivers * 4
-
-
 def test_a_configuration_that_takes_all_stages_leaves_no_room_for_another():
     for n in range(16, 257, 16):
         config = HopperConfig(tile=(128, n, 64))
         with pytest.raises(ConfigError, match="shared memory"):
             replace(config, stages=config.ab_stages + 1, store_stages=min(2, config.store_steps))
-
-
-def test_hints_are_those_of_createpolicy():
-    """The upper half of createpolicy.fractional's 64 bits for a fraction of 1.0."""
-    assert L2_HINTS["evict_first"] == 0x12F0000000000000
-    assert L2_HINTS["evict_last"] == 0x14F0000000000000

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutorlib.kernels.hopper import launch
-from tutorlib.kernels.hopper.inputs import address_problem, kind_of, major_of, majors_of, problem_of
+from tutorlib.kernels.hopper.inputs import kind_of, major_of, majors_of, problem_of
 from tutorlib.kernels.hopper.launch import gemm
 
 M, N, K = 40, 24, 64
@@ -34,7 +34,6 @@ REFUSED = [
         "c is torch.float16: the product of two torch.float8_e4m3fn is rounded to torch.bfloat16",
     ),
     ((A[0], B, C), "a has the shape (64,): gemm takes matrices; for a batch, call it for each"),
-    ((matrix(2, M, K), B, C), "a has the shape (2, 40, 64): gemm takes matrices; for a batch, call it for each"),
     ((A, B.clone().requires_grad_(), C), "b requires a gradient, and gemm has no backward: pass b.detach()"),
     (
         (A, matrix(K, N), C),
@@ -45,10 +44,6 @@ REFUSED = [
     (
         (matrix(K, M).mT.to(torch.float8_e4m3fn), B.to(torch.float8_e4m3fn), C),
         "a is transposed: wgmma multiplies 8-bit elements only along rows that are contiguous; pass a.contiguous()",
-    ),
-    (
-        (A.to(torch.float8_e4m3fn), matrix(K, N).mT.to(torch.float8_e4m3fn), C),
-        "b is transposed: wgmma multiplies 8-bit elements only along rows that are contiguous; pass b.contiguous()",
     ),
     (
         (A, B, matrix(N, M).mT),
@@ -63,20 +58,8 @@ REFUSED = [
         "M = 41: a column of 82 bytes, and TMA takes multiples of 16; pad M with zeros to 48",
     ),
     (
-        (matrix(7, M).mT, matrix(N, 7), C),
-        "K = 7: a row of 14 bytes, and TMA takes multiples of 16; pad K with zeros to 8",
-    ),
-    (
         (matrix(M, 2 * K)[:, :K], B, C),
         "a is a part of a wider matrix: its rows are 128 elements apart, not 64; pass a.contiguous()",
-    ),
-    (
-        (A, matrix(N, 2 * K)[:, ::2], C),
-        "b has the strides (128, 2): its elements do not follow one another; pass b.contiguous()",
-    ),
-    (
-        (A, matrix(1, K).expand(N, K), C),
-        "b is a part of a wider matrix: its rows are 0 elements apart, not 64; pass b.contiguous()",
     ),
     ((matrix(M, 7), matrix(N, 7), C), "K = 7: a row of 14 bytes, and TMA takes multiples of 16; pad K with zeros to 8"),
     (
@@ -128,11 +111,6 @@ def test_rows_of_one_element_and_single_rows_may_have_any_stride():
 def test_a_list_is_no_tensor():
     with pytest.raises(TypeError, match=r"^b is a list: gemm takes torch tensors$"):
         gemm(A, [[1.0]], C)
-
-
-def test_an_address_is_a_multiple_of_16():
-    assert address_problem("a", 1024) is None
-    assert address_problem("a", 1026) == "a begins 2 bytes after a multiple of 16: pass a.clone()"
 
 
 class Gpu:

@@ -44,15 +44,6 @@ def test_blocks_take_every_tile_once(tiles_m, tiles_n, blocks):
     assert taken == list(product(range(tiles_m), range(tiles_n)))
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
-def test_it_compiles_without_spills(config):
-    compiled = compile_cute(host(config), tensor_specs(PROBLEM, (4096, 4096, 4096)), "sm_90a")
-    assert compiled.spill_bytes == 0
-    assert compiled.threads == config.threads
-    assert {"wgmma", "cp.async.bulk.tensor", "mbarrier", "stmatrix"} <= compiled.instructions
-    assert ("setmaxnreg" in compiled.ptx) == config.moves_registers
-
-
 def test_rows_that_tma_cannot_take_are_refused_with_the_reason():
     with pytest.raises(CompileFailed, match="TMA's rows start at multiples of 16 bytes"):
         compile_cute(host(HopperConfig()), tensor_specs(PROBLEM, (128, 256, 65)), "sm_90a")

@@ -42,10 +42,6 @@ def mod(a, b):
     return a % b
 
 
-def less(a, b):
-    return a < b
-
-
 def smaller(a, b):
     return ct.minimum(a, b)
 

@@ -266,6 +266,27 @@ def test_a_barrier_in_shared_memory():
     assert not report.findings
 
 
+# clusters ------------------------------------------------------------------------------------------------------------
+
+
+def neighbor(*edits):
+    x, y = random(64), unwritten(64)
+    report = simulate_cuda(source("neighbor", *edits), (2,), (32,), {"x": x, "y": y}, arch="sm_90")
+    return y, x.view(2, 32).flip(0).reshape(-1), report
+
+
+def test_a_pair_of_blocks():
+    y, want, report = neighbor()
+    assert torch.equal(y, want)
+    assert not report.findings
+
+
+def test_a_pair_of_blocks_without_its_barrier():
+    found = only(neighbor(("    cluster.sync();  // both have stored\n", ""))[2])
+    assert found.kind == "race"
+    assert found.place.text.startswith("y[at] =")
+
+
 # What stops others --------------------------------------------------------------------------------------------------
 
 

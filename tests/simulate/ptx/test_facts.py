@@ -2,57 +2,13 @@
 
 import pytest
 
-from tutorlib.simulate.ptx.facts import FACTS, doing, facts_of, touches, width_of
+from tutorlib.simulate.ptx.facts import FACTS, touches, width_of
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes import ANY_TYPE, FLOATS, INTEGERS
 
 
 def instruction(opcode):
     return Instruction(opcode, (), None, False, 1, None)
-
-
-@pytest.mark.parametrize(
-    ("opcode", "ends"),
-    [
-        ("bar.sync", "barrier"),  # 9.7.13.1: bar is barrier, with all threads of its warps
-        ("barrier.cta.red.popc.aligned.u32", "barrier"),
-        ("bar.arrive", "arrival"),
-        ("barrier.cluster.arrive.release.aligned", ""),  # 9.7.13.3: does not wait
-        ("barrier.cluster.wait.acquire", "cluster"),
-        ("bar.warp.sync", ""),
-        ("mbarrier.try_wait.parity.shared::cta.b64", "phase"),  # 9.7.13.15.16: potentially blocking; test_wait is not
-        ("mbarrier.test_wait.parity.shared::cta.b64", ""),
-        ("setmaxnreg.inc.sync.aligned.u32", "registers"),  # 9.7.19.5: blocks until there are enough; dec does not
-        ("setmaxnreg.dec.sync.aligned.u32", ""),
-        ("bra.uni", "branch"),
-        ("ret", "leave"),
-    ],
-)
-def test_what_ends_a_basic_block(opcode, ends):
-    assert facts_of(instruction(opcode)).ends == ends
-
-
-@pytest.mark.parametrize(
-    ("opcode", "result"),
-    [("bar.sync", False), ("bar.red.and.pred", True), ("st.global.f32", False), ("atom.global.add.u32", True),
-     ("red.global.add.u32", False), ("add.s32", True)],
-)  # fmt: skip
-def test_whether_the_first_operand_is_a_result(opcode, result):
-    assert facts_of(instruction(opcode)).result is result
-
-
-@pytest.mark.parametrize(
-    ("opcode", "shown"),
-    [
-        ("ld.shared::cta.v4.b32", "read"),
-        ("ld.relaxed.gpu.global.u32", "load"),
-        ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "bulk load"),
-        ("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group", "store"),
-        ("add.s32", None),
-    ],
-)
-def test_what_a_picture_shows(opcode, shown):
-    assert doing(instruction(opcode)) == shown
 
 
 @pytest.mark.parametrize(

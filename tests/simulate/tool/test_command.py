@@ -1,6 +1,5 @@
 """`tutor simulate`: formats, exit statuses, and one line for each wrong input."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -171,17 +170,6 @@ def test_a_source_needs_neither_torch_nor_a_dsl(folder):
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "tutorlib.simulate.ptx.simulation" in imported
     assert not imported & {"torch", "cutlass", "cuda", "cuda.tile", "matplotlib", "pandas"}
-
-
-# formats --------------------------------------------------------------------------------------------------------
-
-
-def test_json():
-    said = json.loads(of_ptx("unguarded.ptx", 40, "--format", "json").stdout)
-    assert [finding["kind"] for finding in said["findings"]] == ["outside", "outside"]
-    assert said["wrong"] == []
-    wrong = json.loads(of_ptx("doubled.ptx", 70, "--format", "json").stdout)
-    assert wrong["wrong"] == ["argument 1: 6 of 70 elements are never written"]
 
 
 # wrong input ----------------------------------------------------------------------------------------------------
