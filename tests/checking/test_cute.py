@@ -11,7 +11,6 @@ from tests.gpu_kernels import (
     FATAL,
     WRONG,
     accumulates_in_fp16,
-    launches_on_another_stream,
     unwritten,
 )
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
@@ -23,11 +22,7 @@ from tutorlib.simulate.ptx import schedule
 pytestmark = pytest.mark.usefixtures("no_gpu")
 
 KERNELS = [pytest.param(*case[:2], id=case[1].__name__) for case in RIGHT]
-REFUSED = [
-    pytest.param(COPY, kernel, id=kernel.__name__)
-    for _, kernel, *_ in (*WRONG, *FATAL)
-    if kernel is not launches_on_another_stream
-]
+REFUSED = [pytest.param(COPY, kernel, id=kernel.__name__) for _, kernel, *_ in (*WRONG, *FATAL)]
 
 
 @pytest.fixture
@@ -47,10 +42,6 @@ def test_every_kernel_that_a_gpu_refuses_is_refused_without_one(exercise, kernel
     outcome = exercise.grade(kernel)
     assert outcome.status in ("failed", "partial", "timeout"), outcome.message
     assert outcome.points < outcome.max_points
-
-
-def test_streams_are_what_the_simulator_does_not_see():
-    assert COPY.grade(launches_on_another_stream).status == "passed"
 
 
 @pytest.mark.usefixtures("copy_is_asked_for")

@@ -168,8 +168,7 @@ class CuteRequest(Request):
         if told and not told[0]:
             return CuteEvidence(looked=told)
         host = require_jit(self.part.host(answer))
-        examined = (self.examined,) if self.examined and self.examined[0] not in self.run else ()
-        wanted = [*examined, *((shape, self.arch) for shape in self.run)]
+        wanted = {*((shape, self.arch) for shape in self.run), *([self.examined] if self.examined else ())}
         on_gpu = CompiledOnce(host, self.dynamic)
         simulated = CompiledOnce(self.part.simulated_host(answer) if self.simulated else host, self.dynamic)
         return CuteEvidence(

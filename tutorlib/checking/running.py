@@ -7,7 +7,7 @@ from tutorlib.checking.randomness import fresh_generator
 from tutorlib.machine import turns
 from tutorlib.problems.differences import NEARLY, find_difference
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Launcher, Work, call_in_order, call_in_peace
+from tutorlib.problems.work import Call, Launcher, Work, call_in_order
 from tutorlib.problems.wrong import Wrong, input_changed
 
 if TYPE_CHECKING:
@@ -55,10 +55,6 @@ def find_fault_of_call(call: Call, work: Work, earlier: "tuple[Tensor, Tensor] |
         if not op.scratch and not before.equal(after):
             return input_changed(op.name)
     wrong = find_difference(name, *left.seen, *work.expected())
-    if wrong and left.unwritten.any():
-        later = call_in_peace(call, work.output)
-        if not find_difference(name, *later.seen, *work.expected()):
-            return Wrong(f"{name} is written, but not on the current stream: launch without a stream of your own.")
     if wrong and earlier and not find_difference(name, *left.seen, *earlier):
         return replace(wrong, mistake="It is the right result for the inputs of the call before.")
     return wrong

@@ -14,7 +14,6 @@ Call = Callable[[], None]  # queues the work of one call on the current stream
 
 DEVICE = "cuda"
 TIME_LIMIT_S = 10.0  # for one call of a kernel
-PAUSE_CYCLES = 4_000_000  # 2 ms or more on any GPU: longer than the host needs to queue a call
 
 
 def new_generator() -> "Generator":
@@ -70,28 +69,15 @@ class Launcher(Protocol):
 
 
 def call_in_order(call: Call, output: Output) -> Snapshot:
-    """Poison the output, call, and copy the output, all queued on the current stream behind a pause of the GPU.
-
-    A kernel that runs on another stream writes during the pause, and the poison covers what it wrote.
-    Raises KernelFault.
-    """
-    import torch
+    """Poison the output, call, and copy the output, all queued on the current stream. Raises KernelFault."""
 
     left: list[Snapshot] = []
     output.snapshot()  # allocate memory and load the copying kernels now: later that would wait for running kernels
 
     def run() -> None:
-        torch.cuda._sleep(PAUSE_CYCLES)
         output.poison()
         call()
         left.append(output.snapshot())
 
     guarded(run, TIME_LIMIT_S)
     return left[0]
-
-
-def call_in_peace(call: Call, output: Output) -> Snapshot:
-    """Call it with nothing else queued and no time limit, and keep its output. Raises KernelFault."""
-    guarded(output.poison, TIME_LIMIT_S)
-    guarded(call, TIME_LIMIT_S)
-    return output.snapshot()

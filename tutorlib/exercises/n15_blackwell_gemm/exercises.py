@@ -311,7 +311,7 @@ EXERCISES = (
         requires=LOOP_INSTRUCTIONS,
         part=inside(blackwell, "produce", small=LOOPS),
         vain=freed_late,
-        library=course("loops", "produce_tiles"),
+        library=course("parts", "produce_tiles"),
         rules=(NO_BARRIERS, SPLIT),
     ),
     blackwell_exercise(
@@ -321,7 +321,7 @@ EXERCISES = (
         requires=LOOP_INSTRUCTIONS,
         part=inside(blackwell, "multiply", small=LOOPS),
         vain=freed_late,
-        library=course("loops", "multiply_tiles"),
+        library=course("parts", "multiply_tiles"),
         rules=(NO_BARRIERS, WAITS),
     ),
     blackwell_exercise(
@@ -331,7 +331,7 @@ EXERCISES = (
         requires=LOOP_INSTRUCTIONS,
         part=inside(blackwell, "store", small=LOOPS),
         vain=freed_late,
-        library=course("loops", "store_tiles"),
+        library=course("parts", "store_tiles"),
         rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
     ),
     blackwell_exercise(
@@ -350,7 +350,7 @@ EXERCISES = (
         part=inside(blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
         faults=(other_columns(pair=True),),
         vain=freed_late,
-        library=course("loops", "produce_tiles", "multiply_tiles", "store_tiles"),
+        library=course("parts", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
