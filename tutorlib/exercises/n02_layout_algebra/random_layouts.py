@@ -95,7 +95,8 @@ def two_ways_to_store(rng: Random, apart: int = 1) -> tuple[Layout, Layout]:
 def alike(known: Sequence[tuple], n: int = 3) -> Drawn:
     """The known calls; the grader tries n more with layouts of other sizes, but of the same kind: see `resized`.
 
-    A number beside a layout is the bound of its complement, and grows with it.
+    A number beside a layout is the bound of its complement, and grows with it. One of the known calls has an extent
+    above 1.
     """
 
     def draw(rng: Random) -> tuple:
@@ -103,7 +104,7 @@ def alike(known: Sequence[tuple], n: int = 3) -> Drawn:
         new: list[Any] = [resized(one, rng) if isinstance(one, Layout) else one for one in call]
         if isinstance(call[-1], int):
             new[-1] = -(-call[-1] * reach(new[0]) // reach(call[0]))
-        return tuple(new)
+        return draw(rng) if tuple(new) in known else tuple(new)
 
     return beside(known, draw, n)
 
