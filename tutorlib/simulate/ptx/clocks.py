@@ -289,6 +289,13 @@ class LaneClocks:
 
     # asking -----------------------------------------------------------------------------------------------------------
 
+    def knows(self, lane: int, seen: Seen) -> bool:
+        """Whether a thread knows all steps of other threads that were seen."""
+        missing = seen.vector > self.known.values[self.known.row[lane]]
+        missing[np.arange(self.width) % self.agents.width < self.agents.first_thread] = False
+        missing[self.own[lane]] = False
+        return not missing.any()
+
     def over(self, lanes: np.ndarray, components: np.ndarray) -> np.ndarray:
         """For each of these threads, how many steps of an agent it knows of."""
         return self.known.values.reshape(-1).take(self.known.row[lanes] * self.width + components)

@@ -30,6 +30,7 @@ class MbarrierState:
     announced: the bytes of this phase, and where the last of them were announced.
     seen: what those know who have arrived; over: what they knew when the last phase was over.
     covers: the blocks whose shared memory got the bytes that it counted.
+    asynchronous: whether what is no thread ever arrives: bytes, a product's commit.
     shown: the lanes that made its initialization visible to TMA, each with its clock at the time.
     """
 
@@ -48,6 +49,7 @@ class MbarrierState:
     announced_at: int = -1
     covers: set[int] = field(default_factory=set)
     shown: dict[int, int] = field(default_factory=dict)
+    asynchronous: bool = False
 
     @property
     def untouched(self) -> bool:
@@ -154,14 +156,20 @@ class Mbarriers(Meeting[WaitingForPhase]):
         mbarrier.missing += count
         mbarrier.announced += count
         mbarrier.announced_at = site
+        mbarrier.asynchronous = True
 
     def arrive(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, count: int, relaxed: bool) -> None:
         """So many arrivals of these threads."""
         seen = self.clocks.relaxed(lanes, CTA) if relaxed else self.clocks.release(lanes)
-        self.arrive_later(site, mbarrier, seen, count)
+        self.count_off(site, mbarrier, seen, count)
 
     def arrive_later(self, site: int, mbarrier: MbarrierState, seen: Seen, count: int = 1) -> None:
-        """Arrivals that no thread makes itself. seen: the knowledge that they pass on to the threads that wait."""
+        """Arrivals that no thread makes itself."""
+        mbarrier.asynchronous = True
+        self.count_off(site, mbarrier, seen, count)
+
+    def count_off(self, site: int, mbarrier: MbarrierState, seen: Seen, count: int) -> None:
+        """So many arrivals. seen: the knowledge that they pass on to the threads that wait."""
         mbarrier.seen |= seen
         mbarrier.pending -= count
         if mbarrier.pending < 0:
@@ -208,20 +216,21 @@ class Mbarriers(Meeting[WaitingForPhase]):
         """
         goes_on = np.ones(len(lanes), bool)
         for mbarrier, parity, which in self.grouped(site, lanes, places, parities):
-            refused = not retries and self.refuses(site, mbarrier)
+            refused = not retries and self.refuses(site, mbarrier, parity, lanes[which])
             passed[lanes[which]] = not refused
             if mbarrier and not refused:
                 group = WaitingForPhase(site, lanes[which], then, mbarrier, parity, passed)
                 goes_on[which] = bool(self.serve(group))
         return lanes[goes_on]
 
-    def refuses(self, site: int, mbarrier: MbarrierState | None) -> bool:
+    def refuses(self, site: int, mbarrier: MbarrierState | None, parity: int, lanes: np.ndarray) -> bool:
         """Whether this is an instruction's first try in a phase, for which the phase is not over in some order of the
-        threads."""
+        threads: unless these lanes know of all arrivals, as of their own, and no copy or product arrives."""
         if mbarrier is None or (key := (site, mbarrier.place, mbarrier.phase)) in self.refused:
             return False
         self.refused.add(key)
-        return True
+        known = mbarrier.is_over(parity) and not mbarrier.asynchronous
+        return not (known and all(self.clocks.knows(lane, mbarrier.over) for lane in lanes.tolist()))
 
     def grouped(
         self, site: int, lanes: np.ndarray, places: list[SharedPlace], parities: np.ndarray
