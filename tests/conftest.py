@@ -40,7 +40,7 @@ APART = {  # long, and tests of the same text here share what they made ready; N
     "tests/pages/test_right.py": r"\[(\d+\.\d+)",
 }
 SAMPLE = "TUTORLIB_SAMPLE"  # environment variable: a commit
-FEW = 1500  # tests: who names a file or a folder gets all of its cases
+FEW = 1500  # tests: who names fewer, by a file or by -k, gets all of their cases
 EVERYTHING = "TUTORLIB_LONG"  # environment variable: every case, and every long test
 NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -109,6 +109,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
+@pytest.hookimpl(trylast=True)  # after -k has chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not os.environ.get(EVERYTHING):
         short = [item.nodeid for item in items if not item.get_closest_marker("long")]

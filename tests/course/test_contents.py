@@ -150,7 +150,7 @@ class TestWhatItShows:
         for id, status, got in (("01.1", "passed", 2), ("01.2", "partial", 1), ("04.4", "not_run", 0)):
             record(Outcome(id, "", status, got, 3, ""))
         html, _ = shown()
-        assert "3 / 22" in html
+        assert f"3 / {sum(one.points for one in of_notebook('01_layouts'))}" in html
         assert '<i class="passed" style="flex-grow: 2" title="01.1 offset: passed, 2 of 2 points"></i>' in html
         for words in ("passed", "partly right", "not run here"):
             assert f'"></i>{words}' in html  # the key to the colors
