@@ -136,7 +136,7 @@ def test_a_wait_that_gives_up_comes_back_and_says_no():
 
 def test_a_phase_that_a_thread_knows_to_be_over_is_not_refused_to_it():
     """By its own arrival; another thread, which no barrier tells of it, may find the phase not over."""
-    body = START + MAKE.format(1) + """@%p1 mbarrier.arrive.shared.b64 _, [%r1];
+    body = START + MAKE.format(1) + """setp.eq.u32 %p2, %r9, 0; @%p1 mbarrier.arrive.shared.b64 _, [%r1];
     mbarrier.test_wait.parity.shared.b64 %p2, [%r1], 0; selp.b32 %r9, 1, 0, %p2;"""  # fmt: skip
     report, out = go(body.replace("mbarrier.test_wait", "@%p1 mbarrier.test_wait") + OUT)
     assert (report.findings, out[0].item()) == ((), 1)

@@ -82,7 +82,9 @@ def test(op: Operation) -> Step:
 
     def test_for(lanes: np.ndarray) -> None:
         for mbarrier, parity, which in mbarriers.grouped(op.site, lanes, at(lanes), parity_of(lanes)):
-            over = mbarrier is None or (not mbarriers.refuses(op.site, mbarrier) and mbarrier.is_over(parity))
+            over = mbarrier is None or (
+                not mbarriers.refuses(op.site, mbarrier, parity, lanes[which]) and mbarrier.is_over(parity)
+            )
             out[lanes[which]] = over
             if over:
                 mbarriers.pass_by(mbarrier, lanes[which])
