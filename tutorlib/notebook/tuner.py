@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-TRACED = "cooperative"  # a kernel of the sweep hopper_timeline
-UNTRACED = "warp-specialized + persistent"  # its name in hopper_levers
-FLOPS = 4_096  # of an SM's tensor cores in a cycle, bf16
-LARGE, SMALL = (4096,) * 3, (2048,) * 3
-
 Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 
 

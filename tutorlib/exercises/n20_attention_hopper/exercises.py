@@ -109,7 +109,6 @@ PARTS = "tutorlib.kernels.attention.parts"
 SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
 SMALL = ((1, 1, 1, 100, 200, 64),)  # four blocks of 64 keys, the last of them of 8: the rings of two go round twice
 SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)
-TWO_HEADS = (*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64))
 ONE_BLOCK = ((1, 1, 1, 17, 17, 64),)
 HIDDEN_BLOCKS = ((1, 1, 1, 128, 128, 64),)  # rows that see none of the first three blocks
 
