@@ -29,6 +29,13 @@ def test_a_notebook_is_what_its_source_says(name):
 
 
 @pytest.mark.parametrize("name", notebook_names())
+def test_a_solved_page_shows_what_each_of_its_cells_printed(name):
+    """A build drops the output of a cell whose text has changed: `tutor build --fill` puts it back."""
+    cells = nbformat.read(SOLUTIONS / f"{name}.ipynb", 4).cells
+    assert [cell.source for cell in cells if cell.cell_type == "code" and not cell.execution_count] == []
+
+
+@pytest.mark.parametrize("name", notebook_names())
 def test_solving_only_adds_lines(name):
     """Without its placeholder lines, a student's cell is the solved one with lines missing, in the same order."""
     for cell in parse(SOLUTIONS / f"{name}.py"):
