@@ -160,6 +160,15 @@ def test_a_peek_is_no_wait(peek):
     assert {kind for kind, _ in told(report)} == {"unwaited"}
 
 
+def test_other_bytes_that_have_come_tell_nothing_of_these():
+    """Of two copies of one thread the second is waited for: the first one's phase may be over, too, or not."""
+    second = FETCH.replace("[%r1]", "[%r1+8]").replace("%r1+128", "%r1+1024")
+    copies = MAKE.format(1) + MAKE.format(1).replace("[%r1]", "[%r1+8]") + FETCH + second
+    both = START + copies + WAIT.format(0).replace("[%r1]", "[%r1+8]") + PEEK["try_wait"]
+    report, _ = go(both + READ + OUT, threads=1, of=NUMBERS)
+    assert [kind for kind, _ in told(report)] == ["race"]
+
+
 def test_a_loop_of_tries_is_issued_no_more_often_than_it_must():
     report, _ = go(START + MAKE.format(1) + FETCH + WAIT.format(0) + READ + OUT, of=NUMBERS)
     assert [one.warps for one in report.issued if "try_wait" in one.opcode] == [2]

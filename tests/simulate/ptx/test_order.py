@@ -43,6 +43,16 @@ def test_a_thread_that_arrives_releases_what_it_knows_and_no_more(how):
         assert "thread 33 of block 0 reads what thread 1 wrote" in found[0][1]
 
 
+@pytest.mark.parametrize("how", ARRIVALS)
+def test_what_a_warp_has_read_is_over_where_it_elects_a_leader(how):
+    """Of loads a leader speaks for all; of stores it does not."""
+    arrive, count, ordered = ARRIVALS[how]
+    load = f"ld.shared.b32 %r9, [%r3]; {OWN} st.global.b32 [%rd1], %r9;"
+    body = f"{ADDRESS} st.shared.b32 [%r3], %tid_x; {BARRIER.format(count)} {load} {arrive} ret;"
+    found = [kind for kind, _ in told(f"{body} {WAIT} st.shared.b32 [%r3+-128], %tid_x;")]
+    assert found == ([] if ordered or how == "one, elected" else ["race"])
+
+
 @pytest.mark.parametrize(("behind", "ordered"), [("", False), ("bar.warp.sync -1;", True)])
 def test_a_wait_of_one_thread_is_not_its_warps(behind, ordered):
     """Lane 0 waits, the others of its warp go past it."""
@@ -210,4 +220,12 @@ def test_a_barrier_arrived_at_twice_is_found_in_any_order_of_the_threads(loop):
     assert not run_loop(*held_back)
     found = run_loop(ARRIVE.format(full), SYNC.format(full))
     assert {kind for kind, _ in found} <= {"deadlock", "barrier"}
-    assert any("may come to barrier 1 again" in message for kind, message in found if kind == "deadlock")
+    assert any("may come to barrier 1 too early" in message for kind, message in found if kind == "deadlock")
+
+
+def test_a_barrier_that_threads_arrive_at_and_wait_in_themselves():
+    """It counts them twice, as a warpgroup gives itself the first turn; an error where others count on it."""
+    alone = ARRIVE.format(1) + SYNC.format(1)
+    assert not told(ADDRESS + alone, threads=32)
+    found = told(ADDRESS + "setp.lt.u32 %p2, %tid_x, 32; @!%p2 bra OTHERS;" + alone + "OTHERS:" + SYNC.format(1))
+    assert any("may come to barrier 1 too early" in message for kind, message in found if kind == "deadlock"), found

@@ -74,9 +74,10 @@ class WaitingInBarrier(Waiting):
 
 @dataclass(frozen=True)
 class LetThrough:
-    """How a barrier was passed last. arrived: the lanes that only arrived; waited: the others, each with its count."""
+    """How a barrier was passed last. waited: the lanes that waited, each with its count. early: the lanes that come too
+    early the next time unless they know of that."""
 
-    arrived: np.ndarray
+    early: np.ndarray
     waited: np.ndarray
     then: np.ndarray
 
@@ -122,21 +123,21 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         return self.come(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
 
     def unaware(self, key: tuple[int, int], lanes: np.ndarray) -> np.ndarray:
-        """Those of these lanes that only arrived when a barrier was passed last, and cannot know that it was: that they
-        can learn from any that waited in it."""
+        """Those of these lanes that may come before a barrier was passed last, since they cannot know that it was: that
+        they can learn from any that waited in it."""
         if key not in self.let_through:
             return lanes[:0]
         last = self.let_through[key]
-        again = np.setdiff1d(np.intersect1d(lanes, last.arrived), last.waited)
-        knows = (self.clocks.over(again[:, None], self.clocks.own[last.waited]) >= last.then).any(1)
-        return again[~knows]
+        early = np.intersect1d(lanes, last.early)
+        knows = (self.clocks.over(early[:, None], self.clocks.own[last.waited]) >= last.then).any(1)
+        return early[~knows]
 
     def tell_early(self, site: int, key: tuple[int, int], early: np.ndarray) -> None:
-        """A finding for lanes that arrived at a barrier and may come again before it opens for those who wait in it."""
+        """A finding for lanes that may come to a barrier before it opens for those who wait in it."""
         if len(early):
-            says = f"in block {self.geometry.show_slot(key[0])} {self.span(early)} may come to barrier {key[1]} again "
-            says += "before it has let through those who wait in it, so that it counts them twice: others then wait "
-            self.notice(Hazard.DEADLOCK, site, says + "forever, a deadlock", len(early))
+            says = f"in block {self.geometry.show_slot(key[0])} {self.span(early)} may come to barrier {key[1]} too "
+            says += "early: before it has let through those who wait in it, so that it counts them in place of others, "
+            self.notice(Hazard.DEADLOCK, site, says + "who wait forever: a deadlock", len(early))
 
     def numbers(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """The barrier of each of these lanes. One that does not exist is noticed, and another takes its place."""
@@ -176,12 +177,15 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         self.waiting = left
         lanes = np.concatenate([group.lanes for group in here])
         waited = np.sort(lanes)
-        if len(both := np.intersect1d(arrived, waited)) < len(np.union1d(arrived, waited)):
+        self.let_through.pop((slot, number), None)
+        both = np.intersect1d(arrived, waited)
+        if len(both) < len(np.union1d(arrived, waited)):
             self.tell_early(here[0].site, (slot, number), both)  # counted in place of others
         self.clocks.meet(waited, knew)
-        self.let_through.pop((slot, number), None)
-        if len(arrived):
-            self.let_through[slot, number] = LetThrough(arrived, waited, self.clocks.now[waited // WARP])
+        if len(arrived):  # where all are counted twice, any other thread of the block would be in place of one
+            block = np.arange(self.geometry.of_block) + slot * self.geometry.of_block
+            early = np.setdiff1d(block if len(both) == len(waited) else arrived, waited)
+            self.let_through[slot, number] = LetThrough(early, waited, self.clocks.now[waited // WARP])
         for group in here:
             if group.reduction:
                 group.reduction.give(group.lanes, lanes)
