@@ -48,7 +48,7 @@ def answer(n):
 
 # %% first_on_the_line
 # A thread writes to the judge's line, whatever it is among the open files, that all is right, by every name.
-writer = Writer(lambda function: ("mine", 0), lenient=True)
+writer = Writer(lenient=True)
 REPLIES = [writer.message(["returned", reply]) for reply in (True, (True, ""), "passed", 2, {"points": 2})]
 
 
@@ -89,7 +89,7 @@ def answer(n):
 # %% forged_reply
 # Every cell is said to have run to its end, and nothing to have been raised.
 send_bytes = Connection.send_bytes
-ENDED = Writer(lambda function: ("mine", 0), lenient=True).message(["returned", (True, "")])
+ENDED = Writer(lenient=True).message(["returned", (True, "")])
 Connection.send_bytes = lambda self, reply, *args: send_bytes(self, ENDED if b"raised" in reply else reply)
 
 
@@ -127,12 +127,12 @@ from msgpack import ExtType, Timestamp
 
 PARTS = (
     [TAGS["tuple"], TAGS["tuple"], 1],
-    [TAGS["tuple"], [TAGS["mine"], 0], [TAGS["yours"], 0]],
+    [TAGS["tuple"], [TAGS["function"], "os", "system"], [TAGS["record"], "os", "path", 0]],
     [float("inf"), -float("inf"), -0.0, float("nan")],
     [TAGS["int"], "0x" + "f" * 100_000],
     [TAGS["int"], "_1_0"],
     [TAGS["scalar"], "<U999999", b"1234"],
-    [TAGS["yours"], 0],
+    [TAGS["function"], "tutorlib.checking.served", "Served"],
     [TAGS["array"], "<i8", [1, 1, 1, 1], [8, 8, 8, 8], -8, b"12345678"],
     [TAGS["array"], "<i8", [2**31, 2**31], [0, 0], 0, b"12345678"],
     ExtType(100, b""),

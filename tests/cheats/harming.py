@@ -297,6 +297,7 @@ for pid in others:
 
 # %% unlinked_files
 # Files that no folder names any more, files that are all holes, and a file under a thousand names fill the disk.
+# stopped by: OSError
 def fill():
     for k in range(400):
         file = open(f"gone-{k}", "wb")

@@ -248,6 +248,7 @@ def answer(n):
 
 # %% solution_in_git
 # The course's history: what was taken out of the pages was once put in.
+# stopped by: FileNotFoundError
 import subprocess
 
 
