@@ -3,7 +3,7 @@
 from typing import Any
 
 from tutorlib.checking.exercise import Outcome
-from tutorlib.checking.graded_run import judging_for_points
+from tutorlib.checking.randomness import judging_for_points
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find

@@ -10,7 +10,7 @@ import torch
 from tensor_layouts import Layout
 
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.graded_run import judging_for_points
+from tutorlib.checking.randomness import judging_for_points
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
 from tutorlib.problems.wrong import Wrong, count
 

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from tests.trial_course import Course, cell
-from tutorlib.checking.graded_run import judging_for_points
+from tutorlib.checking.randomness import judging_for_points
 from tutorlib.checking.values import Drawn, law
 from tutorlib.grading import sandbox
 from tutorlib.paths import NOTEBOOKS, ROOT

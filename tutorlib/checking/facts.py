@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LaunchReports = Sequence["Report"]
 KindOfFailure = Fault | FailureKind
 FAR = 8  # times what is enough
+ALL_OF_IT = Fail.TOO_MANY(instruction="", share="all")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Fact:
 
     says: a sentence's beginning, with {have} for the number. count: takes the launches' reports.
     above, below: the kind of failure of a kernel that has more, or less, than a rule allows; None: no rule says so.
+    far: the same for a kernel that has FAR times more than a rule allows, as if each thread did all of the work.
     unit: the number's format. at: the source line that it comes from, as the end of a sentence.
     grows: whether it is about a loop that grows with the problem.
     """
@@ -35,6 +37,7 @@ class Fact:
     unit: str = ","
     at: Callable[[LaunchReports], str] = lambda reports: ""
     grows: bool = False
+    far: KindOfFailure | None = None
 
     def __le__(self, most: "float | Fact") -> "Rule":
         return Rule(self, most, at_least=False)
@@ -65,9 +68,8 @@ class Rule:
         says, enough = self.fact.says.format(have=format(have, self.fact.unit)), format(want, self.fact.unit)
         what = f"{says}; {'it takes' if self.at_least else 'at most'} {enough}"
         what += f" or more{self.fact.at(reports)}." if self.at_least else f" will do{self.fact.at(reports)}."
-        if self.fact.says == EVERY and have > FAR * want:
-            far = Fail.TOO_MANY(instruction="", share="all")
-            return Flaw(f"every thread does far more than its share: {what}", far)
+        if self.fact.far and have > FAR * want:
+            return Flaw(f"every thread does far more than its share: {what}", self.fact.far)
         return Flaw(what, kind)
 
 
@@ -78,22 +80,21 @@ def first_broken(rules: Sequence[Rule], reports: LaunchReports) -> str | None:
 
 def far_too_many(broken: str) -> bool:
     """Whether a rule is broken by so much that every thread seems to do all of the work."""
-    return any(map(Fail.TOO_MANY(share="all").covers, failures_in([broken])))
+    return any(map(ALL_OF_IT.covers, failures_in([broken])))
 
 
 # Of instructions: opcode is the beginning of one, or of several with | between them; "" is every instruction
-
-EVERY = "its warps issue {have} instructions"
 
 
 def issued(opcode: str) -> Fact:
     """How often warps issue it: "bar.sync" every barrier of a block, "mma" the tensor cores' work."""
     return Fact(
-        f"its warps issue {{have}} {opcode.replace('|', '/')} instructions" if opcode else EVERY,
+        f"its warps issue {{have}} {opcode.replace('|', '/')} instructions".replace("  ", " "),
         lambda reports: count_issued(reports, opcode),
         Fail.TOO_MANY(instruction=opcode),
         Fail.TOO_FEW(instruction=opcode),
         at=lambda reports: busiest(reports, opcode),
+        far=None if opcode else ALL_OF_IT,
     )
 
 

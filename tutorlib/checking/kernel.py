@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.evidence import Request, evidence_of
 from tutorlib.checking.exercise import Exercise, Verdict, not_run, wrong
-from tutorlib.checking.facts import Rule, busiest, count_issued, far_too_many, first_broken
-from tutorlib.checking.graded_run import for_points
+from tutorlib.checking.facts import ALL_OF_IT, Rule, busiest, count_issued, far_too_many, first_broken
 from tutorlib.checking.library_use import Library, as_told
+from tutorlib.checking.randomness import for_points
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import (
@@ -247,7 +247,7 @@ class KernelExercise(Exercise):
             "every block does far more work than its tile takes: the simulation was stopped after "
             f"{count_issued(reports, ''):,} instructions{busiest(reports, '')}."
         )
-        return Flaw(what, Fail.TOO_MANY(instruction="", share="all"))
+        return Flaw(what, ALL_OF_IT)
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """Needless work of a simulated kernel, as a sentence, or None."""

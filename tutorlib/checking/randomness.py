@@ -1,15 +1,23 @@
-"""The seed of random inputs. A grading run fixes one, keeps it secret until the run is over, and then names it, so
+"""Random inputs, and whether a judge's run is for points.
+
+`check` in a notebook tries the same calls every time, so that readers can reproduce them; a run for points also tries
+inputs drawn at random. A grading run fixes their seed, keeps it secret until the run is over, and then names it, so
 that the inputs can be drawn again.
 """
 
 import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from torch import Generator
 
+T = TypeVar("T")
 _fixed: int | None = None
+_for_points = ContextVar("for_points", default=False)
 
 
 def fix_seed(seed: int) -> None:
@@ -33,3 +41,27 @@ def fresh_generator(device: str = "cpu") -> "Generator":
 
     generator = torch.Generator(device)
     return generator.manual_seed(new_seed() if _fixed is None else _fixed)
+
+
+@contextmanager
+def judging_for_points() -> Iterator[None]:
+    before = _for_points.set(True)
+    try:
+        yield
+    finally:
+        _for_points.reset(before)
+
+
+def for_points() -> bool:
+    return _for_points.get()
+
+
+def more_for_points(draw: Callable[[Random], T], n: int) -> list[T]:
+    """In a run for points n values that `draw` makes of a fresh generator; none in another run."""
+    rng = fresh_rng()
+    return [draw(rng) for _ in range(n)] if for_points() else []
+
+
+def rng_of_run(seed: int) -> Random:
+    """In a run for points a fresh generator; in another run, one with this seed."""
+    return fresh_rng() if for_points() else Random(seed)

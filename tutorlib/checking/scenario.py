@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import rng_of_run
+from tutorlib.checking.randomness import rng_of_run
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.compiling.errors import without_colours

@@ -10,10 +10,9 @@ from typing import Any
 
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
-from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.library_use import Library
 from tutorlib.checking.patience import OutOfPatience
-from tutorlib.checking.randomness import fresh_rng
+from tutorlib.checking.randomness import for_points, fresh_rng
 from tutorlib.checking.served import AnswerQuestion, Served, place_in
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.wrong import Wrong, count

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome
-from tutorlib.checking.graded_run import judging_for_points
+from tutorlib.checking.randomness import judging_for_points
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.outside import OVER_MEMORY, in_gb
 from tutorlib.grading.transport import JudgesEnd, Lost

@@ -15,7 +15,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Unwritten, is_placeholder
 from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
-from tutorlib.checking.graded_run import more_for_points
+from tutorlib.checking.randomness import more_for_points
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals
 from tutorlib.compiling.errors import CompileFailed

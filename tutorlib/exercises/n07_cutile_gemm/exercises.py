@@ -15,8 +15,8 @@ from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
-from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import more_for_points
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, same, show_call
 from tutorlib.compiling.spec import DType

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.facts import issued
-from tutorlib.checking.graded_run import rng_of_run
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import rng_of_run
 from tutorlib.checking.scenario import record_of
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals

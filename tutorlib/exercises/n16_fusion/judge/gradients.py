@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.graded_run import more_for_points
-from tutorlib.checking.randomness import fresh_rng
+from tutorlib.checking.randomness import fresh_rng, more_for_points
 from tutorlib.checking.scenario import without_call
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.compile_calls import compilations_noted
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.graded_run import rng_of_run
+from tutorlib.checking.randomness import rng_of_run
 from tutorlib.checking.records import Record, unlike
 from tutorlib.checking.scenario import raised
 from tutorlib.checking.served import Served
