@@ -14,7 +14,6 @@ import numpy as np
 from tutorlib.compiling.errors import without_colours
 from tutorlib.compiling.source_files import module_of
 from tutorlib.dsl.cutile.kernels import inside_of_kernel
-from tutorlib.simulate.kept import ENDING
 from tutorlib.simulate.poison import poison
 from tutorlib.simulate.ptx.launch import fresh_memory
 
@@ -121,14 +120,14 @@ def parse_sizes(option: str, text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split("x"))) if text else ()
 
 
-SOURCES = (".ptx", ".cu", ENDING)
+SOURCES = (".ptx", ".cu")
 
 
 def load_target(target: str) -> tuple[Any, str]:
     """The kernel or host function, or the Path of a source; and of a source, the name of its kernel, or "".
 
     target: "gemm.py::gemm"; "gemm.py::Gemm(128, 64)", an expression in the module's names; "scale.cu::scale";
-        "scale.ptx"; "scale.launch".
+        "scale.ptx".
     Raises BadInput.
     """
     file, _, name = target.partition("::")

@@ -8,7 +8,6 @@ from typing import Any
 
 from tutorlib.dsl.cute.functions import constant_parameters, says_it_is_jit, says_it_is_kernel
 from tutorlib.dsl.cutile.kernels import inside_of_kernel
-from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
 from tutorlib.simulate.ptx.languages.cpp import simulate_source
 from tutorlib.simulate.ptx.launch import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
@@ -34,7 +33,6 @@ def simulate(
         simulate(kernel, a, b, c, 128, grid=(4,))               # a @ct.kernel
         simulate(Path("scale.ptx"), x, y, 1024, grid=(8,))      # PTX, Triton's for example
         simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
-        simulate(Path("kernel.launch"))                         # what `tutor simulate --keep` kept
 
     arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a CuTe host
         function takes a CUDA stream, one is filled in.
@@ -57,11 +55,7 @@ def simulate(
     returned: Mapping[str, Any] = {}
     launches: Sequence[LaunchReport]
     if isinstance(kernel, str | Path):
-        if isinstance(kernel, Path) and kernel.suffix == ENDING:
-            kept = KeptLaunch.read(kernel)
-            arch, launches = kept.arch, [replay(kept)[0]]
-        else:
-            launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
+        launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
     else:
         launches, returned = simulate_python(kernel, named, arch, grid)
     if not launches:

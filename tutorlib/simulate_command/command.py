@@ -28,15 +28,13 @@ from tutorlib.simulate.tool import argument_names, simulate
 from tutorlib.simulate_command.result import CommandResult, Format, together
 
 
-def simulate_script(command: Sequence[str], arch: str, format: Format, keep: Path | None) -> CommandResult:
+def simulate_script(command: Sequence[str], arch: str, format: Format) -> CommandResult:
     """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
 
     Raises BadInput if it launches nothing.
     """
     try:
-        if keep:
-            keep.mkdir(parents=True, exist_ok=True)
-        run = run_script(command, parse_arch(arch), format != "text", keep)
+        run = run_script(command, parse_arch(arch), format != "text")
     except OSError as error:
         raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
     crash = signal_name(run.status)
