@@ -13,9 +13,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from tutorlib.checking.launch_plan import LaunchPlan, Placed, Planned
-from tutorlib.compiling.cutile import exported
+from tutorlib.compiling.dsls import exported
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cutile.kernels import launched_by, opt_level
+from tutorlib.dsl.functions import opt_level
+from tutorlib.dsl.launching import launched_by
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import ARCH, TileReport, run
 from tutorlib.simulate.cutile.signature import (

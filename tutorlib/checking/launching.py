@@ -22,9 +22,9 @@ from tutorlib.checking.evidence import (
 )
 from tutorlib.checking.launch_plan import MOST_LAUNCHES, NO_LAUNCHES, LaunchPlan, Placed, Planned, TileIr
 from tutorlib.compiling.compiled import Compiled, LaunchConfig, LaunchGrid, inspect_kernel
-from tutorlib.compiling.cutile import compile_tile_ir, entries_of
+from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code, resources
+from tutorlib.compiling.programs import machine_code, resources
 from tutorlib.compiling.spec import DTYPES
 from tutorlib.machine import device
 from tutorlib.measuring.driver import load_function, prepare

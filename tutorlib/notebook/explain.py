@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.checking.served import Served
-from tutorlib.dsl.cute.functions import says_it_is_jit
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.dsl.functions import inside_of_kernel, says_it_is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tutorlib.checking.cpp import wrong_parameters
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.compiling.cute import compile_cute, cute_arguments
-from tutorlib.compiling.cutile import refusals
+from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device

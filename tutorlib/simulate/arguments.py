@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tutorlib.compiling.dsls import module_of
 from tutorlib.compiling.errors import without_colours
-from tutorlib.compiling.source_files import module_of
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.dsl.functions import inside_of_kernel
 from tutorlib.simulate.poison import poison
 from tutorlib.simulate.ptx.launch import fresh_memory
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutorlib.dsl.cute.functions import constant_parameters, says_it_is_jit, says_it_is_kernel
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.dsl.functions import constant_parameters, inside_of_kernel, says_it_is_jit, says_it_is_kernel
 from tutorlib.simulate.ptx.languages.cpp import simulate_source
 from tutorlib.simulate.ptx.launch import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
@@ -127,7 +126,7 @@ def call_cute(host: Any, arguments: Sequence[Any]) -> None:
     from cuda.bindings import driver
     from cutlass import cute
 
-    from tutorlib.compiling.cute import with_reader_line
+    from tutorlib.compiling.dsls import with_reader_line
     from tutorlib.simulate.ptx.languages.cute_host import cute_tensor
 
     taken = {

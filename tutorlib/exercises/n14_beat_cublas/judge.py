@@ -15,7 +15,7 @@ from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.failure import Fail, FailureKind, Flaw

@@ -13,8 +13,8 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.dsl.failure import Flaw, failures_in
+from tutorlib.dsl.functions import function_of
 from tutorlib.simulate.cutile.dtypes import CARRIER, STORAGE, Number, category, poison
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.launch import Endless, Load, Padding, TileLaunch

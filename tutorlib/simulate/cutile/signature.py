@@ -19,8 +19,8 @@ from cuda.tile.compilation import (
 )
 from torch import Tensor
 
-from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.dsl.failure import Fail, Flaw
+from tutorlib.dsl.functions import function_of
 from tutorlib.simulate.cutile.dtypes import FROM_TORCH
 
 

@@ -9,12 +9,17 @@ from unittest import mock
 
 import torch
 
-from tutorlib.compiling.cutile import refusals
-from tutorlib.dsl.cute.aborts import no_abort
-from tutorlib.dsl.cute.taken_over import call_packed, calls_taken_over, engine_without_driver, ffi_calls_taken_over
-from tutorlib.dsl.cute.tracing import allocations, locations
-from tutorlib.dsl.cutile.kernels import function_of, launched_by
-from tutorlib.dsl.triton.driver import TritonLaunch, launches_taken_over
+from tutorlib.compiling.dsls import refusals
+from tutorlib.dsl.functions import function_of
+from tutorlib.dsl.launching import (
+    call_packed,
+    calls_taken_over,
+    engine_without_driver,
+    ffi_calls_taken_over,
+    launched_by,
+)
+from tutorlib.dsl.tracing import allocations, locations, no_abort
+from tutorlib.dsl.triton import TritonLaunch, launches_taken_over
 from tutorlib.simulate.ptx.languages.cute_host import OnDevice, Runtime
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
 from tutorlib.simulate.ptx.launch import pack_parameters, pick_kernel

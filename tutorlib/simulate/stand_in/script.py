@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutorlib.dsl.after_import import AfterImport
+from tutorlib.dsl.launching import AfterImport
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Report

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.cute import cute_arguments
-from tutorlib.dsl.cute.taken_over import INT, POINTER, SUCCESS, HostCall, call_without_driver
+from tutorlib.compiling.dsls import cute_arguments
+from tutorlib.dsl.launching import INT, POINTER, SUCCESS, HostCall, call_without_driver
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cute.aborts import no_abort
-from tutorlib.dsl.cute.functions import is_of_the_dsl
-from tutorlib.dsl.cute.tracing import SharedPiece, locations
+from tutorlib.dsl.functions import is_of_the_dsl
+from tutorlib.dsl.tracing import SharedPiece, locations, no_abort
 from tutorlib.simulate.ptx.findings import NamedMemory, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.places import Find, name_made_at, quoted

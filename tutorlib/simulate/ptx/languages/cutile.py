@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cutile.kernels import function_of
+from tutorlib.dsl.functions import function_of
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.languages.line_table import by_cubin
 from tutorlib.simulate.ptx.launch import pick_kernel, run

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from tutorlib.compiling.ptxas import sections
+from tutorlib.compiling.programs import sections
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.places import Find, quoted
