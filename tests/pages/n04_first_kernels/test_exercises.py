@@ -12,7 +12,7 @@ from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import compilations
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.n04_first_kernels import exercises
+from tutorlib.exercises import p04 as exercises
 
 
 @pytest.fixture(scope="module")
