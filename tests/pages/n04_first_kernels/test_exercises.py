@@ -12,7 +12,7 @@ from tutorlib.checking.served import Served
 from tutorlib.course.answers import load_answers
 from tutorlib.dsl.functions import compilations
 from tutorlib.exercises import find
-from tutorlib.exercises.n04_first_kernels import exercises
+from tutorlib.exercises import p04 as exercises
 
 
 @pytest.fixture(scope="module")
