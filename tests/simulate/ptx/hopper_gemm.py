@@ -13,7 +13,7 @@ from tutorlib.exercises.n14_beat_cublas.judge import (
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute_lines import Traced
+from tutorlib.simulate.ptx.languages.cute import Traced
 
 SCALE = 0.75
 
