@@ -187,8 +187,7 @@ class CuteRequest(Request):
         return CuteCode(ptx=made.ptx, smem_bytes=made.smem_bytes, launches=launches)
 
     def traced(self, host: "CompiledOnce", shape: Shape) -> CuteCode:
-        from tutorlib.simulate.ptx.languages.cute_host import SMS
-        from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines, place_of
+        from tutorlib.simulate.ptx.languages.cute import SMS, compile_with_lines, place_of
 
         made = host.compiled(shape, "", lambda: compile_with_lines(host.host, self.specs[shape], self.target))
         if ".entry" not in made.ptx:
@@ -198,7 +197,7 @@ class CuteRequest(Request):
 
     def launches(self, made: Any, shape: Shape, sms: int) -> tuple[RecordedLaunch, ...]:
         from tutorlib.compiling.dsls import cute_arguments
-        from tutorlib.simulate.ptx.languages.cute_host import record_launches
+        from tutorlib.simulate.ptx.languages.cute import record_launches
         from tutorlib.simulate.ptx.parse import parse_ptx
 
         tensors = [tensor_at(FIRST + n * APART, spec) for n, spec in enumerate(self.specs[shape])]

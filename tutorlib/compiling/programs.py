@@ -260,12 +260,16 @@ def disassemble(cubin: bytes) -> str:
 
     Raises ToolMissing.
     """
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        nvdisasm = str(packaged_program("nvidia-cuda-nvdisasm", "nvdisasm"))
-        listing = subprocess.run([nvdisasm, "-c", file.name], capture_output=True, text=True, check=True).stdout
-    return read_listing(listing)
+    return read_listing(listing_of(cubin))
+
+
+def listing_of(cubin: bytes, *options: str) -> str:
+    """nvdisasm's listing of a cubin. options: "-gi", source lines; "-gp", lines of the PTX. Raises ToolMissing."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "kernel.cubin")
+        file.write_bytes(cubin)
+        nvdisasm = packaged_program("nvidia-cuda-nvdisasm", "nvdisasm")
+        return run_compiler([nvdisasm, "-c", *options, file], Path(folder)).stdout
 
 
 def read_listing(listing: str) -> str:

@@ -88,7 +88,7 @@ def simulate_python(
 
     from tutorlib.simulate.stand_in.gpu import StandInGpu
     from tutorlib.simulate.stand_in.script import stand_in
-    from tutorlib.simulate.threads import one_thread
+    from tutorlib.simulate.tensors import one_thread
 
     launches: list[LaunchReport] = []
     gpu = StandInGpu(arch, launches.append)
@@ -127,7 +127,7 @@ def call_cute(host: Any, arguments: Sequence[Any]) -> None:
     from cutlass import cute
 
     from tutorlib.compiling.dsls import with_reader_line
-    from tutorlib.simulate.ptx.languages.cute_host import cute_tensor
+    from tutorlib.simulate.ptx.languages.cute import cute_tensor
 
     taken = {
         name: cute_tensor(argument) if isinstance(argument, torch.Tensor) else argument

@@ -25,7 +25,7 @@ from tutorlib.kernels.fused.hopper import (
     make_fused,
     of_halves,
 )
-from tutorlib.simulate.ptx.languages.cute_lines import compile_for
+from tutorlib.simulate.ptx.languages.cute import compile_for
 
 SASS_OPCODE = re.compile(r"^(?:@!?U?P\w+ )?([A-Z][\w.]*)", re.MULTILINE)
 LARGE = ((4096, 14336, 4096), (8192, 8192, 8192), (4096, 28672, 4096))

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
+from tutorlib.simulate import command
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.stand_in.script import ScriptRun
-from tutorlib.simulate_command import command
 
 SCRIPT = Path(__file__).with_name("script.py").relative_to(ROOT)
 LINES = (ROOT / SCRIPT).read_text().splitlines()

@@ -83,8 +83,7 @@ def work_each(served: Served, lead: Any) -> tuple[float, float]:
     from cutlass import cute
 
     from tutorlib.compiling.spec import TensorSpec
-    from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-    from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+    from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
     function = served.answer
 

@@ -48,8 +48,7 @@ def simulate(
 
     Exit status 0: nothing found; 1: findings, an unwritten output, or a command that fails; 2: nothing was simulated.
     """
-    from tutorlib.simulate.arguments import BadInput
-    from tutorlib.simulate_command.command import simulate_alone, simulate_script
+    from tutorlib.simulate.command import BadInput, simulate_alone, simulate_script
 
     try:
         if ctx.obj:
