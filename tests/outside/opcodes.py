@@ -4,9 +4,9 @@ from typing import Any
 from unittest import mock
 
 from tutorlib.simulate.ptx import schedule
+from tutorlib.simulate.ptx.arena import Arena
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
-from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
 from tutorlib.simulate.ptx.state import State
 

@@ -15,10 +15,10 @@ from tutorlib.dsl.cute.taken_over import call_packed, calls_taken_over, engine_w
 from tutorlib.dsl.cute.tracing import allocations, locations
 from tutorlib.dsl.cutile.kernels import function_of, launched_by
 from tutorlib.dsl.triton.driver import TritonLaunch, launches_taken_over
+from tutorlib.simulate.ptx.descriptors import write_tensor_map
 from tutorlib.simulate.ptx.languages.cute_host import OnDevice, Runtime
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
 from tutorlib.simulate.ptx.launch import pack_parameters, pick_kernel
-from tutorlib.simulate.ptx.memory.descriptors import write_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.simulation import Launch

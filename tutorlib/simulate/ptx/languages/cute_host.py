@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cute import cute_arguments
 from tutorlib.dsl.cute.taken_over import INT, POINTER, SUCCESS, HostCall, call_without_driver
+from tutorlib.simulate.ptx.descriptors import BYTES, write_tensor_map
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cute_lines import Traced
 from tutorlib.simulate.ptx.launch import LaunchBefore, distinct, pack_parameters, piece_of, simulate_pieces, three
-from tutorlib.simulate.ptx.memory.descriptors import BYTES, write_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report

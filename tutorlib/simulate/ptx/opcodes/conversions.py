@@ -3,7 +3,7 @@
 import numpy as np
 
 from tutorlib.simulate.ptx.ir import Vector
-from tutorlib.simulate.ptx.memory.access import WINDOW
+from tutorlib.simulate.ptx.memory import WINDOW
 from tutorlib.simulate.ptx.opcodes.table import Row, computed, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
 from tutorlib.simulate.ptx.state import Step, Where
