@@ -14,11 +14,11 @@ from tensor_layouts import Layout, compatible, cosize, flatten, idx2crd, mode, r
 from tutorlib.checking.drawn import Drawn, beside, stretched
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.values import Case, law
+from tutorlib.exercises.values import Law
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.layouts.notation import calls, text
 from tutorlib.problems.wrong import Wrong
 
-Law = Callable[..., str | None]
 Shape = int | tuple
 
 

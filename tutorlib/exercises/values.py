@@ -1,7 +1,6 @@
 """Exercises whose answer is a function, written as a table: the reference, the calls of each case, known mistakes."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,6 +12,7 @@ from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.exercises.words import mistakes as with_their_words
 
 Draw = Callable[[Random], tuple]  # makes the arguments of a call
+Law = Callable[..., str | None]  # takes a result and the arguments of its call; returns what is wrong, or None
 
 
 def value_exercise(
@@ -20,21 +20,25 @@ def value_exercise(
     wanted: Any,
     cases: Mapping[str, Iterable[tuple]],
     *more: Case,
-    holds: Callable[..., str | None] | None = None,
+    holds: Law | Mapping[str, Law] | None = None,
     mistakes: Mapping[str, Answer] = {},
     **settings: Any,
 ) -> ValueExercise:
     """An exercise whose answer must return the same as `wanted`, or fulfill the law `holds`, at all calls of a case.
 
-    head: id, title, points. cases: their names → their calls. more: cases that are judged in another way.
+    head: id, title, points. cases: their names → their calls. holds: one law, or one for each case by its name.
+    more: cases that are judged in another way.
     mistakes: wrong answers that people write; words/NN.toml has what `check` says of them.
     settings: of ValueExercise.
     """
     id, title, points = head
     known = with_their_words(id, **mistakes)
-    case = partial(law, holds=holds, mistakes=known) if holds else partial(equals, wanted=wanted, mistakes=known)
-    made = (*(case(name, calls) for name, calls in cases.items()), *more)
-    return ValueExercise(id=id, title=title, points=points, cases=made, **settings)
+    laws = holds if isinstance(holds, Mapping) else dict.fromkeys(cases, holds)
+    made = [
+        law(name, calls, each, known) if (each := laws[name]) else equals(name, calls, wanted, known)
+        for name, calls in cases.items()
+    ]
+    return ValueExercise(id=id, title=title, points=points, cases=(*made, *more), **settings)
 
 
 def drawn(seed: int, draw: Draw, n: int = 25, known: Iterable[tuple] = ()) -> Drawn:
