@@ -34,9 +34,8 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib", ()),  # nor the notebooks' part, until a name of it is used
         ("tutorlib.cli", ()),
         ("tutorlib.checking.kernel", ()),
-        ("tutorlib.compiling.cute", ()),
-        ("tutorlib.dsl.cutile.kernels", ()),
-        ("tutorlib.compiling.cutile", ()),
+        ("tutorlib.compiling.dsls", ()),
+        ("tutorlib.dsl.functions", ()),
         ("tutorlib.compiling.cpp", ()),
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),
         ("tutorlib.notebook.measured", ()),

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from tests.trial_course import Course, make_course
 from tutorlib.cli import app
-from tutorlib.compiling import outside
+from tutorlib.compiling import programs
 from tutorlib.compiling.cpp import compile_cpp, compile_cuda
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.grading import sandbox, scratch
@@ -178,7 +178,7 @@ def test_a_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch, compile
     """Its errors quote what it reads."""
     secret = tmp_path / "secret.txt"
     secret.write_text("SECRET here;")
-    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
+    monkeypatch.setattr(programs, "_sandbox", sandbox.sandboxed_compiler)
     with pytest.raises(CompileFailed, match="secret") as refused:
         compiler(f'#include "{secret}"')
     assert "SECRET" not in f"{refused.value.lines} {refused.value.detail}"
@@ -187,7 +187,7 @@ def test_a_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch, compile
 @needs_bubblewrap
 @pytest.mark.usefixtures("nothing_kept")
 def test_a_compiler_behind_the_wall_compiles(monkeypatch):
-    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
+    monkeypatch.setattr(programs, "_sandbox", sandbox.sandboxed_compiler)
     assert ".entry here" in compile_cuda('#include <cuda_bf16.h>\nextern "C" __global__ void here() {}')
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.analysis import segment_analysis
 
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers

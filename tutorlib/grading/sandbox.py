@@ -18,7 +18,7 @@ from glob import glob
 from pathlib import Path
 
 from tutorlib.checking.cuda_host.program_run import MOST_PRINTED
-from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_MEMORY, in_gb
+from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY, in_gb
 from tutorlib.grading import seccomp, supervisor
 from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT

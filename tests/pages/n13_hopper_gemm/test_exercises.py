@@ -12,7 +12,7 @@ from tests.pages.answers import RIGHT, WRONG
 from tests.pages.table import by_name
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find

@@ -13,7 +13,7 @@ from tutorlib.exercises.judges.p14 import (
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute_lines import Traced
+from tutorlib.simulate.ptx.languages.cute import Traced
 
 SCALE = 0.75
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tutorlib.checking.part import require_jit
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cute import call_host, compile_host
+from tutorlib.compiling.dsls import call_host, compile_host
 
 # Calls of a compiled host function on vectors in the CPU's memory, in a fork that may crash.
 
@@ -83,8 +83,7 @@ def work_each(served: Served, lead: Any) -> tuple[float, float]:
     from cutlass import cute
 
     from tutorlib.compiling.spec import TensorSpec
-    from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-    from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+    from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
     function = served.answer
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tutorlib.checking.exercise import Answer, Verdict
 from tutorlib.checking.part import Part, require_jit
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.failure import Fail, Flaw

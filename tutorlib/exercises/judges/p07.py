@@ -10,7 +10,7 @@ from tutorlib.checking.evidence import CutileEvidence
 from tutorlib.checking.interpreting import Interpretation
 from tutorlib.checking.launching import compiled_cutile
 from tutorlib.checking.served import Served
-from tutorlib.compiling.ptxas import serialized
+from tutorlib.compiling.programs import serialized
 from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.bounds import accumulation
 from tutorlib.problems.catalogue import gemm
@@ -29,7 +29,7 @@ def tiles_in_kernel(served: Served, rows: int, columns: int, group: int) -> list
     import cuda.tile as ct
     import torch
 
-    from tutorlib.compiling.cutile import refusals
+    from tutorlib.compiling.dsls import refusals
     from tutorlib.compiling.errors import CompileFailed
     from tutorlib.simulate.cutile import run
 

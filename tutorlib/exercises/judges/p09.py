@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.dsls import call_host
 
 # Answers that make CuTe's own objects, examined while CuTe traces a function: nothing is compiled for a GPU.
 

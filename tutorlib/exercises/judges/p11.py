@@ -35,7 +35,7 @@ def in_a_kernel(order: Order, rows: int, columns: int) -> list[Tile]:
     from cutlass import cute
     from cutlass.cute.runtime import from_dlpack
 
-    from tutorlib.compiling.cute import call_host
+    from tutorlib.compiling.dsls import call_host
 
     def tile_of(block: Any) -> tuple[Any, Any]:
         tile = order(block, rows, columns)

@@ -18,10 +18,10 @@ from tutorlib.checking.part import HostFunction, Part, need_callable, require_ji
 from tutorlib.checking.served import place_in
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cute.functions import is_jit
+from tutorlib.dsl.functions import is_jit
 from tutorlib.exercises.judges.p11 import OrderFlaw, in_a_kernel, little_saved
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig

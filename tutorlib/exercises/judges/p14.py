@@ -15,7 +15,7 @@ from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tutorlib.kernels.hopper.parts import Parts
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.ptx import Report
-    from tutorlib.simulate.ptx.languages.cute_lines import Traced
+    from tutorlib.simulate.ptx.languages.cute import Traced
 
 
 # Exercises whose answer chooses the Hopper GEMM's configuration: one for all shapes, or one for each.
@@ -265,7 +265,7 @@ def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) 
     from cutlass.cute.runtime import make_fake_stream
 
     from tutorlib.kernels.hopper import launch
-    from tutorlib.simulate.ptx.languages.cute_lines import compile_for
+    from tutorlib.simulate.ptx.languages.cute import compile_for
 
     package = package or launch
     return compile_for(package.make_gemm(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
@@ -281,7 +281,7 @@ def simulate_config(
     import cuda.bindings.driver as cuda
 
     from tutorlib.kernels.hopper.launch import dlpack
-    from tutorlib.simulate.ptx.languages.cute_host import simulate_call
+    from tutorlib.simulate.ptx.languages.cute import simulate_call
 
     given = [dlpack(tensors[name]) if name in tensors else None for name in ARGUMENTS]
     return simulate_call(compiled, dict(tensors), [*given, clusters, cuda.CUstream(0)], traced)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.part import Filled, HostFunction, Part, need_callable, require_jit
-from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.ptx import allocated_columns
+from tutorlib.compiling.compiled import Compiled, allocated_columns
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:

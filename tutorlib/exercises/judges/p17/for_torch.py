@@ -15,7 +15,7 @@ from tutorlib.checking.records import Record, unlike
 from tutorlib.checking.scenario import raised
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
-from tutorlib.compiling.cute import with_reader_line
+from tutorlib.compiling.dsls import with_reader_line
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.exercises.judges.p17.launch_exercise import Timed, beside_torch
 from tutorlib.failure import Fail, Flaw, failures_in

@@ -1,10 +1,13 @@
-"""Values that no kernel writes: an output begins with them, so that elements that nothing wrote are known."""
+"""torch's and NumPy's tensors on the CPU: values that no kernel writes, and how many threads torch computes with."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
+
 
 # By an element's bytes: a NaN as a floating number, whose other bits no arithmetic gives.
 POISON = {1: 0x7F, 2: 0x7FEB, 4: 0x7FEBEBEB, 8: 0x7FFBEBEBEBEBEBEB}
@@ -31,3 +34,16 @@ def is_poison(tensor: "Tensor | np.ndarray") -> "np.ndarray":
     """The mask of the elements that still are poison."""
     bits = patterns_of(tensor)
     return bits == POISON[bits.itemsize]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread in the block. Simulated work is small: more threads would cost ten times their gain."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,8 +1,8 @@
-"""The CuTe DSL's attributes on functions that it decorates and compiles."""
+"""The attributes of functions that CuTe and cuTile decorate and compile."""
 
 from functools import cache
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 HERE = str(Path(__file__).parent)
@@ -56,3 +56,22 @@ def compilations() -> int:
     from cutlass.cutlass_dsl import CuTeDSL
 
     return len(CuTeDSL._get_dsl().jit_cache)
+
+
+def function_of(kernel: Any) -> FunctionType:
+    """The Python function under @ct.kernel. cuTile has no public name for it."""
+    function: FunctionType = kernel._pyfunc
+    return function
+
+
+def inside_of_kernel(value: Any) -> Any:
+    """The function of a @ct.kernel; any other value unchanged. It does not import cuTile."""
+    if any(str(kind.__module__).startswith("cuda.tile") for kind in type(value).__mro__):
+        return getattr(value, "_pyfunc", value)
+    return value
+
+
+def opt_level(kernel: Any, arch: str) -> int:
+    """At which level cuTile optimises a kernel for an architecture, "sm_90"."""
+    level: int = kernel._compiler_options.opt_level_for_target(arch)
+    return level

@@ -1,9 +1,15 @@
-"""Guards that refuse, with a sentence, calls that abort the process inside the DSL's C++ or never end."""
+"""While the CuTe DSL traces: calls that would end the process are refused with a sentence, the places in source code
+that its operations carry are replaced, and the pieces of shared memory that kernels allocate are noted. Two
+instructions that the DSL has no function for are here, too.
+"""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial, wraps
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -155,3 +161,87 @@ def operation_around(kind: str) -> str:
     while operation is not None and operation.name != kind:
         operation = operation.parent and operation.parent.operation
     return operation.attributes["sym_name"].value if operation else ""
+
+
+@contextmanager
+def locations(file: str, line: Callable[[], int]) -> Iterator[None]:
+    """Operations that the DSL makes in the block carry this file's name, and the line that `line` returns then.
+
+    `line` is called by a function of this module, which the DSL calls. What an operation is made of inherits its place.
+    """
+    import cutlass
+    from cutlass._mlir.ir import Location  # type: ignore[attr-defined]  # its stub lacks it
+    from cutlass._mlir_helpers import op
+
+    package = str(Path(cutlass.__file__ or "").parent)
+    made: dict[int, Location] = {}  # by their ids
+
+    def place(given: Location | None) -> Location:
+        if id(given) in made and sys._getframe(3).f_code.co_filename.startswith(package):
+            return given
+        new = Location.file(file, line(), 0)
+        made[id(new)] = new
+        return new
+
+    def nowhere(*given: object, **named: object) -> None:
+        """The DSL need not look for a place itself. A plain function: libraries make keys of what kernels name."""
+
+    with mock.patch.object(op, "_get_caller_frame_info", nowhere), op.loc_transform(place):
+        yield
+
+
+@dataclass(frozen=True)
+class SharedPiece:
+    """start: bytes from the beginning of the kernel's dynamic shared memory. fields: of a struct, (name, size, start)
+    from the piece's own start.
+    """
+
+    start: int
+    size: int
+    fields: tuple[tuple[str, int, int], ...]
+
+
+@contextmanager
+def allocations(note: Callable[[str, SharedPiece], None]) -> Iterator[None]:
+    """note(kernel's mangled name, piece) is called for each that a kernel allocates in the block.
+
+    The DSL's compiler lays a kernel's pieces one after another, each aligned.
+    """
+    from cutlass import cute
+    from cutlass.memory import SmemAllocator
+
+    allocate, ends = SmemAllocator._smem_alloca, dict[str, int]()
+
+    def noting(
+        self: Any,
+        layout: Any,
+        dtype: Any,
+        byte_alignment: int,
+        swizzle: Any = None,
+        struct_fields: Any = None,
+        **more: Any,
+    ) -> Any:
+        made = allocate(self, layout, dtype, byte_alignment, swizzle, struct_fields, **more)
+        kernel, align = operation_around("cuda.kernel"), max(byte_alignment, dtype.width // 8)
+        start = -(-ends.get(kernel, 0) // align) * align
+        size = cute.cosize(layout) * dtype.width // 8
+        ends[kernel] = start + size
+        note(kernel, SharedPiece(start, size, tuple(map(tuple, struct_fields or ()))))
+        return made
+
+    with mock.patch.object(SmemAllocator, "_smem_alloca", noting):
+        yield
+
+
+def fence_before() -> None:
+    """tcgen05.fence::before_thread_sync: accesses to tensor memory above it precede an arrival or barrier below it."""
+    from cutlass._mlir.dialects import nvvm
+
+    nvvm.tcgen05_fence(nvvm.Tcgen05FenceKind.BEFORE_THREAD_SYNC)
+
+
+def fence_after() -> None:
+    """tcgen05.fence::after_thread_sync: accesses to tensor memory below it follow a wait or barrier above it."""
+    from cutlass._mlir.dialects import nvvm
+
+    nvvm.tcgen05_fence(nvvm.Tcgen05FenceKind.AFTER_THREAD_SYNC)

@@ -24,7 +24,7 @@ def simulate(
     ctx: typer.Context,
     targets: Annotated[
         list[str] | None,
-        typer.Argument(help="FILE.py::HOST, FILE.ptx, FILE.cu or FILE.launch; HOST may be Class(…).", metavar=""),
+        typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).", metavar=""),
     ] = None,
     arguments: Annotated[
         list[str] | None,
@@ -39,9 +39,6 @@ def simulate(
     baseline: Annotated[
         Path | None, typer.Option(help="A report in JSON: its findings are known, and do not fail.")
     ] = None,
-    keep: Annotated[
-        Path | None, typer.Option(help="A folder for each kernel's first launch, to simulate again.")
-    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random tensors.")] = 0,
 ) -> None:
     """Run kernels without a GPU, and report their hazards by line.
@@ -51,12 +48,11 @@ def simulate(
 
     Exit status 0: nothing found; 1: findings, an unwritten output, or a command that fails; 2: nothing was simulated.
     """
-    from tutorlib.simulate.arguments import BadInput
-    from tutorlib.simulate_command.command import simulate_alone, simulate_script
+    from tutorlib.simulate.command import BadInput, simulate_alone, simulate_script
 
     try:
         if ctx.obj:
-            done = simulate_script(ctx.obj, arch, format, keep).after(baseline)
+            done = simulate_script(ctx.obj, arch, format).after(baseline)
             text, failed = done.formatted(format), done.failed
         elif targets:
             options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "seed": seed}

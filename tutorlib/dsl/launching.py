@@ -1,5 +1,5 @@
-"""The CuTe DSL where there is no GPU: it compiles for one that it is told of, its calls are taken over, and a compiled
-host function's lowered module runs without a driver.
+"""The CuTe DSL and cuTile where there is no GPU: CuTe compiles for one that it is told of, launches are taken over, and
+a compiled host function's lowered module runs without a driver.
 """
 
 import ctypes
@@ -7,8 +7,37 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 from unittest import mock
+
+
+class AfterImport(MetaPathFinder):
+    """For sys.meta_path: calls a function, once, when a module's import is done. then: by the module's name."""
+
+    def __init__(self, then: dict[str, Callable[[], None]]) -> None:
+        self.then = then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self.then:
+            return None
+        then = self.then.pop(fullname)
+        spec = find_spec(fullname)
+        if spec and spec.loader:
+            execute = spec.loader.exec_module
+
+            def execute_and_then(module: ModuleType) -> None:
+                execute(module)
+                then()
+
+            spec.loader.exec_module = execute_and_then  # type: ignore[method-assign]
+        return spec
+
 
 POINTER, INT = ctypes.c_void_p, ctypes.c_int32
 SUCCESS = 0  # cudaSuccess
@@ -205,4 +234,13 @@ def ffi_calls_taken_over(
         stack.enter_context(patch(provider.TVMFFIJitCompiledFunctionBase, "_create_tvm_ffi_function", create))
         for kind in (provider.TVMFFIJitCompiledFunction, provider.TVMFFIJitCompiledFunctionWithKwargs):
             stack.enter_context(patch(kind, "__call__", followed(kind.__call__)))
+        yield
+
+
+@contextmanager
+def launched_by(launch: Callable[..., None]) -> Iterator[None]:
+    """Meanwhile ct.launch is this function."""
+    import cuda.tile as ct
+
+    with mock.patch.object(ct, "launch", launch):
         yield
