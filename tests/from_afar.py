@@ -9,8 +9,7 @@ from typing import Any
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.served import Served
 from tutorlib.grading.page_process import Answers
-from tutorlib.grading.remote_judge import judge
-from tutorlib.grading.transport import JudgesEnd
+from tutorlib.grading.remote_judge import JudgesEnd, judge
 
 
 def judged_from_afar(
@@ -21,11 +20,11 @@ def judged_from_afar(
     name = getattr(answer, "__name__", "answer")
     threading.Thread(target=serve, args=(theirs, {name: answer}, kind), daemon=True).start()
     with ours:
-        return judge(exercise, JudgesEnd(ours), name, seconds)
+        return judge(exercise, JudgesEnd(ours, seconds), name, seconds)
 
 
 def serve(line: Connection, names: dict[str, Any], kind: Callable[[Any], Served]) -> None:
     answers = type("OfAKind", (Answers,), {"kind": staticmethod(kind)})(line, names)
     with line:
-        while call := answers.end.next_call():
-            answers.end.answer(*call)
+        while call := answers.next_call():
+            answers.answer(*call)

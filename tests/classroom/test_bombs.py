@@ -15,10 +15,9 @@ from tests import bombs
 from tests.classroom.a_class import RIGHT, left_running, points_in, start
 from tests.classroom.test_handed_in import zip_of
 from tests.trial_course import Course, make_course
-from tutorlib.classroom import hand_in_files
+from tutorlib.classroom import hand_ins as reading
 from tutorlib.classroom.class_run import content_hash
-from tutorlib.classroom.hand_in_files import UNPACKING, Files, files_of
-from tutorlib.classroom.handed_in import handed_in
+from tutorlib.classroom.hand_ins import UNPACKING, Files, files_of, handed_in
 
 BOMB = bombs.in_a_function(bombs.compiled_twice_each())
 LITTLE = replace(UNPACKING, computing_s=1, memory=2**26)
@@ -31,7 +30,7 @@ def course(tmp_path_factory) -> Course:
 
 @pytest.fixture(scope="module")
 def hand_ins(course, tmp_path_factory) -> Path:
-    """A class in which more students hand in bombs than there are workers."""
+    """A class in which more students hand in bombs than are graded at a time."""
     folder = tmp_path_factory.mktemp("class")
     for student, text in {"ann": RIGHT, "bob": BOMB, "cyd": BOMB, "dan": BOMB, "zoe": RIGHT}.items():
         (folder / student).mkdir()
@@ -49,7 +48,7 @@ def test_they_cost_themselves(course, hand_ins, tmp_path):
 
 
 def forked(grader: psutil.Popen, below: int) -> bool:
-    """Whether the command has so many generations below it: 2 are a fork server and a worker, 3 a reader or pytest."""
+    """Whether the command has so many generations below it: 1 is a reader or a judge, 2 a page's process."""
     found = [grader]
     for _ in range(below):
         found = [child for one in found for child in children(one)]
@@ -63,9 +62,9 @@ def children(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
-@pytest.mark.parametrize(("number", "below"), [(signal.SIGKILL, 2), (signal.SIGTERM, 3)])
+@pytest.mark.parametrize(("number", "below"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2)])
 def test_a_class_of_bombs_is_ended_at_any_moment(course, hand_ins, tmp_path, number, below):
-    """While hand-ins are unpacked, while workers start, while they read: nothing of it is left."""
+    """While hand-ins are unpacked, while they are read, while they are judged: nothing of it is left."""
     with start(course, hand_ins, "--out", tmp_path, "--workers", 2) as grader:
         while not forked(psutil.Process(grader.pid), below):
             assert grader.poll() is None
@@ -83,7 +82,7 @@ def test_what_has_too_much_in_it_has_a_line_and_the_neighbor_is_read(tmp_path, m
     (tmp_path / "eve.zip").write_bytes(zip_of({f"{n}.ipynb": bytes(2**16) for n in range(40)}))
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "00_start.ipynb").write_text("{}")
-    monkeypatch.setattr(hand_in_files, "UNPACKING", replace(UNPACKING, size=2**20))
+    monkeypatch.setattr(reading, "UNPACKING", replace(UNPACKING, size=2**20))
     ann, eve = (files_of(one) for one in handed_in(tmp_path)[0])
     assert eve.notes == ("None of the files is read: reading them has more in it than is read.",)
     assert (ann.notebooks, ann.notes) == ((("ann/00_start.ipynb", b"{}"),), ())

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from tests.classroom.a_class import RIGHT, hand_in, left_running, points_in, start
 from tests.trial_course import Course, make_course
-from tutorlib.classroom.exports import report_name
+from tutorlib.classroom.files import report_name
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
 
@@ -68,7 +68,7 @@ def test_each_broken_file_has_a_line_and_costs_itself(graded):
     lines = "\n".join(sorted(done.stderr.splitlines()))
     for file, says in (
         ("stray.xlsx", "neither a notebook nor a zip; left out."),
-        ("broken/90_trial.ipynb", "not a notebook; its JSON ends early or is damaged."),
+        ("broken/90_trial.ipynb", "not a notebook that Jupyter can open."),
         ("broken/91_trial.ipynb", "not a notebook of this course: it has no answer cells."),
         ("broken/92.ipynb", "neither a file nor a folder."),
         ("late_7_assignsubmission_file_/90_trial-Copy1.ipynb", "newer than 90_trial.ipynb, and nothing is written"),

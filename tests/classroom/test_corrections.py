@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.corrections import Correction, corrected, read_corrections
-from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.adjustments import Correction, corrected, read_corrections
+from tutorlib.classroom.hand_ins import HandedIn
 from tutorlib.classroom.roster import Enrolled, Listed, directory
 
 ANN = Enrolled(HandedIn("ann", "moodle", "7", "ann"), Listed("Ann Lee", "7", "ann@x", "2202"), "Ann Lee")

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tutorlib.classroom.feedback import write_feedback
+from tutorlib.classroom.exports import write_feedback
+from tutorlib.classroom.files import report_name
 from tutorlib.classroom.grades import Classroom, grades_of
-from tutorlib.classroom.handed_in import HandedIn, handed_in
-from tutorlib.classroom.reports import student_file
+from tutorlib.classroom.hand_ins import HandedIn, handed_in
 from tutorlib.classroom.roster import Listed, enrolled
 
 MOODLE = (
@@ -47,7 +47,7 @@ def class_of(students: list[HandedIn], roster: Sequence[Listed] = ()) -> Classro
 def feedback(tmp_path: Path, classroom: Classroom) -> list[Path]:
     """The zips for a class whose reports say whose they are."""
     for grade in classroom.grades:
-        path = student_file(grade, tmp_path)
+        path = tmp_path / "students" / f"{report_name(grade.name)}.html"
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"the report of {grade.name}")
     return write_feedback(classroom, tmp_path)

@@ -9,8 +9,7 @@ import pytest
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.gradebook import Submission, open_gradebook
-from tutorlib.classroom.task import Graded, Judged
+from tutorlib.classroom.gradebook import Graded, Judged, Submission, open_gradebook
 
 MEASURED = {"shape": [4096, 4096, 4096], "ratio": 0.97}
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tutorlib.classroom import hand_in_files
-from tutorlib.classroom.hand_in_files import MOST_NOTEBOOKS, files_of
-from tutorlib.classroom.handed_in import handed_in
+from tutorlib.classroom import hand_ins
+from tutorlib.classroom.hand_ins import MOST_NOTEBOOKS, files_of, handed_in
 
 
 def write(folder: Path, *names: str) -> None:
@@ -130,7 +129,7 @@ def test_a_zip_is_a_folder(tmp_path):
 
 
 def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(hand_in_files, "LARGEST_NOTEBOOK", 2**20)
+    monkeypatch.setattr(hand_ins, "LARGEST_NOTEBOOK", 2**20)
     bomb = zip_of({"../../slip.ipynb": b"1", "/abs.ipynb": b"2", "bomb.ipynb": bytes(2**24), "good.ipynb": b"{}"})
     assert len(bomb) < 2**17
     (tmp_path / "eve.zip").write_bytes(bomb)

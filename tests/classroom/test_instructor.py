@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 
 from tests.classroom.test_handed_in import zip_of
 from tutorlib.classroom import class_command
-from tutorlib.classroom.exports import report_name
-from tutorlib.classroom.gradebook import Submission, open_gradebook
-from tutorlib.classroom.hand_in_files import files_of
-from tutorlib.classroom.task import Graded, Judged
+from tutorlib.classroom.files import report_name
+from tutorlib.classroom.gradebook import Graded, Judged, Submission, open_gradebook
+from tutorlib.classroom.hand_ins import files_of
 from tutorlib.cli import app
 from tutorlib.exercises import of_notebook
 
@@ -59,11 +58,10 @@ def grader(monkeypatch):
     (exercise,) = of_notebook("00_start")
     right = Judged(exercise.outcome("passed", 2, ""), 2.0)
 
-    def grade_new(run, book, started, done):  # but for a student whose name says so
+    def grade_new(run, book, console):  # but for a student whose name says so
         book.forget(run.again)
         known = book.submissions()
         todo = [one for one in run.students if one.student not in known]
-        started(len(todo))
         for one in todo:
             files = files_of(one)
             failed = "ended the grader: no memory" * one.student.startswith("unlucky")
@@ -71,7 +69,6 @@ def grader(monkeypatch):
             found = Graded((right,) * len(notebooks), notebooks, files.notes, 1.0, failed)
             book.put(Submission(one.student, "", run.wanted, 7, "2026-11-23T00:00:00+00:00", found))
             graded.append(one.student)
-            done(one.student)
 
     monkeypatch.setattr(class_command, "grade_new", grade_new)
     monkeypatch.setattr(class_command.sandbox, "why_open", lambda: "")

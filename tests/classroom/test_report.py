@@ -11,22 +11,24 @@ import pytest
 from tests.browser import opened
 from tests.classroom.test_similar import class_of, class_with_a_copy
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.gradebook import Submission
+from tutorlib.classroom.files import plain, report_name, unescaped
+from tutorlib.classroom.grade_student import LONGEST_ANSWER, answer_texts
+from tutorlib.classroom.gradebook import Graded, Judged, Submission
 from tutorlib.classroom.grades import Classroom, grades_of
-from tutorlib.classroom.handed_in import HandedIn
-from tutorlib.classroom.report_pages import MOST_MARKUP, highlighted, render, visible
+from tutorlib.classroom.hand_ins import HandedIn
 from tutorlib.classroom.reports import (
+    MOST_MARKUP,
     board,
     class_page,
+    highlighted,
     mistakes,
-    student_file,
+    render,
     student_page,
+    visible,
     write_reports,
 )
 from tutorlib.classroom.roster import enrolled
 from tutorlib.classroom.similar_answers import similar
-from tutorlib.classroom.tables import plain, unescaped
-from tutorlib.classroom.task import LONGEST_ANSWER, Graded, Judged, answer_texts
 from tutorlib.exercises import of_notebook
 from tutorlib.grading.submission import CodeCell, Submitted
 from tutorlib.measuring.results import all_results
@@ -120,7 +122,7 @@ def test_an_exercise_s_page_has_all_answers_by_verdict(classroom, tmp_path):
     assert "<script" not in page
     assert len(list((tmp_path / "exercise").iterdir())) == len(classroom.exercises)
     assert 'href="exercise/00.1.html"' in (tmp_path / "index.html").read_text()
-    assert "exercise/" not in student_file(classroom.grades[0], tmp_path).read_text()
+    assert "exercise/" not in (tmp_path / "students" / f"{report_name(classroom.grades[0].name)}.html").read_text()
 
 
 @pytest.mark.parametrize("before", ["", " ", "\xa0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\n"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.hand_ins import HandedIn
 from tutorlib.classroom.roster import Listed, enrolled, read_roster
 
 MOODLE = (

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.handed_in import HandedIn, Upload
-from tutorlib.classroom.late_rules import Rules, late_notebooks, lateness, read_rules, time_in
+from tutorlib.classroom.adjustments import Rules, late_notebooks, lateness, read_rules, time_in
+from tutorlib.classroom.hand_ins import HandedIn, Upload
 from tutorlib.classroom.roster import Enrolled, Listed
 
 DUE = datetime(2026, 11, 20, 22, 59, tzinfo=UTC)

@@ -7,14 +7,12 @@ import pytest
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom import class_command
-from tutorlib.classroom.gradebook import Submission
+from tutorlib.classroom.files import report_name
+from tutorlib.classroom.gradebook import Graded, Judged, Submission
 from tutorlib.classroom.grades import Classroom, grades_of
-from tutorlib.classroom.handed_in import HandedIn
-from tutorlib.classroom.reports import student_file
+from tutorlib.classroom.hand_ins import HandedIn
 from tutorlib.classroom.roster import enrolled
-from tutorlib.classroom.similar_answers import given_statements, similar, write_similar
-from tutorlib.classroom.statements import statements
-from tutorlib.classroom.task import Graded, Judged
+from tutorlib.classroom.similar_answers import given_statements, similar, statements, write_similar
 from tutorlib.course.source import parse
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import SOLUTIONS, notebook_names
@@ -137,7 +135,7 @@ def test_nothing_of_it_is_on_a_students_page(tmp_path):
     class_command.write_results(classroom, tmp_path)
     assert "similar.html" in (tmp_path / "index.html").read_text()
     for grade in classroom.grades:
-        page = student_file(grade, tmp_path).read_text()
+        page = (tmp_path / "students" / f"{report_name(grade.name)}.html").read_text()
         assert not re.search("similar|alike", page)
         assert not [other for other in COPY if other != grade.name and other in page]
 

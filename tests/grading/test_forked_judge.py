@@ -12,8 +12,7 @@ import torch
 from jupyter_core.utils import run_sync
 
 from tutorlib.grading import judge_process
-from tutorlib.grading.forked_judge import start_judge
-from tutorlib.grading.judge_process import JudgeSettings
+from tutorlib.grading.judge_process import JudgeSettings, start_judge
 from tutorlib.machine import device
 
 

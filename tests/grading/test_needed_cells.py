@@ -1,17 +1,8 @@
 """Which cells answers need, decided by names; and that no solution needs one that is left out."""
 
 import pytest
-from nbformat import v4
 
-from tutorlib.grading.needed_cells import names_of, without_demos
-
-
-def page(*cells: str) -> list:
-    """Cells; those that begin with "!" have a role."""
-    return [
-        v4.new_code_cell(text.removeprefix("!"), metadata={"tutorlib": {}} if text.startswith("!") else {})
-        for text in cells
-    ]
+from tutorlib.course.answers import names_of, needed_texts, trimmed
 
 
 @pytest.mark.parametrize(
@@ -48,7 +39,11 @@ def page(*cells: str) -> list:
     ],
 )
 def test_what_stays(cells, kept):
-    assert [cell.source for cell in without_demos(page(*cells))] == kept
+    """Cells that begin with "!" are wanted."""
+    texts, wanted = [text.removeprefix("!") for text in cells], [text.startswith("!") for text in cells]
+    needed, read = needed_texts(texts, wanted)
+    stay = [(text, whole) for text, whole, stays in zip(texts, wanted, needed, strict=True) if stays]
+    assert [text if whole or read is None else trimmed(text, read) for text, whole in stay] == kept
 
 
 @pytest.mark.parametrize("text", ["", "(" * 500, "x = \0", "%magic", "from a import *", "!ls"])

@@ -19,7 +19,7 @@ from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.exercises.n16_fusion.judge.host_functions import elementwise
 from tutorlib.failure import Fail, Flaw
-from tutorlib.grading.transport import Late, Lost
+from tutorlib.grading.remote_judge import Late, Lost
 from tutorlib.grading.wire import (
     LONGEST_LIST,
     MOST_KEYS,
@@ -185,7 +185,7 @@ def tagged(kind: str, *parts: object) -> list:
         packb(tagged("set", [1])),
         packb({(): 1, ((),): [1]}) + b"\x01",
         b"\x81\x90\x01",  # a list as a key
-        packb(tagged("layout", "a", 1)),
+        packb(tagged("Layout", "a", 1)),
         packb(tagged("set", *range(MOST_KEYS + 1))),
         packb([{1: 2}] * (MOST_KEYS + 1)),
         packb(tagged("int", 5)),

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from tests.trial_course import Course, cell, make_course
 from tutorlib.cli import app
-from tutorlib.grading import all_notebooks, grading_run, sandbox
-from tutorlib.grading.all_notebooks import grade
-from tutorlib.grading.grading_run import Limits, judge_environment, page_environment
+from tutorlib.grading import grade as grading
+from tutorlib.grading import sandbox
+from tutorlib.grading.grade import Settings, grade, judge_environment, page_environment
 from tutorlib.grading.submission import read_submission
 from tutorlib.measuring.recorded import RECORDED
 from tutorlib.paths import SOLUTIONS
@@ -120,7 +120,7 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
     """A kernel that cannot start, and a page that the grader stumbles over, each before one that is well."""
     for number in ("00_start", "01_layouts", "02_layout_algebra"):
         shutil.copy(SOLUTIONS / f"{number}.ipynb", tmp_path)
-    start, put_together = grading_run.start_judge, all_notebooks.merged_page
+    start, put_together = grading.start_judge, grading.merged_page
 
     def no_process(settings, *rest):
         return start(replace(settings, command=["false"]) if "00.1" in settings.wanted else settings, *rest)
@@ -130,8 +130,8 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
             raise RecursionError("too deep")
         return put_together(name, *rest)
 
-    monkeypatch.setattr(grading_run, "start_judge", no_process)
-    monkeypatch.setattr(all_notebooks, "merged_page", stumbles)
+    monkeypatch.setattr(grading, "start_judge", no_process)
+    monkeypatch.setattr(grading, "merged_page", stumbles)
     args = ["grade", str(tmp_path), "--out", str(tmp_path / "out"), *(["--no-sandbox"] if sandbox.why_open() else [])]
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 1
@@ -149,25 +149,25 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
 
 def test_cells_of_ones_own_that_take_too_long_are_left_out(tmp_path, monkeypatch):
     """All of them: the answers are judged in a second run."""
-    runs, run_once = [], grading_run.run
+    runs, run_once = [], grading.run
 
     def counted(*args):
         runs.append(args)
         return run_once(*args)
 
-    monkeypatch.setattr(grading_run, "run", counted)
-    monkeypatch.setattr(grading_run, "ADDED", 0)
+    monkeypatch.setattr(grading, "run", counted)
+    monkeypatch.setattr(grading, "ADDED", 0)
     notebook = nbformat.read(SOLUTIONS / "00_start.ipynb", as_version=4)
     notebook.cells.insert(0, v4.new_code_cell("late = True"))
     nbformat.write(notebook, tmp_path / "00_start.ipynb")
-    scores = grade(read_submission([tmp_path]), Limits(), sandboxed=not sandbox.why_open())
+    scores = grade(read_submission([tmp_path]), Settings(sandboxed=not sandbox.why_open()))
     assert [one.status for one in scores.outcomes] == ["passed"]
     assert len(runs) == 2
 
 
 def test_a_machine_without_memory_is_no_fault_of_the_answers(tmp_path):
     shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
-    scores = grade(read_submission([tmp_path]), Limits(memory=2**20), sandboxed=False)
+    scores = grade(read_submission([tmp_path]), Settings(memory=2**20, sandboxed=False))
     assert [(one.status, one.points) for one in scores.outcomes] == [("error", 0)]
     assert "00_start could not be run: " in scores.broken["00_start"]
 

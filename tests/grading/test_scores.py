@@ -5,11 +5,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tutorlib.classroom.gradebook import Submission
+from tutorlib.classroom.gradebook import Graded, Judged, Submission
 from tutorlib.classroom.grades import grades_of
-from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.hand_ins import HandedIn
 from tutorlib.classroom.roster import enrolled
-from tutorlib.classroom.task import Graded, Judged
 from tutorlib.cli import app
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.grading.test_sandbox import behind_the_wall, needs_bubblewrap, started_inside
-from tutorlib.grading.seccomp import ABSENT, MACHINES, NEWEST, REFUSED, X32, filter_program
+from tutorlib.grading.supervisor import ABSENT, MACHINES, NEWEST, REFUSED, X32, filter_program
 
 COLUMN = MACHINES.get(platform.machine(), (0, 0))[0]
 HEADERS = {0: "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", 1: "/usr/include/asm-generic/unistd.h"}

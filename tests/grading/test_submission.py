@@ -138,4 +138,4 @@ def test_a_page_whose_only_answer_cell_is_gone_is_known_by_its_check(tmp_path):
     (tmp_path / "00_start.ipynb").write_text(json.dumps(data))
     result = CliRunner().invoke(app, ["grade", str(tmp_path / "00_start.ipynb"), "--format", "json"])
     assert result.exit_code == 1, result.stderr
-    assert "answer cell deleted" in json.loads(result.stdout)["exercises"][0]["message"]
+    assert "its answer cell was deleted" in json.loads(result.stdout)["exercises"][0]["message"]

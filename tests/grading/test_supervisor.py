@@ -73,7 +73,7 @@ def test_nobody_in_the_sandbox_is_root_or_may_become_it(tmp_path):
 
 @pytest.mark.skipif(supervisor.user_of_its_own() is None, reason="needs root, of a machine with other users")
 def test_graded_by_root_it_is_a_user_of_its_own(tmp_path):
-    users = {int(behind_the_wall(tmp_path, IDENTITY).splitlines()[1].split("'")[3]) for _ in range(2)}
+    users = {int(behind_the_wall(tmp_path, IDENTITY).splitlines()[1].split("'")[9]) for _ in range(2)}
     assert len(users) == 2
     assert not {user for user in users if user < 61184}
 
