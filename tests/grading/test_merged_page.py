@@ -1,12 +1,18 @@
-"""A submission's code cells sorted, and what runs of them."""
+"""A submission's code cells sorted, what runs of them, and honest oddities, which have full points."""
 
 import json
+import os
+import subprocess
+import sys
 
 import nbformat
 import pytest
 from nbformat import v4
 
+from tests.honest import ANSWERS
+from tests.strangers import FULL, HandIn, of_the_honest, strangers_course, together
 from tests.trial_course import Course, cell, make_course
+from tutorlib.grading.judge_process import PageCell
 from tutorlib.grading.merged_page import START, code_in
 from tutorlib.grading.submission import CodeCell
 
@@ -14,20 +20,15 @@ STUB = '{}\n# YOUR CODE HERE (about 1 line)\nraise NotImplementedError("Exercise
 
 
 def pristine():
-    def coded(id, text, **role):
-        made = v4.new_code_cell(text, metadata={"tutorlib": role} if role else {})
-        made.id = id
-        return made
-
     exercises = [
         part
         for k in (1, 2)
         for part in (
-            coded(f"answer-90-{k}", f"def f{k}(n):\n    " + STUB.format("", k), exercise=f"90.{k}", role="answer"),
-            coded(f"check-90-{k}", f'check("90.{k}", f{k})', exercise=f"90.{k}", role="check"),
+            PageCell(f"answer-90-{k}", f"def f{k}(n):\n    " + STUB.format("", k), "answer", f"90.{k}"),
+            PageCell(f"check-90-{k}", f'check("90.{k}", f{k})', "check", f"90.{k}"),
         )
     ]
-    return v4.new_notebook(cells=[coded("import", "from tutorlib import check"), *exercises])
+    return [PageCell("import", "from tutorlib import check"), *exercises]
 
 
 IMPORT = CodeCell("import", "", "from tutorlib import check")
@@ -81,12 +82,8 @@ def test_a_merged_cell_is_the_answer_to_each_exercise_in_it():
 @pytest.mark.parametrize(
     ("cells", "why"),
     [
-        ([], "answer cell deleted"),
+        ([], "its answer cell was deleted"),
         ([answer("# nothing yet")], "not written yet"),
-        *(
-            ([CodeCell("answer-90-1", "90.1", ONE, kind)], f"its answer cell is {kind} text")
-            for kind in ("markdown", "raw")
-        ),
     ],
 )
 def test_why_there_is_no_answer(cells, why):
@@ -94,7 +91,7 @@ def test_why_there_is_no_answer(cells, why):
 
 
 def test_an_unsolved_copy_without_its_mark_is_not_run():
-    stub = next(one for one in pristine().cells if one.id == "answer-90-1").source
+    stub = next(one for one in pristine() if one.id == "answer-90-1").source
     assert not any(sort(answer(ONE), other(stub)).added.values())
 
 
@@ -114,12 +111,11 @@ def test_each_cell_of_the_students_own_has_its_place():
         pristine(),
     )
     assert dict(found.added) == {
-        START: ["first = 1"],
+        START: ["first = 1", "from tutorlib import check\nimport math"],
         "import": ["helper = 2"],
         "answer-90-1": ["%time f1(3)"],
         "check-90-2": ["!ls"],
     }
-    assert found.changed == {"import": "from tutorlib import check\nimport math"}
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +155,74 @@ def test_added_cells_run_and_harm_nobody(course, tmp_path):
     graded = course.tutor("grade", path, "--format", "json", "--timeout", 10)
     outcomes = json.loads(graded.stdout)["exercises"]
     assert [one["points"] for one in outcomes] == [2, 2, 2, 0, 2, 2], outcomes
+
+
+# Honest oddities: tests/honest.py ------------------------------------------------------------------------------------
+
+TOGETHER = 62
+# Others feel these
+ALONE = ("files", "files that nobody may read", "another temporary folder", "a flat stack", "%env and %cd")
+SHARED = {name: answer for name, answer in ANSWERS.items() if name not in ALONE}
+if not os.environ.get("TUTORLIB_LONG"):
+    SHARED = dict([*SHARED.items()][::4])
+AROUND = [odd for odd in of_the_honest() if not odd.name.startswith("honest/answers/")]
+READ = """
+import json, sys, warnings
+from pathlib import Path
+from tutorlib.grading.merged_page import merged_page, student_code
+from tutorlib.grading.submission import BadSubmission, read_submission
+
+for path in sys.argv[1:]:
+    try:
+        (submitted,) = read_submission([Path(path)])
+        grafted = merged_page(submitted.name, student_code(submitted))
+        print(json.dumps([sorted(grafted.answers), grafted.left_out]))
+    except BadSubmission as error:
+        print(json.dumps([[], str(error)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def odd_course(tmp_path_factory) -> Course:
+    return strangers_course(tmp_path_factory.mktemp("odd"), {TOGETHER: len(SHARED)})
+
+
+@pytest.fixture(scope="module")
+def all_together(odd_course, tmp_path_factory) -> dict[str, dict]:
+    """Exercise → its outcome: the odd answers on one page."""
+    path = together(TOGETHER, odd_course.student(TOGETHER), [*SHARED.values()], tmp_path_factory.mktemp("together"))
+    done = odd_course.tutor("grade", path, "--format", "json")
+    assert done.stdout, done.stderr
+    return {outcome["id"]: outcome for outcome in json.loads(done.stdout)["exercises"]}
+
+
+@pytest.mark.parametrize(("k", "name"), list(enumerate(SHARED, 1)), ids=str)
+def test_an_odd_answer_among_others_has_full_points(all_together, k, name):
+    outcome = all_together[f"{TOGETHER}.{k}"]
+    assert outcome["points"] == 2, f"{name}: {outcome['message']}"
+
+
+@pytest.fixture(scope="module")
+def read(odd_course, tmp_path_factory) -> dict[str, list]:
+    """Oddity → the exercises whose answers are found, and what is said of the others."""
+    folders = [tmp_path_factory.mktemp("odd") for _ in AROUND]
+    files = [odd.write(odd_course.student(60), folder) for odd, folder in zip(AROUND, folders, strict=True)]
+    command = [sys.executable, "-P", "-W", "ignore", "-c", READ, *map(str, files)]
+    env = {**os.environ, "PYTHONPATH": str(odd_course.root)}
+    done = subprocess.run(command, cwd=odd_course.root, env=env, capture_output=True, text=True, check=True)
+    return dict(zip([odd.name for odd in AROUND], map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("name", [odd.name for odd in AROUND])
+def test_both_answers_are_found_on_an_odd_page(read, name):
+    found, of_the_others = read[name]
+    assert found == ["60.1", "60.2"], of_the_others
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("odd", of_the_honest(), ids=lambda odd: odd.name)
+def test_an_oddity_by_itself_has_full_points(odd_course, odd: HandIn, tmp_path):
+    done = odd_course.tutor("grade", odd.write(odd_course.student(60), tmp_path), "--format", "json")
+    assert done.stdout, done.stderr
+    outcomes = json.loads(done.stdout)["exercises"]
+    assert [outcome["points"] for outcome in outcomes] == [*FULL], [outcome["message"] for outcome in outcomes]

@@ -1,8 +1,11 @@
-"""The judge outside the kernel: which values cross, and that nothing else does."""
+"""The judge outside the page's process: which values cross, and that nothing else does."""
 
 import os
 import threading
+from collections.abc import Callable
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +14,17 @@ import torch
 from msgpack import ExtType, packb
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
-from tests.from_afar import judged_from_afar
 from tutorlib.checking.answer import WrongKind
+from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.exercises.judges.p16.host_functions import elementwise
 from tutorlib.failure import Fail, Flaw
-from tutorlib.grading.transport import Late, Lost
+from tutorlib.grading.page_process import Answers
+from tutorlib.grading.remote_judge import JudgesEnd, Late, Lost, judge
 from tutorlib.grading.wire import (
     LONGEST_LIST,
     MOST_KEYS,
@@ -34,6 +39,27 @@ from tutorlib.grading.wire import (
 from tutorlib.models.occupancy import H100
 from tutorlib.problems.wrong import Wrong
 from tutorlib.simulate.ptx import NotSimulated
+
+
+def judged_from_afar(
+    exercise: Exercise, answer: Any, seconds: float = 300.0, kind: Callable[[Any], Served] = Served
+) -> Outcome:
+    """An answer judged over a line: a thread serves it as a page's process does, or as a process that lies.
+
+    kind: makes the answer's side of the interface. Raises Late, Lost.
+    """
+    ours, theirs = Pipe()
+    name = getattr(answer, "__name__", "answer")
+    threading.Thread(target=serve, args=(theirs, {name: answer}, kind), daemon=True).start()
+    with ours:
+        return judge(exercise, JudgesEnd(ours, seconds), name, seconds)
+
+
+def serve(line: Connection, names: dict[str, Any], kind: Callable[[Any], Served]) -> None:
+    answers = type("OfAKind", (Answers,), {"kind": staticmethod(kind)})(line, names)
+    with line:
+        while call := answers.next_call():
+            answers.answer(*call)
 
 
 def exercise_of(*cases) -> ValueExercise:
@@ -185,7 +211,7 @@ def tagged(kind: str, *parts: object) -> list:
         packb(tagged("set", [1])),
         packb({(): 1, ((),): [1]}) + b"\x01",
         b"\x81\x90\x01",  # a list as a key
-        packb(tagged("layout", "a", 1)),
+        packb(tagged("Layout", "a", 1)),
         packb(tagged("set", *range(MOST_KEYS + 1))),
         packb([{1: 2}] * (MOST_KEYS + 1)),
         packb(tagged("int", 5)),

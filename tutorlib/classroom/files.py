@@ -1,16 +1,22 @@
-"""CSV tables: reads those of Moodle, Canvas and spreadsheets, and writes what no spreadsheet takes for a formula."""
+"""Files of a class: reads the CSV tables of Moodle, Canvas and spreadsheets, and writes tables in which no spreadsheet
+finds a formula.
+"""
 
 import codecs
 import csv
 import io
+import os
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tutorlib.classroom import CannotGrade
 
 DELIMITERS = ",;\t"
+LONGEST_STEM = 40  # letters of a file's name
 
 
 def escaped(text: str) -> str:
@@ -84,3 +90,20 @@ def read_csv(path: Path, fields: Mapping[str, tuple[str, ...]]) -> tuple[set[str
     except csv.Error as error:
         raise CannotGrade(f"{path.name}: not a CSV file: {error}.") from None
     return set(columns), rows
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file: as a whole, or not at all. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_bytes(content)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def report_name(name: str) -> str:
+    """A student's name for files: what of it can be in one, and some digits of its hash, which tell two apart."""
+    plain = re.sub(r"[^\w ,()-]", "_", name)[:LONGEST_STEM].strip()
+    return f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
