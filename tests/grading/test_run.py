@@ -19,7 +19,7 @@ from tutorlib.grading import all_notebooks, grading_run, sandbox
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.grading_run import Limits, judge_environment, page_environment
 from tutorlib.grading.submission import read_submission
-from tutorlib.measuring.recorded import RECORDED
+from tutorlib.measuring.results import RECORDED
 from tutorlib.paths import SOLUTIONS
 
 TIMEOUT = 10  # seconds for a cell: two of these answers run into it

@@ -4,9 +4,9 @@ import fcntl
 
 import pytest
 
-from tests.machine.test_turns import is_free
+from tests.machine.test_machine import is_free
 from tutorlib.grading.judge_process import PageCell, turn_of
-from tutorlib.machine import turns
+from tutorlib.machine import device
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tutorlib.machine import turns
     ],
 )
 def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):
-    monkeypatch.setenv(turns.TURNS, str(tmp_path))
+    monkeypatch.setenv(device.TURNS, str(tmp_path))
     (tmp_path / "gpu").touch()
     with turn_of(PageCell("a-cell", "", **role)):
         assert is_free(tmp_path / "gpu", fcntl.LOCK_SH) == others

@@ -2,7 +2,7 @@
 
 from tutorlib.checking.values import ValueExercise
 from tutorlib.grading.grading_run import verdict
-from tutorlib.problems.fault import RESTART
+from tutorlib.problems.work import RESTART
 
 PASSED = {"passed": True, "raised": ""}
 

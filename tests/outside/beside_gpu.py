@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.outside.markdown import table
-from tutorlib.measuring.recorded import TOOLS
+from tutorlib.measuring.results import TOOLS
 
 NAME = "outside"  # of the files: figures/data/sweeps/GPU_outside.json
 HUNG = "hung"

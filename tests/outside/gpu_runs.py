@@ -22,12 +22,11 @@ from typing import Any
 from tests.outside.beside_gpu import COUNTERS, HUNG, NAME
 from tests.outside.coverage import FAULTS_DATA
 from tests.outside.faults import EACH, mutants_of
+from tests.outside.sanitizer import OPTIONS, find_program, read_verdict, run_within
 from tutorlib.compiling.outside import packaged_program
-from tutorlib.instruments.sanitizing import OPTIONS, find_program, read_verdict, run_within
-from tutorlib.machine.versions import this_machine
+from tutorlib.machine.device import this_machine
 from tutorlib.measuring import counters
-from tutorlib.measuring.recorded import TOOLS
-from tutorlib.measuring.results import sweep_file, write_json
+from tutorlib.measuring.results import TOOLS, sweep_file, write_json
 from tutorlib.simulate.kept import ENDING, KeptLaunch
 
 RUNS = 200  # of each kernel and mutant without a tool

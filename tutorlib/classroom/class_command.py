@@ -25,7 +25,7 @@ from tutorlib.course.execute import environment
 from tutorlib.grading import sandbox
 from tutorlib.grading.progress_display import progress
 from tutorlib.grading.scratch import scratch_folder
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 
 class Ended(Exception):

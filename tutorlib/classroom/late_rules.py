@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.roster import Enrolled
 from tutorlib.classroom.tables import read_text
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 DAY = timedelta(days=1)
 MOODLE_TIMES = (  # of its worksheet, in English as Australia, Britain and the United States write it

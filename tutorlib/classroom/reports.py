@@ -16,7 +16,7 @@ from tutorlib.classroom.report_pages import WORDS, render, state_of
 from tutorlib.classroom.task import Judged
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
-from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.timing import Measurement
 
 NEXT = 3  # exercises to look at next
 COMMONEST = 20  # mistakes that the class page has

@@ -23,8 +23,8 @@ from tutorlib.grading.judge_process import JudgeSettings, PageCell, as_reported,
 from tutorlib.grading.merged_page import MergedPage
 from tutorlib.grading.sandbox import MEMORY, on_path, sandboxed_command
 from tutorlib.grading.scratch import scratch_folder
-from tutorlib.machine.turns import TURNS
-from tutorlib.measuring.recorded import RECORDED
+from tutorlib.machine.device import TURNS
+from tutorlib.measuring.results import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.paths import ROOT
 

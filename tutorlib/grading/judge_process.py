@@ -27,9 +27,9 @@ from tutorlib.grading.remote_judge import RemotePage, judge
 from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program
 from tutorlib.grading.supervisor import within_own_limit
 from tutorlib.grading.transport import Late, Lost
-from tutorlib.machine import device, turns
+from tutorlib.machine import device
 from tutorlib.machine.lineage import adopt_orphans
-from tutorlib.problems.fault import RESTART
+from tutorlib.problems.work import RESTART
 
 LONGEST_MESSAGE = 4000  # characters
 
@@ -167,7 +167,7 @@ class JudgedPage:
 
 def turn_of(cell: PageCell) -> Any:
     """The turn on the GPU of what a cell's own process does with it. Judging takes its own, out here."""
-    return nullcontext() if cell.role == "check" else turns.shared_turn()
+    return nullcontext() if cell.role == "check" else device.shared_turn()
 
 
 def lacks_gpu(exercise: Exercise) -> bool:

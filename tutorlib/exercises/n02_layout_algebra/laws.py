@@ -15,7 +15,7 @@ from tutorlib.exercises.n02_layout_algebra.random_layouts import drawn
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.layouts.notation import text
 from tutorlib.layouts.oracle import ask
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.differences import Wrong
 
 Law = Callable[..., str | None]
 Shape = int | tuple

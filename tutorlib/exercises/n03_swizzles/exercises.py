@@ -19,7 +19,7 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Case, ValueExercise, equals, law, same
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.models import banks
+from tutorlib.models import memory
 
 # 03.6 to 03.8: fragments of mma, and ldmatrix.
 
@@ -156,7 +156,7 @@ def log2(power_of_two: int) -> int:
 
 
 def choose_swizzle(row_bytes: int, element_bytes: int) -> tuple[int, int, int]:
-    return log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(banks.WAVEFRONT // CHUNK)
+    return log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(memory.WAVEFRONT // CHUNK)
 
 
 class SwizzleFlaw(FailureKind):
@@ -183,7 +183,7 @@ def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
         return Flaw("it tears 16-byte chunks apart", SwizzleFlaw.TEARS)
     for first in range(0, row, chunk):
         down = [swizzle(b, m, s, first + row * n) for n in range(8)]
-        if (cost := banks.wavefronts(down, element_bytes, chunk)) > 1:
+        if (cost := memory.wavefronts(down, element_bytes, chunk)) > 1:
             return Flaw(f"eight chunks down a column then take {cost} wavefronts", SwizzleFlaw.WAVEFRONTS)
     return f"it works with more bits than are needed: B = {want[0]} is enough"
 
@@ -231,26 +231,26 @@ placing = partial(equals, wanted=tile_offset, mistakes=OFFSETS)
 
 
 def wavefronts(addresses: list[int], width: int) -> int:
-    return banks.wavefronts(addresses, element_bytes=1, vector=width)
+    return memory.wavefronts(addresses, element_bytes=1, vector=width)
 
 
 def phases(addresses: list[int], width: int) -> list[list[int]]:
     """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
-    together = min(banks.WARP, banks.WAVEFRONT // width)
+    together = min(memory.WARP, memory.WAVEFRONT // width)
     return [addresses[first : first + together] for first in range(0, len(addresses), together)]
 
 
 COUNTING = mistakes(
     "03.1",
-    all_at_once=lambda addresses, width: banks.ways(addresses, 1, width),
+    all_at_once=lambda addresses, width: memory.ways(addresses, 1, width),
     slowest_group=lambda addresses, width: max(wavefronts(phase, width) for phase in phases(addresses, width)),
     byte_banks=lambda addresses, width: sum(
-        max(Counter(address % banks.BANKS for address in set(phase)).values()) for phase in phases(addresses, width)
+        max(Counter(address % memory.BANKS for address in set(phase)).values()) for phase in phases(addresses, width)
     ),
 )
 
 
-def warp(address: Callable[[int], int], lanes: int = banks.WARP) -> list[int]:
+def warp(address: Callable[[int], int], lanes: int = memory.WARP) -> list[int]:
     return [address(lane) for lane in range(lanes)]
 
 
@@ -259,7 +259,7 @@ def random_warp(width: int, rng: Random, within: int = 4096) -> list[int]:
     return warp(lambda _: rng.randrange(within // width) * width)
 
 
-def strided(width: int, lanes: int = banks.WARP) -> Callable[[Random], tuple]:
+def strided(width: int, lanes: int = memory.WARP) -> Callable[[Random], tuple]:
     """Calls with lanes that are one step apart, of any number of vectors."""
 
     def draw(rng: Random) -> tuple:
@@ -374,7 +374,7 @@ EXERCISES = (
         id="03.1",
         title="wavefronts",
         points=4,
-        library={"banks.wavefronts": banks.wavefronts, "banks.ways": banks.ways},
+        library={"memory.wavefronts": memory.wavefronts, "memory.ways": memory.ways},
         cases=tuple(equals(name, calls, wavefronts, COUNTING) for name, calls in WAVEFRONTS),
     ),
     ValueExercise(
