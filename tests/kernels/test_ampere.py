@@ -9,9 +9,9 @@ import torch
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.simulating import find_simulated_fault
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.compiled import opcodes
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptx import opcodes
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels import ConfigError
 from tutorlib.kernels.ampere.config import GemmConfig

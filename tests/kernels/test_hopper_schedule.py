@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import tutorlib.kernels.hopper.scheduler as compiled_scheduler
 from tutorlib.checking.running import find_fault
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.hopper.config import MIN_SHARED_K_TILES, HopperConfig
 from tutorlib.kernels.hopper.pipeline import Here

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tensor_layouts import Layout, Swizzle
 from tensor_layouts.analysis import bank_conflicts
 
-from tutorlib.exercises.n13_hopper_gemm.exercises import ring
-from tutorlib.exercises.n17_compile_once import exercises as costs
+from tutorlib.exercises import p17 as costs
+from tutorlib.exercises.p13 import ring
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 from tutorlib.models.mbarrier import FAULTS, LOOPS, RingModel, fresh
 from tutorlib.models.memory import A100, H100, blocks_per_sm, wavefronts

@@ -10,7 +10,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.problems.differences import BY_LUCK, Wrong, WrongResult, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Output, Snapshot
-from tutorlib.simulate.threads import one_thread
+from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
     from torch import Tensor

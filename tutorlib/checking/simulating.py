@@ -8,7 +8,7 @@ from tutorlib.failure import Fail, Fault, Flaw, Hazard
 from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, WrongResult, by, count, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import NOT_LAUNCHED, Call, KernelFault, Work
-from tutorlib.simulate.threads import one_thread
+from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import ARCH, compile_cpp, compile_cuda
+from tutorlib.compiling.dsls import module_from
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.source_files import module_from
 from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher, tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.languages.cpp import simulate_cuda, simulate_tile_cpp
-from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
 from tutorlib.simulate.ptx.languages.cutile import finder, launch
 from tutorlib.simulate.ptx.report import Report
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from tutorlib.compiling.spec import DTYPES
 from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Operand, Problem, Shape, torch_dtype
-from tutorlib.simulate.poison import POISON
+from tutorlib.simulate.tensors import POISON
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

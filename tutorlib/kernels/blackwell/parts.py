@@ -9,7 +9,7 @@ from cutlass import BFloat16, Boolean, Float32, Int16, Int32, cute
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.dsl.cute.instructions import fence_after, fence_before
+from tutorlib.dsl.tracing import fence_after, fence_before
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, BlackwellConfig
 from tutorlib.models.l2 import grouped
 
