@@ -10,8 +10,7 @@ from tutorlib.compiling.dsls import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.layouts import smem_layout
-from tutorlib.kernels.ampere.thread_share import make_mma
+from tutorlib.kernels.ampere.thread_share import make_mma, smem_layout
 
 
 @cute.jit

@@ -35,7 +35,7 @@ from tutorlib.exercises.layout_laws import (
 )
 from tutorlib.exercises.values import drawn, of_tl, value_exercise
 from tutorlib.layouts.notation import calls
-from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
+from tutorlib.layouts.views import TiledCopyView, tiled_copy_view
 
 OPERATORS = (  # in the page's order: each may be written with those before it, and many of the later ones call it
     *("coalesce", "compose", "complement", "logical_divide", "zipped_divide", "tiled_divide", "flat_divide"),

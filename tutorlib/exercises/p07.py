@@ -23,14 +23,13 @@ from tutorlib.compiling.spec import DType
 from tutorlib.exercises.judges.p07 import InRegisters, InTheirOwn, parts_of_gemm, tiles_in_kernel
 from tutorlib.exercises.words import mistakes, wrong_results
 from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.cutile.gemm import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
+from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
+from tutorlib.problems.differences import Wrong, WrongResult, count, mistakes_along_k
 from tutorlib.problems.problem import Shape, torch_dtype
-from tutorlib.problems.wrong import Wrong, count
-from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -200,16 +199,8 @@ def persistent_blocks(shape: Shape) -> tuple[int]:
 
 STEP = 16  # along K
 
-COURSE_GEMMS = {
-    name: InModule(f"tutorlib.kernels.cutile.{module}", name)
-    for module, names in {
-        "gemm": ("plain", "persistent"),
-        "fp8": ("tiled", "slabs", "straight_slabs"),
-    }.items()
-    for name in names
-}
-
-TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "tile_of_product")}
+COURSE_GEMMS = {name: InModule("tutorlib.kernels.cutile", name) for name in ("plain", "persistent", "slabs")}
+TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile", "tile_of_product")}
 
 
 def cut_short(shape: Shape) -> tuple[WrongResult, ...]:

@@ -14,7 +14,7 @@ from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, rer
 from tutorlib.checking.part import inside
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.words import mistakes
-from tutorlib.models.pipeline import Timeline
+from tutorlib.models.timelines import Timeline
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)

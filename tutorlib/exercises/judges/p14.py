@@ -22,9 +22,9 @@ from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.machine.features import WGMMA, Feature, cute_target
 from tutorlib.measuring.launchers import HopperLauncher
 from tutorlib.measuring.results import known_sweeps
+from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
-from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from types import ModuleType
