@@ -147,7 +147,19 @@ class Mbarriers(Meeting[WaitingForPhase]):
         mbarrier.asynchronous = True
 
     def arrive(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, count: int, relaxed: bool) -> None:
-        """So many arrivals of these threads."""
+        """So many arrivals of these threads. One that has arrived before must know that this phase is another one."""
+        last = np.array([mbarrier.arrived.get(lane, mbarrier.phase) for lane in lanes.tolist()])
+        known = self.clocks.over(lanes, self.component(mbarrier.place[0], mbarrier.number))
+        for lane in lanes[(last < mbarrier.phase) & (known <= last)].tolist():
+            if not self.clocks.knows(lane, mbarrier.over):
+                says = (
+                    f"{self.geometry.show_thread(lane)} arrives on the mbarrier at {self.where(mbarrier.place, lane)} "
+                )
+                says += (
+                    "again and cannot know that the phase is over in which it arrived last: it may be counted twice "
+                )
+                self.notice(Hazard.MBARRIER(lacks="phase"), site, says + "in one, in place of another thread")
+        mbarrier.arrived |= dict.fromkeys(lanes.tolist(), mbarrier.phase)
         seen = self.clocks.relaxed(lanes, CTA) if relaxed else self.clocks.release(lanes)
         self.count_off(site, mbarrier, seen, count)
 
@@ -174,8 +186,14 @@ class Mbarriers(Meeting[WaitingForPhase]):
             mbarrier.over = mbarrier.seen
             self.changed, self.gave_up = True, 0
 
-    def complete(self, site: int, mbarrier: MbarrierState, count: int) -> None:
-        """So many bytes have come, which TMA was told to bring at a site."""
+    def complete(self, site: int, mbarrier: MbarrierState, count: int, lane: int) -> None:
+        """So many bytes have come, which TMA was told to bring at a site, by a lane. In a cluster that may be another
+        block's: its threads' arrivals for which that lane has waited are over, too."""
+        if self.geometry.cluster_size > 1:
+            waited = [self.component(one.place[0], one.number) for one in self.made.values() if not one.asynchronous]
+            seen = self.clocks.nothing()
+            seen.vector[waited] = self.clocks.known(lane)[waited]
+            mbarrier.seen |= seen
         missing = mbarrier.missing
         mbarrier.missing -= count
         if mbarrier.pending == 0 and 0 <= missing < count:

@@ -115,8 +115,8 @@ class Copy:
 
 class AsyncCopies:
     """cp.async (PTX ISA, 9.7.9.25): a thread's copies since its last commit form a group; waiting for all but the
-    newest N groups makes the older ones arrive. The bytes are in shared memory from the beginning; that they may be
-    relied on only later is what `SharedShadow` knows.
+    newest N groups makes the older ones arrive. The bytes are in shared memory from the beginning; `SharedShadow`
+    knows that they may be read only later.
 
     committed: how many groups each lane has committed. issued: how many instructions.
     bytes: all that were issued; bytes_in_flight: now.
