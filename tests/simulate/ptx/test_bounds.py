@@ -14,9 +14,9 @@ from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.listener import Listener
+from tutorlib.simulate.ptx.meetings import Running
 from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
-from tutorlib.simulate.ptx.unit import Running
 
 RACY = """
 shl.b32 %r0, %tid_x, 2; mov.u32 %r1, smem; add.u32 %r2, %r1, %r0; st.shared.b32 [%r2], %tid_x;

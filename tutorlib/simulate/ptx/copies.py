@@ -18,9 +18,9 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
+from tutorlib.simulate.ptx.meetings import Unit
 from tutorlib.simulate.ptx.memory import Agent, Carrier, SharedAccess, SharedMemory
 from tutorlib.simulate.ptx.shadow import SharedShadow
-from tutorlib.simulate.ptx.unit import Unit
 
 UNIT = 16  # bytes: of these TMA moves whole ones into shared memory
 Keep = Callable[[np.ndarray], None]

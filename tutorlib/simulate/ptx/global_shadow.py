@@ -14,9 +14,9 @@ from tutorlib.simulate.ptx.clocks import KNOWN
 from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.listener import Listener
+from tutorlib.simulate.ptx.meetings import Running
 from tutorlib.simulate.ptx.memory import GlobalAccess, Touched
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Asked, Shadow
-from tutorlib.simulate.ptx.unit import Running
 
 MOST_RECORDS = 2**31  # bytes
 RECORD = 33  # bytes of a piece

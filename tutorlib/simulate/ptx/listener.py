@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.ir import Kernel
+from tutorlib.simulate.ptx.meetings import Running
 from tutorlib.simulate.ptx.memory import AsyncCopies, SharedAccess, Touched
-from tutorlib.simulate.ptx.unit import Running
 
 
 class Listener:

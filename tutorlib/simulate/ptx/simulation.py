@@ -22,15 +22,14 @@ from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.listener import MAKE
 from tutorlib.simulate.ptx.mbarriers import MOST
+from tutorlib.simulate.ptx.meetings import Running
 from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.places import Find, Places, unknown_place
 from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
-from tutorlib.simulate.ptx.state import State, Watch
+from tutorlib.simulate.ptx.state import State, Watch, make_units
 from tutorlib.simulate.ptx.undefined import Undefined
-from tutorlib.simulate.ptx.unit import Running
-from tutorlib.simulate.ptx.units import make_units
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
@@ -131,7 +130,7 @@ def simulate(
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None
     with np.errstate(all="ignore"):
-        scheduler = Scheduler(state, running, blocks, budget, trace)
+        scheduler = Scheduler(state, blocks, budget, trace)
         try:
             while state.upcoming < geometry.blocks:
                 state.enter(state.upcoming)
