@@ -9,7 +9,7 @@ from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, WaitingForPhase
 from tutorlib.simulate.ptx.meetings import by_key
 from tutorlib.simulate.ptx.memory import PEER_BITS
-from tutorlib.simulate.ptx.opcodes.table import computed
+from tutorlib.simulate.ptx.opcodes.integers import computed
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
 from tutorlib.simulate.ptx.state import Step
 
