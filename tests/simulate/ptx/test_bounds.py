@@ -13,9 +13,8 @@ from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.launch import run
-from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.memory import AsyncCopies, Listener, SharedMemory
 from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
 
 RACY = """

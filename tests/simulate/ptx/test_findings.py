@@ -8,7 +8,7 @@ from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.measuring.kernel_work import KernelWork
 from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, schedule, simulation
 from tutorlib.simulate.ptx.launch import run as run_ptx
-from tutorlib.simulate.ptx.listener import listening
+from tutorlib.simulate.ptx.memory import listening
 
 OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 [%rd1], %r9;"
 PLACE = "mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2;"  # %r3: this thread's word

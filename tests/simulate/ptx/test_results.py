@@ -5,7 +5,7 @@ import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.measuring.kernel_work import KernelWork
-from tutorlib.simulate.ptx.listener import listening
+from tutorlib.simulate.ptx.memory import listening
 
 LOAD = """mul.wide.u32 %rd0, %tid_x, 4; add.u64 %rd0, %rd_x, %rd0; ld.global.f32 %f0, [%rd0];
 mul.f32 %f1, %f0, 0f3F000000;

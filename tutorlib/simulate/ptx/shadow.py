@@ -13,9 +13,8 @@ import numpy as np
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
-from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.meetings import Running, Unit
-from tutorlib.simulate.ptx.memory import Agent, AsyncCopies, Carrier, LaneAccess, SharedAccess, Touched
+from tutorlib.simulate.ptx.memory import Agent, AsyncCopies, Carrier, LaneAccess, Listener, SharedAccess, Touched
 
 NEVER = 0  # in place of a thread's component of the clocks: that of a whole warp, which writes nothing
 UNAWAITED = np.int32(2**31 - 1)  # in place of a count: later than all that threads know, for what is not over

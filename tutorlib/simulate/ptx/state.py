@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 
-from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.arena import Arena
 from tutorlib.simulate.ptx.barriers import BlockBarriers
 from tutorlib.simulate.ptx.clocks import LaneClocks
@@ -19,10 +18,10 @@ from tutorlib.simulate.ptx.findings import Findings, NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, Dim3, Geometry
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Kernel, Register
-from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
 from tutorlib.simulate.ptx.meetings import ClusterBarriers, Meeting, RegisterPool, Running, WarpgroupMeeting
-from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.memory import AsyncCopies, Listener, SharedMemory
+from tutorlib.simulate.ptx.report import AccessLog
 from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_memory import TensorMemory
 from tutorlib.simulate.ptx.types import bits_of
