@@ -175,6 +175,7 @@ def halves(op: Operation, operand: Operand) -> list[np.ndarray]:
 OPCODES: dict[str, OpcodeDecoder] = {
     "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.units.clusters.arrive, relaxed="relaxed" in op.parts)),
     "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.units.registers.give, count=op.count(0))),
+    "setmaxnreg.inc": lambda op: op.by_lanes(partial(op.units.registers.take, op.site, count=op.count(0))),
     "bar.warp.sync": sync_warp,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),
