@@ -20,7 +20,7 @@ from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block, execu
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Register
 from tutorlib.simulate.ptx.opcodes import decode
-from tutorlib.simulate.ptx.opcodes.mbarriers import phase_of
+from tutorlib.simulate.ptx.opcodes.synchronization import phase_of
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import BlockTrace

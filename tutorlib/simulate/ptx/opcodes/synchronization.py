@@ -1,0 +1,253 @@
+"""What threads wait for and what orders their accesses: mbarriers, all but the waits (PTX ISA, 9.7.13.15), fences,
+clusters, and clusterlaunchcontrol (9.7.13.17), by which a running block takes over a cluster that has not started.
+
+Its answer, in a register of 128 bits, is here the first block's coordinates and whether there is one, 32 bits each. The
+PTX ISA leaves its format open, so that kernels only ask for its parts. A kernel with these instructions runs one
+cluster at a time, which leaves all others to be taken over.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.bulk_copies import BulkLoad
+from tutorlib.simulate.ptx.clocks import CLUSTER
+from tutorlib.simulate.ptx.flags import is_fence, scope_of
+from tutorlib.simulate.ptx.geometry import coordinates
+from tutorlib.simulate.ptx.ir import Address, Operand, Register, Symbol, Vector
+from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
+from tutorlib.simulate.ptx.memory.access import PEER_BITS
+from tutorlib.simulate.ptx.opcodes.bulk import ends_inside
+from tutorlib.simulate.ptx.opcodes.integers import computed
+from tutorlib.simulate.ptx.opcodes.loads import no_effect
+from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces, items_of
+from tutorlib.simulate.ptx.state import Step, Where
+
+KNOWN = "shared release acquire relaxed cta cluster parity"
+
+
+def one_by_one(does: Callable[[Operation, int, SharedPlace, int], object], name: str) -> OpcodeDecoder:
+    """What each lane in turn does with its mbarrier, and with a number. name: of the suffix that says so."""
+
+    def decoder(op: Operation) -> Step:
+        op.need_known(f"{KNOWN} {name}")
+        at, counts = op.places(0), op.values(1, "u32")
+
+        def do(lanes: np.ndarray) -> None:
+            for lane, place, count in zip(lanes.tolist(), at(lanes), counts(lanes).tolist(), strict=True):
+                does(op, lane, place, count)
+
+        return op.by_lanes(do)
+
+    return decoder
+
+
+def expect(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
+    if mbarrier := op.units.mbarriers.at(op.site, lane, place, "announces bytes to"):
+        op.units.mbarriers.announce(op.site, mbarrier, count)
+
+
+def arrive(op: Operation) -> Step:
+    """mbarrier.arrive and .arrive.expect_tx; the token that they give is the number of the phase."""
+    op.need_known(f"{KNOWN} arrive expect_tx noComplete")
+    to = op.operands[0]
+    returns, expects, relaxed = not isinstance(to, Address), "expect_tx" in op.parts, "relaxed" in op.parts
+    token = op.target(to, "b64") if isinstance(to, Register) else None
+    counts, mbarriers = op.values(int(returns) + 1, "u32"), op.units.mbarriers
+
+    def arrive_on(mbarrier: MbarrierState, lanes: np.ndarray) -> None:
+        if token is not None:
+            token[lanes] = mbarrier.phase
+        count = int(counts(lanes).sum())
+        if expects:
+            mbarriers.announce(op.site, mbarrier, count)
+        mbarriers.arrive(op.site, mbarrier, lanes, len(lanes) if expects else count, relaxed)
+
+    return by_mbarrier(op, int(returns), arrive_on)
+
+
+def by_mbarrier(op: Operation, operand: int, does: Callable[[MbarrierState, np.ndarray], object]) -> Step:
+    """What lanes do together that arrive on one mbarrier. operand: its address."""
+    at = op.places(operand)
+
+    def arrive_on(lanes: np.ndarray) -> None:
+        for place, which in by_key(at(lanes)).items():
+            here = lanes[which]
+            found = [op.units.mbarriers.at(op.site, lane, place, "arrives on") for lane in here.tolist()]
+            if found[-1] is not None:
+                does(found[-1], here)
+
+    return op.by_lanes(arrive_on)
+
+
+def arrive_after_copies(op: Operation) -> Step:
+    """cp.async.mbarrier.arrive{.noinc}: it arrives once the thread's earlier cp.async have written their bytes."""
+    op.need_known("async mbarrier arrive noinc shared")
+    counts_more = "noinc" not in op.parts
+    return by_mbarrier(op, 0, lambda mbarrier, lanes: op.units.counted.count(op.site, mbarrier, lanes, counts_more))
+
+
+def test(op: Operation) -> Step:
+    """mbarrier.test_wait: whether a phase is over. The first test in a phase finds that it is not."""
+    out, (at, parity_of), mbarriers = op.target(0, "pred"), phase_of(op), op.units.mbarriers
+
+    def test_for(lanes: np.ndarray) -> None:
+        for mbarrier, parity, which in mbarriers.grouped(op.site, lanes, at(lanes), parity_of(lanes)):
+            over = mbarrier is None or (
+                not mbarriers.refuses(op.site, mbarrier, parity, lanes[which]) and mbarrier.is_over(parity)
+            )
+            out[lanes[which]] = over
+            if over:
+                mbarriers.pass_by(mbarrier, lanes[which])
+            else:  # the next test may find it over: a loop of tests never lets all threads come to rest
+                op.units.counted.deliver(mbarrier)
+
+    return op.by_lanes(test_for)
+
+
+def phase_of(op: Operation) -> tuple[SharedPlaces, LaneValues]:
+    """The mbarrier, and the parity that each of these lanes waits for: an operand, 0 or 1, or of the phase that a token
+    names."""
+    op.need_known(f"{KNOWN} try_wait test_wait")
+    by_parity = "parity" in op.parts
+    values = op.values(2, "u32" if by_parity else "u64")
+
+    def parities(lanes: np.ndarray) -> np.ndarray:
+        given = values(lanes)
+        wrong = given > 1
+        if by_parity and wrong.any():
+            at = int(wrong.argmax())
+            what = f"waits for parity {given[at]} of an mbarrier: a parity is 0 or 1"
+            op.notice_thread(Hazard.MBARRIER(lacks="parity"), int(lanes[at]), what, int(wrong.sum()))
+        return given & 1
+
+    return op.places(1), parities
+
+
+def map_address(op: Operation) -> Step:
+    """mapa: the same place in the shared memory of another block of the cluster."""
+    low = (1 << PEER_BITS) - 1
+
+    def mapped(own: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        at = own.astype(np.int64)
+        window = at >> 56 << 56 if op.kind == "u64" else 0
+        return window | at & low | (rank.astype(np.int64) + 1) << PEER_BITS
+
+    return computed(op.target(0, op.kind), mapped, op.source(1, op.kind), op.source(2, "u32"))
+
+
+# fences -------------------------------------------------------------------------------------------------------
+
+
+def fence_proxy(op: Operation) -> Step:
+    """fence.proxy.async, all of it or .shared: what threads wrote to shared memory may be read by TMA and wgmma, and
+    mbarriers that they have initialized be counted on."""
+    if "async" not in op.words or "global" in op.words:
+        return no_effect(op)
+
+    def fence_of(lanes: np.ndarray) -> None:
+        op.state.watch.races.on_fence(lanes)
+        op.units.mbarriers.fence(lanes, proxy=True)
+
+    return op.by_lanes(fence_of)
+
+
+def fence(op: Operation) -> Step:
+    """membar, fence and tcgen05's before a thread synchronizes: a relaxed operation then releases what this thread
+    knows now, to others in the fence's scope. fence.mbarrier_init also lets others count on its mbarriers."""
+    scope = scope_of(op.instruction) if is_fence(op.instruction) else CLUSTER
+
+    def fence_of(lanes: np.ndarray) -> None:
+        if "mbarrier_init" in op.parts:
+            op.units.mbarriers.fence(lanes, proxy=False)
+        op.state.watch.clocks.fence(lanes, scope)
+
+    return op.by_lanes(fence_of)
+
+
+# clusterlaunchcontrol ------------------------------------------------------------------------------------------
+
+PARTS = ("get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z", "is_canceled")
+
+
+def try_cancel(op: Operation) -> Step:
+    """clusterlaunchcontrol.try_cancel.async.….mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
+    [to], [mbarrier]"""
+    to, counted, state = op.places(0), op.places(1), op.state
+    cluster, multicast = state.geometry.cluster_size, "multicast" in op.words
+
+    def cancel_for(lanes: np.ndarray) -> None:
+        copies = []
+        for lane, (slot, start), (_, bar) in zip(lanes.tolist(), to(lanes), counted(lanes), strict=True):
+            answer = np.zeros(4, np.uint32)
+            if (block := state.cancel_launch()) is not None:
+                answer[:] = *coordinates(block, state.geometry.grid), 1
+            if not ends_inside(op, lane, start + answer.nbytes):
+                continue
+            first = slot - slot % cluster
+            for other in range(first, first + cluster) if multicast else (slot,):
+                mbarrier = op.units.mbarriers.at(op.site, lane, (other, bar), "has its answer counted by")
+                fetch = answer.view(np.uint8)[None].copy
+                copies.append(
+                    BulkLoad(op.site, lane, other, np.array([start]), fetch, mbarrier, "clusterlaunchcontrol")
+                )
+        op.units.bulk.load(copies)
+
+    return op.by_lanes(cancel_for)
+
+
+def query_cancel(op: Operation) -> Step:
+    """clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer, and .get_first_ctaid{::x}.b32.b128"""
+    to, asked = op.operands[0], op.parts[2]
+    (low, high), kind = halves(op, op.operands[1]), "pred" if "pred" in op.parts else "u32"
+    parts = range(3) if isinstance(to, Vector) else [PARTS.index(asked)]  # what comes fourth is not set
+    each = zip(parts, items_of(to), strict=False)
+    outs = [(part, op.target(item, kind)) for part, item in each if item != Symbol("_")]
+
+    def step(where: Where) -> None:
+        for part, out in outs:
+            half = (low, high)[part // 2]
+            values = half >> np.uint64(32) if part % 2 else half & np.uint64(2**32 - 1)
+            np.copyto(out, values, where=where, casting="unsafe")
+
+    return step
+
+
+def move(op: Operation) -> Step:
+    """mov.b128 between a register and two of 64 bits, or a register and another."""
+    to, given = (halves(op, operand) for operand in op.operands)
+
+    def step(where: Where) -> None:
+        for out, values in zip(to, given, strict=True):
+            np.copyto(out, values, where=where)
+
+    return step
+
+
+def halves(op: Operation, operand: Operand) -> list[np.ndarray]:
+    """The lower and the upper 64 bits of a register of 128, or of a vector."""
+    if isinstance(operand, Register):
+        return list(op.state.halves(operand))
+    return op.sources(operand, "u64")
+
+
+OPCODES: dict[str, OpcodeDecoder] = {
+    "mbarrier.init": one_by_one(lambda op, *given: op.units.mbarriers.make(op.site, *given), "init"),
+    "mbarrier.inval": one_by_one(lambda op, lane, place, count: op.units.mbarriers.forget(place), "inval"),
+    "mbarrier.expect_tx": one_by_one(expect, "expect_tx"),
+    "mbarrier.arrive": arrive,
+    "cp.async.mbarrier.arrive": arrive_after_copies,
+    "mbarrier.test_wait": test,
+    "mapa": map_address,
+    "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.units.clusters.arrive, relaxed="relaxed" in op.parts)),
+    "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.units.registers.give, count=op.count(0))),
+    "fence.proxy": fence_proxy,
+    **dict.fromkeys(("membar", "fence"), fence),
+    **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),
+    "griddepcontrol.wait": lambda op: op.by_lanes(op.state.watch.clocks.wait_for_launch_before),
+    "clusterlaunchcontrol.try_cancel": try_cancel,
+    "clusterlaunchcontrol.query_cancel": query_cancel,
+    "mov.b128": move,
+}
