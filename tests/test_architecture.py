@@ -39,7 +39,7 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib.compiling.cpp", ()),
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),
         ("tutorlib.notebook.measured", ()),
-        ("tutorlib.exercises.n16_fusion.exercises", ()),  # whoever grades looks at the exercises of every page
+        ("tutorlib.exercises.p16", ()),  # whoever grades looks at the exercises of every page
         ("tutorlib.grading.page_process", ("tensor_layouts",)),  # each page that is graded imports it
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from tutorlib.compiling import programs
 from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.exercises.n07_cutile_gemm.exercises import BENCH_FP8
+from tutorlib.exercises.p07 import BENCH_FP8
 from tutorlib.kernels.cutile.fp8 import slabs
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from tutorlib.exercises.n14_beat_cublas.judge import (
+from tutorlib.exercises.judges.p14 import (
     compile_config,
     room_for_accumulators,
     simulate_config,

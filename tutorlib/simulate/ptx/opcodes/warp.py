@@ -12,7 +12,7 @@ from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import LANES, WARP, source_lanes
 from tutorlib.simulate.ptx.ir import Symbol, Vector
-from tutorlib.simulate.ptx.memory.access import LOCAL
+from tutorlib.simulate.ptx.memory import LOCAL
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 
