@@ -69,30 +69,3 @@ def test_a_load_of_what_may_still_be_stored_is_unwaited():
     _, (finding,) = round_trip("")
     assert finding.kind == "unwaited"
     assert "no tcgen05.wait::st lies between" in finding.message
-
-
-TAKES_OVER = """
-mov.u32 %r1, smem; add.u32 %r2, %r1, 16; mov.u32 %r3, %ctaid.x; cvt.u64.u32 %rd1, %r3; shl.b64 %rd1, %rd1, 2;
-add.s64 %rd1, %rd1, %rd_out;
-setp.ne.u32 %p1, %tid_x, 0;
-@%p1 bra END;
-mbarrier.init.shared.b64 [%r2], 1;
-mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 16;
-clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r1], [%r2];
-WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0;
-@!%p2 bra WAIT;
-ld.shared.v2.b64 {%rd2, %rd3}, [%r1];
-mov.b128 %answer, {%rd2, %rd3};
-clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %answer;
-clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r4, %answer;
-selp.b32 %r4, %r4, 100, %p3;
-st.global.b32 [%rd1], %r4;
-END:
-"""
-
-
-def test_a_block_takes_over_the_next_that_has_not_started():
-    out = torch.full((3,), -1, dtype=torch.int32)
-    report = launch(kernel(TAKES_OVER, ["out"], 32, ".reg .b128 %answer;"), {"out": out}, blocks=3)
-    assert not report.findings
-    assert out.tolist() == [1, -1, 100]  # block 1 does not run, and nothing is left for block 2
