@@ -1,15 +1,20 @@
-"""mbarrier.…, all but the waits, and cp.async.mbarrier.arrive (PTX ISA, 9.7.13.15)."""
+"""What threads wait for and what orders their accesses: mbarriers, all but the waits (PTX ISA, 9.7.13.15), fences and
+clusters.
+"""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.flags import fences_of
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, WaitingForPhase
 from tutorlib.simulate.ptx.meetings import by_key
 from tutorlib.simulate.ptx.memory import PEER_BITS
 from tutorlib.simulate.ptx.opcodes.integers import computed
+from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
 from tutorlib.simulate.ptx.state import Step
 
@@ -125,6 +130,17 @@ def map_address(op: Operation) -> Step:
     return computed(op.target(0, op.kind), mapped, op.source(1, op.kind), op.source(2, "u32"))
 
 
+# fences -------------------------------------------------------------------------------------------------------
+
+
+def fence(op: Operation) -> Step:
+    """membar, fence and tcgen05's before a thread synchronizes: a relaxed operation then releases what this thread
+    knows now, to others in the fence's scope. Behind fence.proxy.async TMA and wgmma may read what threads wrote to
+    shared memory; behind that and fence.mbarrier_init they may count on mbarriers."""
+    kinds = fences_of(op.instruction)
+    return op.by_lanes(lambda lanes: op.state.watch.clocks.fence(lanes, *kinds)) if kinds else no_effect(op)
+
+
 OPCODES: dict[str, OpcodeDecoder] = {
     "mbarrier.init": one_by_one(lambda op, *given: op.units.mbarriers.make(op.site, *given), "init"),
     "mbarrier.inval": one_by_one(lambda op, lane, place, count: op.units.mbarriers.forget(place), "inval"),
@@ -133,4 +149,10 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "cp.async.mbarrier.arrive": arrive_after_copies,
     "mbarrier.test_wait": test,
     "mapa": map_address,
+    "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.units.clusters.arrive, relaxed="relaxed" in op.parts)),
+    "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.units.registers.give, count=op.count(0))),
+    "setmaxnreg.inc": lambda op: op.by_lanes(partial(op.units.registers.take, op.site, count=op.count(0))),
+    **dict.fromkeys(("membar", "fence"), fence),
+    **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),
+    "griddepcontrol.wait": lambda op: op.by_lanes(op.state.watch.clocks.wait_for_launch_before),
 }
