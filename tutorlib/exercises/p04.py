@@ -17,7 +17,7 @@ from tutorlib.checking.randomness import more_for_points
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.judges.p04 import WORK, call_on_vectors, work_each
+from tutorlib.exercises.judges.cute_host import WORK, call_on_vectors, work_each
 from tutorlib.exercises.values import value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.problems.bounds import one_rounding

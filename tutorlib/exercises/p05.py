@@ -15,7 +15,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines_touched, unrolled
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.judges.p05 import AnyElement
+from tutorlib.exercises.judges.cute_host import AnyElement
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import TMA
 from tutorlib.problems.catalogue import copy, transpose

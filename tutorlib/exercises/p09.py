@@ -19,7 +19,7 @@ from tutorlib.checking.facts import Rule, at_most, issued, looped
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.values import ValueExercise, equals, law, shorten
-from tutorlib.exercises.judges.p09 import layout_returned
+from tutorlib.exercises.judges.cute_host import layout_returned
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.catalogue import gemm

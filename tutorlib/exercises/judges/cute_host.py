@@ -1,21 +1,31 @@
-"""Calls of compiled host functions on vectors in the CPU's memory, and the work of each element: page 04."""
+"""Answers of pages 04, 05 and 09 that CuTe calls or compiles on the host, without a kernel of theirs."""
 
 import os
 import resource
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from mmap import mmap
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from tutorlib.checking.part import require_jit
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.part import Part, require_jit
 from tutorlib.checking.served import Served
-from tutorlib.compiling.dsls import call_host, compile_host
+from tutorlib.compiling.dsls import call_host, compile_cute, compile_host
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.failure import Fail, Flaw
 
+T = TypeVar("T")
 COMPUTING_S = 5  # of a call, a hundred times what a right one takes
 ELEMENTS = 8
 WORK = ("multiplications", "stores")  # that a thread executes for each element of y
+FP32 = TensorSpec((128, 128), "fp32")
+
+# 04.1 and 04.2: calls on vectors in the CPU's memory -----------------------------------------------------------------
 
 
 def call_on_vectors(served: Served, lead: Any, memory: np.ndarray, margin: int, dynamic: bool) -> np.ndarray | None:
@@ -61,7 +71,6 @@ def work_each(served: Served, lead: Any) -> list[float]:
     import torch
     from cutlass import cute
 
-    from tutorlib.compiling.spec import TensorSpec
     from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
     function = served.answer
@@ -80,3 +89,69 @@ def work_each(served: Served, lead: Any) -> list[float]:
     multiplied = [one for one in issued if one.opcode.startswith(("mul.", "fma.")) and "f" in one.opcode]
     stored = [one for one in issued if one.opcode.startswith("st.global")]
     return [sum(one.warps for one in some) / ELEMENTS for some in (multiplied, stored)]
+
+
+# 05.4: copies of elements of any size -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyElement(Part):
+    """A host function that has to compile for fp32 as well."""
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        require_jit(answer)
+        try:
+            compile_cute(answer, [FP32] * 2)
+        except CompileFailed:
+            what = "right for bf16; for fp32 it does not compile: is bf16's 8, or the type itself, written out?"
+            mends = "128 bits are 8 elements of bf16, and 4 of fp32: write both layouts with `vector`."
+            return Verdict(points / 2, (Flaw(what, Fail.DOES_NOT_COMPILE), mends), "partial", explained=True)
+        return None
+
+
+# 09.2 and 09.7: answers that make CuTe's own objects, examined while CuTe traces a function ---------------------------
+
+
+def in_cute(look: Callable[[], T]) -> T:
+    """The result of a function called inside a trace, where layouts can be made. Raises as `call_host` does."""
+    from cutlass import cute
+
+    seen: list[T] = []
+
+    @cute.jit
+    def host() -> None:
+        seen.append(look())
+
+    call_host(host)
+    return seen[-1]
+
+
+def layout_returned(served: Served, *args: Any) -> Any:
+    """The CuTe layout that the answer makes, as one of tensor_layouts."""
+    return seen_as_layout(served)(*args)
+
+
+def seen_as_layout(answer: Answer) -> Answer:
+    """The function with CuTe's layouts turned into those of tensor_layouts. It raises what the answer raises."""
+    from cutlass import cute
+    from tensor_layouts import is_layout
+
+    from tutorlib.layouts.oracle import from_cute
+
+    def look(*args: Any) -> tuple[Any, Exception | None]:
+        try:
+            got = answer(*args)
+            if is_layout(got):
+                raise WrongKind("it returns a Layout of tensor_layouts; the kernel needs CuTe's: cute.make_layout.")
+            return (from_cute(got) if isinstance(got, cute.Layout) else got), None
+        except Exception as error:
+            return None, error
+
+    @wraps(answer)
+    def call(*args: Any) -> Any:
+        got, error = in_cute(lambda: look(*args))
+        if error:
+            raise error
+        return got
+
+    return call
