@@ -252,7 +252,10 @@ ADD_BIAS = fp32_problem(  # y = x + bias in every row
     "add_bias", "MN", (Operand("x", "MN", "fp32"), Operand("bias", "N", "fp32")), ("y", "MN"), lambda x, bias: x + bias
 )
 ROW_MAX = Problem(  # exact, in whatever order
-    *("row_max", "MN", (Operand("x", "MN", "fp32", scale=1e6, pattern="masked"),), Operand("maxima", "M", "fp32")),
+    name="row_max",
+    dims="MN",
+    inputs=(Operand("x", "MN", "fp32", scale=1e6, pattern="masked"),),
+    output=Operand("maxima", "M", "fp32"),
     reference=lambda x: x.amax(-1),
     bound=None,
 )
