@@ -183,8 +183,8 @@ CHOOSING = value_exercise(
         "an H200 at 8192": beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40), n=3),
     },
     mistakes={
-        "tallest": lambda rows, *more: min(reversed(heights(rows)), key=lambda group: tiles_read(rows, *more, group)),
-        "most_traffic": lambda rows, *more: max(heights(rows), key=lambda group: tiles_read(rows, *more, group)),
+        "tallest": lambda rows, *more: min(heights(rows)[::-1], key=partial(tiles_read, rows, *more)),
+        "most_traffic": lambda rows, *more: max(heights(rows), key=partial(tiles_read, rows, *more)),
     },
 )
 
