@@ -24,9 +24,9 @@ from tutorlib.checking.launching import (
     sizes_of,
 )
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cutile import compile_tile_ir, entries_of
+from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code
+from tutorlib.compiling.programs import machine_code
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.problems.work import Work

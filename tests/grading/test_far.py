@@ -13,7 +13,7 @@ from tests.stand_ins import H200
 from tutorlib.checking import randomness
 from tutorlib.checking.evidence import CuteCode, CuteEvidence, CutileEvidence, evidence_of
 from tutorlib.checking.served import Served
-from tutorlib.compiling.source_files import module_from
+from tutorlib.compiling.dsls import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
 from tutorlib.measuring import bug_launchers

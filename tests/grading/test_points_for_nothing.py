@@ -12,7 +12,7 @@ from tests.checking.elsewhere import answer_to, graded_for_points
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.n09_gemm_baseline.judge import layout_returned
+from tutorlib.exercises.judges.p09 import layout_returned
 from tutorlib.layouts.oracle import from_cute
 from tutorlib.paths import notebook_names
 

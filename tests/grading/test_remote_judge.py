@@ -17,7 +17,7 @@ from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.n16_fusion.judge import elementwise
+from tutorlib.exercises.judges.p16 import elementwise
 from tutorlib.failure import Fail, Flaw
 from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.wire import (

@@ -21,7 +21,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import WrongKind
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.dsl.functions import inside_of_kernel
 from tutorlib.failure import Fail, Flaw
 
 
@@ -50,6 +50,11 @@ PACKAGE = str(Path(__file__).parents[1])
 SITES = (folder for folder in sys.path if folder and any(Path(folder).glob("*.dist-info")))  # wherever pip installed to
 INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")), *SITES)
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
+
+
+def of_course(module: str, *names: str) -> dict[str, InModule]:
+    """The course's own functions that do what an exercise asks for, for its library."""
+    return {f"the course's {name}": InModule(f"tutorlib.kernels.{module}", name) for name in names}
 
 
 def as_told(library: Library) -> dict[str, tuple[str, ...]]:

@@ -16,13 +16,13 @@ import nbformat
 import tutorlib.classroom.task  # noqa: F401
 from tutorlib.course.execute import environment
 from tutorlib.course.source import BuildError
-from tutorlib.exercises import of_notebook, rooms
+from tutorlib.exercises import of_notebook
 from tutorlib.grading.merged_page import pristine_page
 from tutorlib.grading.sandbox import devices
 from tutorlib.grading.scratch import scratch_folder
-from tutorlib.paths import SOLUTIONS
+from tutorlib.paths import SOLUTIONS, notebook_names
 
-for name in rooms():
+for name in notebook_names():
     of_notebook(name)
     with suppress(BuildError, OSError):  # grading the page reports it
         nbformat.validate(pristine_page(SOLUTIONS / f"{name}.py"))

@@ -7,7 +7,7 @@ import symtable
 from pathlib import Path
 from typing import Any
 
-from tutorlib.compiling.source_files import executed
+from tutorlib.compiling.dsls import executed
 from tutorlib.course.source import SourceCell, parse, read_check
 from tutorlib.paths import SOLUTIONS
 

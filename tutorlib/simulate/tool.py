@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutorlib.dsl.cute.functions import constant_parameters, says_it_is_jit, says_it_is_kernel
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
-from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
+from tutorlib.dsl.functions import constant_parameters, inside_of_kernel, says_it_is_jit, says_it_is_kernel
 from tutorlib.simulate.ptx.languages.cpp import simulate_source
 from tutorlib.simulate.ptx.launch import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
@@ -34,7 +32,6 @@ def simulate(
         simulate(kernel, a, b, c, 128, grid=(4,))               # a @ct.kernel
         simulate(Path("scale.ptx"), x, y, 1024, grid=(8,))      # PTX, Triton's for example
         simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
-        simulate(Path("kernel.launch"))                         # what `tutor simulate --keep` kept
 
     arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a CuTe host
         function takes a CUDA stream, one is filled in.
@@ -57,11 +54,7 @@ def simulate(
     returned: Mapping[str, Any] = {}
     launches: Sequence[LaunchReport]
     if isinstance(kernel, str | Path):
-        if isinstance(kernel, Path) and kernel.suffix == ENDING:
-            kept = KeptLaunch.read(kernel)
-            arch, launches = kept.arch, [replay(kept)[0]]
-        else:
-            launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
+        launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
     else:
         launches, returned = simulate_python(kernel, named, arch, grid)
     if not launches:
@@ -95,7 +88,7 @@ def simulate_python(
 
     from tutorlib.simulate.stand_in.gpu import StandInGpu
     from tutorlib.simulate.stand_in.script import stand_in
-    from tutorlib.simulate.threads import one_thread
+    from tutorlib.simulate.tensors import one_thread
 
     launches: list[LaunchReport] = []
     gpu = StandInGpu(arch, launches.append)
@@ -133,8 +126,8 @@ def call_cute(host: Any, arguments: Sequence[Any]) -> None:
     from cuda.bindings import driver
     from cutlass import cute
 
-    from tutorlib.compiling.cute import with_reader_line
-    from tutorlib.simulate.ptx.languages.cute_host import cute_tensor
+    from tutorlib.compiling.dsls import with_reader_line
+    from tutorlib.simulate.ptx.languages.cute import cute_tensor
 
     taken = {
         name: cute_tensor(argument) if isinstance(argument, torch.Tensor) else argument

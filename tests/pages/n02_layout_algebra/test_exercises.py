@@ -6,10 +6,11 @@ from tensor_layouts import Layout, flatten, size
 
 from tests.pages.table import solved
 from tutorlib.checking import served
-from tutorlib.exercises.n02_layout_algebra import exercises, laws
-from tutorlib.exercises.n02_layout_algebra.exercises import EXERCISES
-from tutorlib.exercises.n02_layout_algebra.laws import by_mode, coalesced, offsets, same_function
-from tutorlib.exercises.n02_layout_algebra.random_layouts import (
+from tutorlib.exercises import laws
+from tutorlib.exercises import p02 as exercises
+from tutorlib.exercises.laws import by_mode, coalesced, offsets, same_function
+from tutorlib.exercises.p02 import EXERCISES
+from tutorlib.exercises.random_layouts import (
     block_and_grid,
     composable,
     drawn,

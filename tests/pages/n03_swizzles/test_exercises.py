@@ -15,7 +15,7 @@ from tensor_layouts.layout_utils import tile_to_shape
 from tutorlib.checking import served
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
-from tutorlib.exercises.n03_swizzles import exercises as n03
+from tutorlib.exercises import p03 as n03
 from tutorlib.models import banks
 from tutorlib.paths import SOLUTIONS
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cute import compilations
 from tutorlib.course.answers import load_answers
+from tutorlib.dsl.functions import compilations
 from tutorlib.exercises import find
-from tutorlib.exercises.n04_first_kernels import exercises
+from tutorlib.exercises import p04 as exercises
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.analysis import segment_analysis
 
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.n05_copy_kernels.exercises import sectors
+from tutorlib.exercises.p05 import sectors
 from tutorlib.layouts.notation import layout
 from tutorlib.layouts.tiled_copy import tiled_copy_view
 from tutorlib.models.banks import wavefronts

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutorlib.exercises.n06_cutile_tiles.exercises import softmax
+from tutorlib.exercises.p06 import softmax
 
 
 @pytest.mark.parametrize("n", [1, 100, 1000])

@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 
-from tutorlib.compiling import ptxas
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling import programs
+from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.n07_cutile_gemm.exercises import BENCH_FP8, no_spill, skinny_tile
+from tutorlib.exercises.p07 import BENCH_FP8, no_spill, skinny_tile
 from tutorlib.kernels.cutile.gemm import Config, compiled, plain
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.l2 import coverage, grouped, raster, traffic
@@ -51,7 +51,7 @@ class TestWhatThePageSays:
         specs = [TensorSpec((m, k), "e4m3"), TensorSpec((n, k), "e4m3"), TensorSpec((m, n), "bf16")]
         made = compile_cutile(answers["07.7"], [*specs, *skinny_tile(BENCH_FP8)], "sm_90")
         assert made.stack_bytes == 0
-        assert ptxas.serialized(made.ptx) is None
+        assert programs.serialized(made.ptx) is None
         assert re.search(r"setmaxnreg\.inc\S* +\t?232", made.ptx.replace("\t", " "))
 
     def test_strips_read_less(self):

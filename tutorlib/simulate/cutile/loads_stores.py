@@ -11,9 +11,8 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.accesses import LOAD, NEVER, STORE, How
 from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit
-from tutorlib.simulate.cutile.launch import TileLaunch
+from tutorlib.simulate.cutile.launch import LOAD, NEVER, STORE, How, TileLaunch
 from tutorlib.simulate.cutile.memory import Elements, Memory
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, tile_of
 from tutorlib.simulate.ptx.findings import NotSimulated

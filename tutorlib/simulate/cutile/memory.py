@@ -9,9 +9,8 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.accesses import LOAD, STORE, Access, How
 from tutorlib.simulate.cutile.dtypes import fit
-from tutorlib.simulate.cutile.launch import TileLaunch
+from tutorlib.simulate.cutile.launch import LOAD, STORE, Access, How, TileLaunch
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
 from tutorlib.simulate.ptx.memory.access import PEER_BITS
-from tutorlib.simulate.ptx.opcodes.table import computed
+from tutorlib.simulate.ptx.opcodes.integers import computed
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
 from tutorlib.simulate.ptx.state import Step
 

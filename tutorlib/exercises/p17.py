@@ -1,0 +1,403 @@
+"""Exercises of notebook 17: what compiling costs, what is kept, structs, and PTX of one's own."""
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import issued
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import rng_of_run
+from tutorlib.checking.scenario import Record, as_the_course, recorded, unlike
+from tutorlib.checking.served import Served
+from tutorlib.checking.values import Case, ValueExercise, equals
+from tutorlib.exercises.judges import p17 as judge
+from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.machine.features import MMA_SYNC
+from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
+from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+
+# 17.1 per_call --------------------------------------------------------------------------------------------------
+
+TIMES = (73_000.0, 241_500.0, 1_000.0, 10.0)  # trace and compile: published for a GEMM on a B100
+MOST = (100_000, 500_000, 5_000, 50)
+CALLS = (1, 2, 1000)
+
+
+def cost_calls(way: str) -> Drawn:
+    """Calls with the published times; the grader also tries others, whose quotients are exact."""
+    known = [(way, calls, *TIMES) for calls in CALLS]
+    return beside(known, lambda rng: (way, 2 ** rng.randint(0, 12), *(float(rng.randint(1, n)) for n in MOST)))
+
+
+# 17.2 compilations_of ----------------------------------------------------------------------------------------------
+
+
+USUAL: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
+
+
+def some_calls(**choices: Sequence[Any]) -> Drawn:
+    """Six arguments of `compilations_of`: calls that differ in their sizes and in these choices."""
+
+    def call(rng: Random) -> tuple:
+        m, n = rng.choice((8, 12)), rng.choice((16, 32, 48))
+        chosen = {name: rng.choice(some) for name, some in (USUAL | choices).items()}
+        return tuple(DirectCall(shape=(m, n), stride=rng.choice(((n, 1), (1, m))), **chosen))
+
+    def lists(seed: int) -> list[tuple]:
+        rng = Random(seed)
+        return [([call(rng) for _ in range(rng.randint(8, 16))],) for _ in range(6)]
+
+    return Drawn(lists, 17)
+
+
+COUNTED = {
+    "static layouts": some_calls(marked=("static",)),
+    "mark_layout_dynamic": some_calls(),
+    "one dynamic mode": some_calls(marked=(0, 1)),
+    "dtypes and alignments": some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16)),
+    "constants": some_calls(factor=(2, 3, 4, 5)),
+    "constants that Python takes for equal": some_calls(factor=(1, 1.0, True, 2, 2.0, -1, -2)),
+    "all of them": some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2)),
+}
+
+
+# 17.7 struct_layout ---------------------------------------------------------------------------------------------
+
+SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
+ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
+LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
+
+
+def some_members(rng: Random) -> tuple:
+    """An argument of `struct_layout`."""
+    members = ((rng.randint(1, 99), 2 ** rng.randint(0, 8)) for _ in range(rng.randint(2, 6)))
+    return (tuple(members),)
+
+
+MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
+
+
+# Cases of 17.3: keys of tensors.
+
+Pairs = Callable[[Random], list[judge.Pair]]
+
+
+def matrix(rows: int = 8, columns: int = 64, dtype: str = "float16", pitch: int = 0, skip: int = 0) -> "Tensor":
+    """Row-major, its rows `pitch` elements apart, `skip` elements into memory that begins at a multiple of 64 bytes."""
+    import torch
+
+    pitch = pitch or columns
+    memory = torch.zeros(skip + rows * pitch + 64, dtype=getattr(torch, dtype))
+    memory = memory[-memory.data_ptr() % 64 // memory.element_size() :]
+    return memory.as_strided((rows, columns), (pitch, 1), memory.storage_offset() + skip)
+
+
+def vector(size: int = 64, dtype: str = "float16", skip: int = 0) -> "Tensor":
+    return matrix(1, size, dtype, skip=skip)[0]
+
+
+def layers(pitch: int = 256, of_rows: int = 64) -> "Tensor":
+    """Two matrices of three rows, `pitch` elements apart."""
+    return matrix(pitch=2 * pitch).as_strided((2, 3, 64), (pitch, of_rows, 1))
+
+
+def given(*tensors: "Tensor", constants: tuple = (), arch: str = judge.ARCH) -> judge.Given:
+    return list(tensors), constants, arch
+
+
+def differ(what: str, one: "Tensor | tuple[Tensor, ...]", other: "Tensor | tuple[Tensor, ...]") -> judge.Pair:
+    """Two calls with no constants for one architecture."""
+    calls = [given(*(call if isinstance(call, tuple) else (call,))) for call in (one, other)]
+    return what, calls[0], calls[1]
+
+
+def alike(rng: Random) -> list[judge.Pair]:
+    """Calls that one compilation serves."""
+    few, many = 8 * rng.randint(1, 3), 8 * rng.randint(4, 9)
+    odd, longer = 2 * rng.randint(2, 20) + 1, 16 * rng.randint(5, 9)
+    one, other = (matrix(columns=longer).unflatten(0, sizes) for sizes in ((2, 4), (4, 2)))
+    return [
+        differ("the number of rows", matrix(few), matrix(many)),
+        differ("the number of columns", matrix(columns=64), matrix(columns=longer)),
+        differ("the pitch of the rows", matrix(), matrix(pitch=longer)),
+        differ("the pitch of the rows", matrix(), matrix(pitch=longer + 8)),
+        differ("the address", matrix(), matrix(skip=8 * rng.randint(1, 3))),
+        differ("the address", vector(dtype="float32", skip=1), vector(dtype="float32", skip=3)),
+        differ("the pitch of the rows", matrix(pitch=66), matrix(pitch=70)),
+        differ("the order of the strides that are not 1", one, other.transpose(0, 1)),
+        differ("the number of columns", matrix(few, 64).T, matrix(many, 64).T),
+        differ("the length", (vector(longer), vector(longer)), (vector(odd), vector(odd))),
+        ("the tensors themselves", given(vector(), constants=(few, "relu")), given(vector(), constants=(few, "relu"))),
+    ]
+
+
+def dtypes(rng: Random) -> list[judge.Pair]:
+    of_two, of_four = (rng.sample(names, 2) for names in (["float16", "bfloat16", "int16"], ["float32", "int32"]))
+    rows, columns = 4 * rng.randint(1, 4), 16 * rng.randint(1, 9)
+    one, other = matrix(rows, columns, of_four[0]), matrix(rows, columns, of_two[0])
+    return [
+        differ("the dtype", other, matrix(rows, columns, of_two[1])),
+        differ("the dtype", one, matrix(rows, columns, of_four[1])),
+        differ("the dtype", (matrix(), one), (matrix(), other)),
+        differ("which tensor has which dtype", (other, one), (one, other)),
+    ]
+
+
+def layouts(rng: Random) -> list[judge.Pair]:
+    side, rows = 8 * rng.randint(4, 40), 4 * rng.randint(1, 9)
+    square = matrix(side, side)
+    return [
+        differ("which mode is contiguous", square, square.T),
+        differ("which mode is contiguous", (square, square), (square, square.T)),
+        differ("the rank", vector(side), matrix(columns=side).T),
+        differ("the rank", matrix(rows, side).T, matrix(rows, side).T.unflatten(1, (2, -1))),
+        differ("how many tensors there are", vector(side), (vector(side), vector(side))),
+    ]
+
+
+def alignments(rng: Random) -> list[judge.Pair]:
+    skip, width, more = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.choice((7, 9, 11)), rng.choice((2, 4))
+    floats = vector(63, "float32", skip=rng.randint(1, 3))
+    return [
+        differ("whether 16 bytes divide the address", vector(dtype="float32"), floats),
+        differ("whether 16 bytes divide the address", matrix(), matrix(skip=skip)),
+        differ("whether 16 bytes divide the pitch", matrix(), matrix(pitch=64 + more)),
+        differ("whether 16 bytes divide the pitch", matrix(8, width).T, matrix(8, width + more).T),
+        differ(
+            "whether 16 bytes divide the pitch",
+            (matrix(), matrix()),
+            (matrix(), matrix(pitch=64 + more)),
+        ),
+        differ("whether 16 bytes divide the pitch", layers(), layers(256, 64 + more)),
+        differ("whether 16 bytes divide the pitch", layers(), layers(256 + more, 64)),
+        differ("whether 16 bytes divide the address", (matrix(), matrix(skip=skip)), (matrix(skip=skip), matrix())),
+    ]
+
+
+def others(rng: Random) -> list[judge.Pair]:
+    one, other = rng.sample(range(2, 256), 2)
+    constants = (  # -1 and -2 have one hash
+        ("a constant", (one, "relu"), (other, "relu")),
+        ("a constant", (one, "relu"), (one, "gelu")),
+        ("a constant", (-1,), (-2,)),
+        ("a constant", (one, other), (other, one)),
+        ("a constant", (2,), (2.0,)),
+        ("a constant", (1,), (True,)),
+    )
+    architectures = (
+        (judge.ARCH, rng.choice(("sm_80", "sm_89", "sm_100a"))),
+        (judge.ARCH, judge.ARCH.rstrip("a")),
+        ("sm_100a", "sm_103a"),
+    )
+    x = vector()
+    return [
+        *(("the architecture", given(x, arch=this), given(x, arch=that)) for this, that in architectures),
+        *((what, given(x, constants=these), given(x, constants=those)) for what, these, those in constants),
+    ]
+
+
+def keys_case(name: str, *kinds: Pairs) -> Case:
+    """Right when the two calls of each pair have one key where the course's are equal, and else two."""
+
+    def draw(rng: Random) -> tuple:
+        return ([pair for kind in kinds for pair in kind(rng)],)
+
+    return as_the_course(name, judge.compared_keys, draw, lambda: cache_key)
+
+
+# Cases of 17.4 to 17.6, and of 17.9: what happens in calls.
+
+
+def cached(name: str, calls: Sequence[judge.Call], refused: Hashable = None) -> Case:
+    return as_the_course(name, judge.cached_calls, lambda rng: (calls, refused), lambda: CompiledKernels)
+
+
+def compiled_once(trial: str) -> Case:
+    """Right when the record is the course's. An answer that does not compile ends the check."""
+
+    def expected(served: Served) -> Wrong | None:
+        given = trial, rng_of_run(17).randint(1, 99)
+        said = unlike(served.ask(judge.compiled_calls, *given), judge.compiled_calls(Served(for_torch), *given))
+        return Wrong(said) if said else None
+
+    return Case(trial, expected)
+
+
+def saved(name: str, *steps: judge.Step, atomic: bool = False) -> Case:
+    """steps: n is 0 or 1, the first or the second number drawn. atomic: whether the file must be complete at once."""
+
+    def draw(rng: Random) -> tuple:
+        numbers = rng.sample(range(2, 2**16), 2)  # products with x are exact
+        return ([(step, name, numbers[n]) for step, name, n in steps],)
+
+    def expected(steps: list[judge.Step]) -> Record:
+        record = judge.saved_calls(Served(load_or_compile), steps)
+        return {part: what for part, what in record.items() if part != ("other new files" if atomic else judge.WRITES)}
+
+    return recorded(name, judge.saved_calls, draw, expected)
+
+
+def graphs(name: str, parts: Collection[str], number: int = 1, calls: int = 3) -> Case:
+    """parts: of the record, which are compared. number: of graphs, which are called in turn."""
+
+    def draw(rng: Random) -> tuple:
+        tensors = judge.vectors(rng, number + calls)
+        return rng.randint(2, 8), tensors[:number], [(nth % number, x) for nth, x in enumerate(tensors[number:])]
+
+    def expected(n: int, examples: "list[Tensor]", calls: "list[tuple[int, Tensor]]") -> Record:
+        results = {f"call {nth}": n**judge.LAUNCHES * x for nth, (_, x) in enumerate(calls, 1)}
+        record = {
+            "error": "",
+            "launches in each graph": ", ".join([str(judge.LAUNCHES)] * number),
+            "tensors of the caller that it writes to": "none",
+            "events of a call": dict.fromkeys(results, "replay"),
+            "y": results,
+            "y after all calls": {f"graph {which + 1}": n**judge.LAUNCHES * x for which, x in calls},
+        }
+        return {part: what for part, what in record.items() if part in ("error", *parts)}
+
+    return recorded(name, judge.graph_calls, draw, expected)
+
+
+@dataclass(frozen=True)
+class OnIntegers(Problem):
+    """Inputs of random int32."""
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        import torch
+
+        def draw(op: Operand) -> "Tensor":
+            size = self.shape_of(op, shape)
+            return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
+
+        return tuple(map(draw, self.inputs))
+
+
+def bits_of_most(a: "Tensor", b: "Tensor", c: "Tensor") -> "Tensor":
+    """Each bit as two or three of a, b and c have it."""
+    return (a & b) | (a & c) | (b & c)
+
+
+MAJORITY = OnIntegers(
+    name="majority",
+    dims="N",
+    inputs=tuple(Operand(name, "N", "int32") for name in "abc"),
+    output=Operand("y", "N", "int32"),
+    reference=bits_of_most,
+    bound=None,
+    baseline=lambda y, *tensors: y.copy_(bits_of_most(*tensors)),
+    baseline_name="torch",
+)
+COURSE = "tutorlib.kernels.kernel_cache"  # where the course has the same functions
+
+CAPTURED = ("launches in each graph", "tensors of the caller that it writes to")
+
+EXERCISES = (
+    ValueExercise(
+        id="17.1",
+        title="per_call",
+        points=2,
+        cases=tuple(
+            equals(way, cost_calls(way), per_call) for way in ("nothing kept", "traced each time", "kept", "loaded")
+        ),
+        library={"per_call": InModule("tutorlib.models.compiling", "per_call")},
+    ),
+    ValueExercise(
+        id="17.2",
+        title="compilations_of",
+        points=3,
+        cases=tuple(equals(name, calls, compilations_of) for name, calls in COUNTED.items()),
+        library={name: InModule("tutorlib.models.compiling", name) for name in ("compilations_of", "compiled_for")},
+    ),
+    ValueExercise(
+        id="17.3",
+        title="cache_key",
+        points=4,
+        cases=(
+            keys_case("calls that share a compilation, and others", alike, dtypes),
+            keys_case("dtypes", dtypes),
+            keys_case("layouts", layouts),
+            keys_case("alignment", alignments),
+            keys_case("constants and architecture", others),
+        ),
+        library={"cache_key": InModule(COURSE, "cache_key")},
+    ),
+    ValueExercise(
+        id="17.4",
+        title="CompiledKernels",
+        points=3,
+        cases=(
+            cached("one call", [(0, (2, 3), 2)] * 2),
+            cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
+            cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
+            cached("two of them", [(0, 1, 1), (1, 1, 1)]),
+            cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
+        ),
+        library={"CompiledKernels": CompiledKernels.__init__},
+    ),
+    judge.LaunchExercise(
+        id="17.5",
+        title="for_torch",
+        points=5,
+        needs=MMA_SYNC,
+        cases=tuple(map(compiled_once, judge.TRIALS)),
+        timed=judge.timed_launches,
+        tiers=(0.25, 1.0),
+        library={"for_torch": InModule(COURSE, "for_torch")},
+    ),
+    ValueExercise(
+        id="17.6",
+        title="load_or_compile",
+        points=3,
+        cases=(
+            saved("an empty folder", (judge.GET, "double", 0)),
+            saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
+            saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
+            saved("saving that is cut short", (judge.GET, "double", 0), atomic=True),
+        ),
+        library={"load_or_compile": InModule(COURSE, "load_or_compile")},
+    ),
+    ValueExercise(
+        id="17.7",
+        title="struct_layout",
+        points=2,
+        cases=tuple(
+            equals(name, beside([(members,) for members in lists], some_members), struct_layout)
+            for name, lists in MEMBERS.items()
+        ),
+        library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
+    ),
+    CuteExercise(
+        id="17.8",
+        title="majority, by lop3",
+        points=3,
+        problem=MAJORITY,
+        shapes=((1,), (1000,), (4096,)),
+        dynamic=True,
+        requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
+        counted=(1000,),
+        rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
+        library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
+    ),
+    judge.LaunchExercise(
+        id="17.9",
+        title="graphed",
+        points=4,
+        needs=MMA_SYNC,
+        cases=(
+            graphs("the capture", (*CAPTURED, "events of a call"), calls=1),
+            graphs("replays", ("events of a call", "y")),
+            graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
+        ),
+        timed=judge.timed_replays,
+        tiers=(4.0,),
+    ),
+)
