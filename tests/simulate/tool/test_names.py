@@ -7,7 +7,7 @@ import torch
 
 from tests.simulate.tool import shared_kernels
 from tutorlib.simulate import simulate
-from tutorlib.simulate.ptx.places import name_made_at, quoted
+from tutorlib.simulate.ptx.findings import name_made_at, quoted
 
 SOURCE = """\
 import torch

@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.arena import POISON
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.memory import PEER_BITS, GlobalAccess, LaneAccess, SharedAccess
+from tutorlib.simulate.ptx.memory import PEER_BITS, POISON, GlobalAccess, LaneAccess, SharedAccess
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import NO_ACCESS, Space
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
