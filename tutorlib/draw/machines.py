@@ -19,7 +19,6 @@ from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Char
 
 # A GPU ----------------------------------------------------------------------------------------------------------------
 
-
 HEIGHT = 440
 SMALL = 15  # pixels of an SM among the others
 SMS: dict[str, SM] = {"80": A100, "90": H100}  # by compute capability
@@ -85,7 +84,6 @@ def small_sms(axes: Axes, left: int, top: int, count: int) -> int:
 
 
 # Hopper ---------------------------------------------------------------------------------------------------------------
-
 
 HEIGHT = 470
 BLUE, YELLOW, ORANGE, PALE, GREEN = (category(number) for number in (0, 1, 2, 3, 4))
@@ -221,7 +219,6 @@ def state(barrier: Mbarrier) -> list[str]:
 
 
 # Blackwell ------------------------------------------------------------------------------------------------------------
-
 
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32

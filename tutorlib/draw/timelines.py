@@ -119,7 +119,6 @@ def with_legend(picture: Picture, shades: Mapping[str, str | None]) -> Picture:
 
 # Roles ----------------------------------------------------------------------------------------------------------------
 
-
 EPILOGUE = CATEGORIES[2]  # a warpgroup that rounds and stores a tile's accumulators
 ROLE_TILES = (*CATEGORIES[:2], *CATEGORIES[3:])
 

@@ -89,7 +89,6 @@ def store_through_smem(acc: Accumulators) -> None:
 
 # The kernel -----------------------------------------------------------------------------------------------------------
 
-
 Order = Callable[[Any, int, int], tuple[Any, Any]]
 SmemLayout = Callable[[int, int, int], cute.ComposedLayout]
 Dtype = type[cutlass.Numeric]

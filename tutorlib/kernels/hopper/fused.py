@@ -124,7 +124,6 @@ class GatedStores(Stores):
 
 # Launches -------------------------------------------------------------------------------------------------------------
 
-
 PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matrix
 BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48)
 BIAS = Fusion(add, work=OpWork(arithmetic=1), registers=48)

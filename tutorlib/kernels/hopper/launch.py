@@ -135,7 +135,6 @@ def address_problem(name: str, address: int) -> str | None:
 
 # Launches -------------------------------------------------------------------------------------------------------------
 
-
 ARCH = "sm_90a"
 HOPPER = (9, 0)  # its compute capability
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m3fn}
