@@ -30,7 +30,7 @@ from tutorlib.compiling.programs import machine_code
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.problems.work import Work
-from tutorlib.simulate.ptx.memory.descriptors import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.checking.elsewhere import answer_to, graded_for_points
-from tests.from_afar import judged_from_afar
+from tests.grading.test_wire import judged_from_afar
 from tests.pages.answers import WRONG
 from tutorlib.checking.served import Served
 from tutorlib.exercises import find, of_notebook

@@ -23,7 +23,7 @@ from tutorlib.cli import app
 from tutorlib.compiling import programs
 from tutorlib.compiling.cpp import compile_cpp, compile_cuda
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.grading import sandbox, scratch
+from tutorlib.grading import sandbox
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS
 
 needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
@@ -88,7 +88,7 @@ def test_an_answer_sees_what_is_listed_wherever_the_course_is(tmp_path, place):
         first, second = json.loads(done.stdout)["exercises"]
         assert (first["message"], second["points"]) == ("your cell fails: ValueError: seen: []", 2)
     finally:
-        scratch.remove_whole(root)
+        shutil.rmtree(root)
 
 
 def place_of(module: str, name: str) -> str:
@@ -290,9 +290,7 @@ def lines_below(process: subprocess.Popen) -> str:
     return str([one.info["cmdline"] for one in psutil.process_iter(["cmdline"]) if one in below(process)])
 
 
-def test_a_killed_grader_leaves_no_process_and_its_folder_goes_with_the_next_run(
-    course, tmp_path, tmp_path_factory, monkeypatch
-):
+def test_a_killed_grader_leaves_no_process(course, tmp_path, tmp_path_factory):
     temporary = tmp_path_factory.mktemp("t")
     path = course.submit(tmp_path, 90, {1: "import time\n\ntime.sleep(600)"})
     env = {**os.environ, "PYTHONPATH": str(course.root), "TMPDIR": str(temporary)}
@@ -303,33 +301,6 @@ def test_a_killed_grader_leaves_no_process_and_its_folder_goes_with_the_next_run
     grader.send_signal(signal.SIGKILL)
     grader.wait()
     wait_for(lambda: not [one for one in left_over if one.is_running() and one.status() != psutil.STATUS_ZOMBIE])
-    (left,) = temporary.iterdir()
-    os.utime(left, (0, 0))
-    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
-    scratch.remove_abandoned(temporary)
-    assert not list(temporary.iterdir())
-
-
-def test_a_folder_in_use_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(scratch, "LONGEST", 1000)
-    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
-    monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path))
-    with scratch.scratch_folder() as folder:
-        scratch.remove_abandoned(tmp_path)
-        assert folder.is_dir()
-    assert not folder.exists()
-
-
-def test_a_folder_is_removed_however_deep_it_is(tmp_path, monkeypatch):
-    (tmp_path / "folder").mkdir()
-    monkeypatch.chdir(tmp_path / "folder")
-    for _ in range(1200):
-        os.mkdir("deeper")
-        os.chdir("deeper")
-    os.chmod(".", 0)
-    os.chdir("/")
-    scratch.remove_whole(tmp_path / "folder")
-    assert not list(tmp_path.iterdir())
 
 
 def wait_for(condition, looks: int = 2400) -> None:

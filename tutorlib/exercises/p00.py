@@ -2,53 +2,38 @@
 
 from random import Random
 
-from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.words import mistakes
+from tutorlib.exercises.values import drawn, value_exercise
+
+TILES = (3, 8, 48, 64, 128)
 
 
-def ceil_div(n: int, tile: int) -> int:
-    return -(-n // tile)
+def divided(rng: Random) -> tuple[int, int]:
+    tile = rng.choice(TILES)
+    return rng.randrange(99) * tile, tile
 
 
-TILES = mistakes(
-    "00.1",
-    one_more=lambda n, tile: n // tile + 1,
-    floor=lambda n, tile: n // tile,
-    nearest=lambda n, tile: (n + tile // 2) // tile,
-)
-
-
-def some(seed: int, most: int) -> list[tuple[int, int]]:
-    """Sizes up to `most`, and tiles."""
-    rng = Random(seed)
-    return [(rng.randrange(1, most), rng.choice((3, 8, 48, 64, 128))) for _ in range(20)]
-
-
-def divided(seed: int) -> list[tuple[int, int]]:
-    return [(128, 64), (64, 64), (4096, 128), (0, 64), (7, 1), *((n * tile, tile) for n, tile in some(seed, 99))]
-
-
-def partly_filled(seed: int) -> list[tuple[int, int]]:
-    known = [(130, 64), (127, 128), (1, 8), (100, 64)]
-    return [*known, *((n, tile) for n, tile in some(seed, 5000) if n % tile)]
-
-
-def past_floats(seed: int) -> list[tuple[int, int]]:
-    return [(2**60 + 1, 2), (2**60, 3), *((2**60 + n, tile) for n, tile in some(seed, 5000))]
+def partly_filled(rng: Random) -> tuple[int, int]:
+    tile = rng.choice(TILES)
+    return rng.randrange(99) * tile + rng.randrange(1, tile), tile
 
 
 EXERCISES = (
-    ValueExercise(
-        id="00.1",
-        title="ceil_div",
-        points=2,
+    value_exercise(
+        ("00.1", "ceil_div", 2),
+        lambda n, tile: -(-n // tile),
+        {
+            "the tile divides n": drawn(0, divided, 20, [(128, 64), (64, 64), (4096, 128), (0, 64), (7, 1)]),
+            "a last tile partly filled": drawn(0, partly_filled, 20, [(130, 64), (127, 128), (1, 8), (100, 64)]),
+            "sizes past 2**53, where floats round": drawn(
+                0, lambda rng: (2**60 + rng.randrange(5000), rng.choice(TILES)), 20, [(2**60 + 1, 2), (2**60, 3)]
+            ),
+        },
+        mistakes={
+            "one_more": lambda n, tile: n // tile + 1,
+            "floor": lambda n, tile: n // tile,
+            "nearest": lambda n, tile: (n + tile // 2) // tile,
+        },
         library={"cute.ceil_div": InModule("cutlass.cute", "ceil_div"), "ct.cdiv": InModule("cuda.tile", "cdiv")},
-        cases=(
-            equals("the tile divides n", Drawn(divided, 0), ceil_div, TILES),
-            equals("a last tile partly filled", Drawn(partly_filled, 0), ceil_div, TILES),
-            equals("sizes past 2**53, where floats round", Drawn(past_floats, 0), ceil_div),
-        ),
     ),
 )

@@ -6,7 +6,6 @@ them with the real CuTe DSL and with the formulas of the PTX ISA.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import ceil
 from random import Random
 from typing import Any
@@ -16,101 +15,143 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import Case, ValueExercise, equals, law, same
-from tutorlib.exercises.words import mistakes
+from tutorlib.checking.values import same
+from tutorlib.exercises.values import Draw, Law, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import memory
 
-# 03.6 to 03.8: fragments of mma, and ldmatrix.
-
-
-# 03.6 c_coordinate ----------------------------------------------------------------------------------------------
-
-
-def c_coordinate(lane: int, value: int) -> tuple[int, int]:
-    column, row = divmod(MMA.c_layout(lane, value), 16)
-    return row, column
-
-
-def of_atom(layout: str) -> InModule:
-    """The place of a layout in CuTe's MMA atoms."""
-    return InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
-
-
-C_FRAGMENTS = mistakes(
-    "03.6",
-    turned=lambda lane, value: c_coordinate(lane, value)[::-1],
-    index=lambda lane, value: MMA.c_layout(lane, value),
-    one_column_wide=lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
-    next_row=lambda lane, value: (lane // 4 + value // 2, lane % 4 * 2 + value % 2),
-    values_exchanged=lambda lane, value: c_coordinate(lane, (0, 2, 1, 3)[value]),
-    eight_lanes_a_row=lambda lane, value: (lane // 8 + value // 2 * 8, lane % 8),
-)
-
-# 03.7 a_fragment ------------------------------------------------------------------------------------------------
-
-
-def a_fragment() -> Layout:
-    return MMA.a_layout
-
-
-class FragmentFlaw(FailureKind):
-    """Errors in a layout of A's fragment: its modes, an element [value: its number]."""
-
-    MODES = "a fragment's modes"
-    ELEMENT = "a fragment's element"
-
-
-def fragment_flaw(got: Any, pairs: list[tuple[int, int]]) -> str | None:
-    """A (lane, value) for which a layout of A's fragment is wrong, in words; None if it is right."""
-    if not is_layout(got):
-        return "it should be a Layout"
-    if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):
-        return Flaw("it should have two modes, of 32 lanes and of 8 values", FragmentFlaw.MODES)
-    for lane, value in pairs:
-        k, row = divmod(got(lane, value), 16)
-        want_k, want_row = divmod(MMA.a_layout(lane, value), 16)
-        if (row, k) != (want_row, want_k):
-            told = f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
-            return Flaw(told, FragmentFlaw.ELEMENT(value=value))
-    return None
-
-
-A_FRAGMENTS = mistakes(
-    "03.7",
-    along_the_rows=lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
-    value_bits_exchanged=lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
-    lanes_down_first=lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
-)
-
-
-def fragment_case(name: str, pairs: list[tuple[int, int]]) -> Case:
-    return law(name, [()], lambda got: fragment_flaw(got, pairs), A_FRAGMENTS)
-
-
-# 03.8 ldmatrix_row ----------------------------------------------------------------------------------------------
-
-
-def ldmatrix_row(lane: int) -> tuple[int, int]:
-    return lane % 16, lane // 16 * 8
-
-
-LDMATRIX = mistakes(
-    "03.8",
-    matrices_exchanged=lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
-    rows_once_more=lambda lane: (lane % 16, 0),
-    second_chunk_at_1=lambda lane: (lane % 16, lane // 16),
-    turned=lambda lane: (lane // 16 * 8, lane % 16),
-    received_element=lambda lane: (lane // 4, lane % 4 * 2),
-    matrices_alternate=lambda lane: (lane // 2, lane % 2 * 8),
-)
-
-
-# 03.3 to 03.5: swizzles.
-
 CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
+TILE = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))  # 16 atoms (8,(8,8)):(8,(1,64)), one below the other
+SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
+LANES = range(32)
 
-# 03.3 swizzle ---------------------------------------------------------------------------------------------------
+# 03.1 and 03.2: the cost of an access, and padding --------------------------------------------------------------------
+
+
+def wavefronts(addresses: list[int], width: int) -> int:
+    return memory.wavefronts(addresses, element_bytes=1, vector=width)
+
+
+def phases(addresses: list[int], width: int) -> list[list[int]]:
+    """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
+    together = min(memory.WARP, memory.WAVEFRONT // width)
+    return [addresses[first : first + together] for first in range(0, len(addresses), together)]
+
+
+def warps(width: int, *addresses: Callable[[int], int], lanes: int = memory.WARP) -> list[tuple[list[int], int]]:
+    """Calls with the address of each lane."""
+    return [([address(lane) for lane in range(lanes)], width) for address in addresses]
+
+
+def scattered(width: int, *within: int) -> Draw:
+    """Calls with 32 aligned addresses below one of `within`."""
+
+    def draw(rng: Random) -> tuple:
+        places = rng.choice(within or (4096,)) // width
+        return [rng.randrange(places) * width for _ in LANES], width
+
+    return draw
+
+
+def strided(width: int, lanes: int = memory.WARP) -> Draw:
+    """Calls with lanes that are one step apart, of any number of vectors."""
+
+    def draw(rng: Random) -> tuple:
+        start, step = (width * rng.randint(0, 40) for _ in range(2))
+        return [start + step * lane for lane in range(lanes)], width
+
+    return draw
+
+
+def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
+    vectors = ceil(columns * element_bytes / vector_bytes)
+    return (vectors | 1) * vector_bytes // element_bytes
+
+
+def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Draw:
+    """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
+
+    def draw(rng: Random) -> tuple:
+        element_bytes, vector_bytes = rng.choice(element), rng.choice(vector)
+        each = vector_bytes // element_bytes
+        return each * rng.randint(2, 40) - (0 if whole else rng.randint(1, each - 1)), element_bytes, vector_bytes
+
+    return draw
+
+
+COSTS = (
+    value_exercise(
+        ("03.1", "wavefronts", 4),
+        wavefronts,
+        {
+            "32 words in 32 banks": beside(
+                warps(4, lambda t: 4 * t, lambda t: 132 * t, lambda t: 124 - 4 * t), strided(4)
+            ),
+            "words that share a bank": beside(
+                warps(4, lambda t: 8 * t, lambda t: 128 * t, lambda t: 144 * t), strided(4)
+            ),
+            "lanes that want the same word": beside(
+                [
+                    *warps(4, lambda t: 64, lambda t: t // 16 * 128),
+                    *warps(2, lambda t: 2 * t),
+                    scattered(4)(Random(1)),
+                ],
+                scattered(2, 64, 128, 512, 2048),
+            ),
+            "8 bytes for each lane": beside(
+                [
+                    *warps(8, lambda t: 8 * t, lambda t: t % 16 * 8, lambda t: t * (128 if t < 16 else 8)),
+                    scattered(8)(Random(2)),
+                ],
+                scattered(8),
+            ),
+            "16 bytes for each lane": beside(
+                [
+                    *warps(16, lambda t: 16 * t, lambda t: t % 8 * 16),
+                    *warps(16, lambda t: 128 * t + t // 4 * 16, lambda t: 128 * t + t % 8 * 16),
+                    scattered(16)(Random(3)),
+                ],
+                scattered(16),
+            ),
+            "the eight rows of one ldmatrix matrix": beside(
+                warps(16, lambda t: 128 * t, lambda t: 144 * t, lambda t: 64 * t, lanes=8), strided(16, lanes=8)
+            ),
+        },
+        mistakes={
+            "all_at_once": lambda addresses, width: memory.ways(addresses, 1, width),
+            "slowest_group": lambda addresses, width: max(
+                wavefronts(phase, width) for phase in phases(addresses, width)
+            ),
+            "byte_banks": lambda addresses, width: sum(
+                max(Counter(address % memory.BANKS for address in set(phase)).values())
+                for phase in phases(addresses, width)
+            ),
+        },
+        library={"memory.wavefronts": memory.wavefronts, "memory.ways": memory.ways},
+    ),
+    value_exercise(
+        ("03.2", "padded_stride", 3),
+        padded_stride,
+        {
+            "fp32, word by word": beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,))),
+            "16-byte vectors": beside([(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded((1, 2, 4), (16,))),
+            "4- and 8-byte vectors": beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8))),
+            "an odd number of vectors": beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16))),
+            "rows that end inside a vector": beside(
+                [(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded((2, 4), (16,), whole=False)
+            ),
+        },
+        mistakes={
+            "no_padding": lambda columns, element_bytes, vector_bytes: columns,
+            "always_one_vector": lambda columns, element_bytes, vector_bytes: (
+                (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
+            ),
+            "one_element": lambda columns, element_bytes, vector_bytes: columns + 1,
+        },
+    ),
+)
+
+# 03.3 to 03.5: swizzles -----------------------------------------------------------------------------------------------
 
 
 def swizzle(b: int, m: int, s: int, offset: int) -> int:
@@ -122,41 +163,18 @@ def bits(b: int, start: int, offset: int) -> int:
     return offset >> start & (1 << b) - 1
 
 
-SWIZZLING = mistakes(
-    "03.3",
-    identity=lambda b, m, s, offset: offset,
-    replaced=lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
-    own_bits=lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
-    lower_group_alone=lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
-    wrong_way=lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
-    b_and_s_exchanged=lambda b, m, s, offset: swizzle(s, m, b, offset),
-    from_bit_s=lambda b, m, s, offset: offset ^ bits(b, s, offset) << m,
-    at_bit_0=lambda b, m, s, offset: offset ^ bits(b, m + s, offset),
-    added=lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
-    all_upper_bits=lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
-)
-swizzling = partial(equals, wanted=swizzle, mistakes=SWIZZLING)
-
-
 def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
     """Calls for every offset up to where the swizzle repeats itself."""
     return [(b, m, s, offset) for offset in range(1 << (b + m + s))]
 
 
-def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Callable[[Random], tuple]:
+def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Draw:
     """Calls of `swizzle` with some of these ⟨B,M,S⟩, at offsets anywhere."""
     return lambda rng: (rng.choice(b), rng.choice(m), rng.choice(s), rng.randrange(2**20))
 
 
-# 03.4 choose_swizzle --------------------------------------------------------------------------------------------
-
-
 def log2(power_of_two: int) -> int:
     return power_of_two.bit_length() - 1
-
-
-def choose_swizzle(row_bytes: int, element_bytes: int) -> tuple[int, int, int]:
-    return log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(memory.WAVEFRONT // CHUNK)
 
 
 class SwizzleFlaw(FailureKind):
@@ -169,7 +187,7 @@ class SwizzleFlaw(FailureKind):
 
 def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
     """The fault of a (B, M, S) on eight rows of `row_bytes`; None if it is the right one."""
-    want = choose_swizzle(row_bytes, element_bytes)
+    want = log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(memory.WAVEFRONT // CHUNK)
     if same(got, want):
         return None
     if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
@@ -188,21 +206,6 @@ def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
     return f"it works with more bits than are needed: B = {want[0]} is enough"
 
 
-CHOICES = mistakes(
-    "03.4",
-    always_3_3_3=lambda row_bytes, element_bytes: (3, 3, 3),
-    in_bytes=lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
-    b_and_s_exchanged=lambda row_bytes, element_bytes: (3, log2(CHUNK // element_bytes), log2(row_bytes // CHUNK)),
-)
-
-# 03.5 tile_offset -----------------------------------------------------------------------------------------------
-
-
-TILE = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))  # 16 atoms (8,(8,8)):(8,(1,64)), one below the other
-
-SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
-
-
 def tile_offset(row: int, column: int) -> int:
     return SWIZZLED_TILE(row, column)
 
@@ -212,268 +215,164 @@ def anywhere(rng: Random) -> tuple[int, int]:
     return rng.randrange(128), rng.randrange(64)
 
 
-OFFSETS = mistakes(
-    "03.5",
-    no_swizzle=TILE,
-    chunk_moved=lambda row, column: row // 8 * 512 + (column // 8 ^ row % 8) * 64 + row % 8 * 8 + column % 8,
-    element_moved=lambda row, column: row // 8 * 512 + column // 8 * 64 + row % 8 * 8 + (column % 8 ^ column // 8),
-    row_alone=lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
-    row_and_atom_alone=lambda row, column: column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
-    one_atom=lambda row, column: tile_offset(row % 8, column),
-    atom_by_rows=lambda row, column: swizzle(3, 3, 3, row * 64 + column),
-)
-placing = partial(equals, wanted=tile_offset, mistakes=OFFSETS)
-
-
-# 03.1 and 03.2: the cost of an access, and padding.
-
-# 03.1 wavefronts ------------------------------------------------------------------------------------------------
-
-
-def wavefronts(addresses: list[int], width: int) -> int:
-    return memory.wavefronts(addresses, element_bytes=1, vector=width)
-
-
-def phases(addresses: list[int], width: int) -> list[list[int]]:
-    """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
-    together = min(memory.WARP, memory.WAVEFRONT // width)
-    return [addresses[first : first + together] for first in range(0, len(addresses), together)]
-
-
-COUNTING = mistakes(
-    "03.1",
-    all_at_once=lambda addresses, width: memory.ways(addresses, 1, width),
-    slowest_group=lambda addresses, width: max(wavefronts(phase, width) for phase in phases(addresses, width)),
-    byte_banks=lambda addresses, width: sum(
-        max(Counter(address % memory.BANKS for address in set(phase)).values()) for phase in phases(addresses, width)
-    ),
-)
-
-
-def warp(address: Callable[[int], int], lanes: int = memory.WARP) -> list[int]:
-    return [address(lane) for lane in range(lanes)]
-
-
-def random_warp(width: int, rng: Random, within: int = 4096) -> list[int]:
-    """32 aligned addresses below `within`."""
-    return warp(lambda _: rng.randrange(within // width) * width)
-
-
-def strided(width: int, lanes: int = memory.WARP) -> Callable[[Random], tuple]:
-    """Calls with lanes that are one step apart, of any number of vectors."""
-
-    def draw(rng: Random) -> tuple:
-        start, step = (width * rng.randint(0, 40) for _ in range(2))
-        return warp(lambda lane: start + step * lane, lanes), width
-
-    return draw
-
-
-def scattered(width: int) -> Callable[[Random], tuple]:
-    return lambda rng: (random_warp(width, rng), width)
-
-
-def few_words(rng: Random) -> tuple:
-    """A call with lanes that share words."""
-    return random_warp(2, rng, within=rng.choice((64, 128, 512, 2048))), 2
-
-
-WAVEFRONTS = (
-    (
-        "32 words in 32 banks",
-        beside(
-            [(warp(lambda t: 4 * t), 4), (warp(lambda t: 132 * t), 4), (warp(lambda t: 124 - 4 * t), 4)], strided(4)
-        ),
-    ),
-    (
-        "words that share a bank",
-        beside([(warp(lambda t: 8 * t), 4), (warp(lambda t: 128 * t), 4), (warp(lambda t: 144 * t), 4)], strided(4)),
-    ),
-    (
-        "lanes that want the same word",
-        beside(
-            [
-                (warp(lambda t: 64), 4),
-                (warp(lambda t: 2 * t), 2),
-                (warp(lambda t: t // 16 * 128), 4),
-                (random_warp(4, Random(1)), 4),
-            ],
-            few_words,
-        ),
-    ),
-    (
-        "8 bytes for each lane",
-        beside(
-            [
-                (warp(lambda t: 8 * t), 8),
-                (warp(lambda t: t % 16 * 8), 8),
-                (warp(lambda t: t * (128 if t < 16 else 8)), 8),
-                (random_warp(8, Random(2)), 8),
-            ],
-            scattered(8),
-        ),
-    ),
-    (
-        "16 bytes for each lane",
-        beside(
-            [
-                (warp(lambda t: 16 * t), 16),
-                (warp(lambda t: t % 8 * 16), 16),
-                (warp(lambda t: 128 * t + t // 4 * 16), 16),
-                (warp(lambda t: 128 * t + t % 8 * 16), 16),
-                (random_warp(16, Random(3)), 16),
-            ],
-            scattered(16),
-        ),
-    ),
-    (
-        "the eight rows of one ldmatrix matrix",
-        beside(
-            [(warp(lambda t: 128 * t, 8), 16), (warp(lambda t: 144 * t, 8), 16), (warp(lambda t: 64 * t, 8), 16)],
-            strided(16, lanes=8),
-        ),
-    ),
-)
-
-# 03.2 padded_stride ---------------------------------------------------------------------------------------------
-
-
-def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
-    vectors = ceil(columns * element_bytes / vector_bytes)
-    return (vectors | 1) * vector_bytes // element_bytes
-
-
-def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Callable[[Random], tuple]:
-    """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
-
-    def draw(rng: Random) -> tuple:
-        element_bytes, vector_bytes = rng.choice(element), rng.choice(vector)
-        each = vector_bytes // element_bytes
-        return each * rng.randint(2, 40) - (0 if whole else rng.randint(1, each - 1)), element_bytes, vector_bytes
-
-    return draw
-
-
-PADDING = mistakes(
-    "03.2",
-    no_padding=lambda columns, element_bytes, vector_bytes: columns,
-    always_one_vector=lambda columns, element_bytes, vector_bytes: (
-        (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
-    ),
-    one_element=lambda columns, element_bytes, vector_bytes: columns + 1,
-)
-
-padding = partial(equals, wanted=padded_stride, mistakes=PADDING)
-
-
-reading = partial(equals, wanted=ldmatrix_row, mistakes=LDMATRIX)
-placing_c = partial(equals, wanted=c_coordinate, mistakes=C_FRAGMENTS)
-
-EXERCISES = (
-    ValueExercise(
-        id="03.1",
-        title="wavefronts",
-        points=4,
-        library={"memory.wavefronts": memory.wavefronts, "memory.ways": memory.ways},
-        cases=tuple(equals(name, calls, wavefronts, COUNTING) for name, calls in WAVEFRONTS),
-    ),
-    ValueExercise(
-        id="03.2",
-        title="padded_stride",
-        points=3,
-        cases=(
-            padding("fp32, word by word", beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,)))),
-            padding(
-                "16-byte vectors",
-                beside([(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded((1, 2, 4), (16,))),
+SWIZZLES = (
+    value_exercise(
+        ("03.3", "swizzle", 3),
+        swizzle,
+        {
+            "all of one period of ⟨3,3,3⟩": beside(period(3, 3, 3), swizzled((3,), (3,), (3,))),
+            "fewer bits": beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,))),
+            "groups further apart": beside(period(2, 1, 4) + period(1, 2, 5), swizzled((1, 2), (1, 2, 3), (4, 5, 6))),
+            "offsets past one period, and B = 0": beside(
+                [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
+                swizzled((0, 1, 2, 3), range(6), (3, 4)),
             ),
-            padding("4- and 8-byte vectors", beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8)))),
-            padding("an odd number of vectors", beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16)))),
-            padding(
-                "rows that end inside a vector",
-                beside([(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded((2, 4), (16,), whole=False)),
-            ),
-        ),
-    ),
-    ValueExercise(
-        id="03.3",
-        title="swizzle",
-        points=3,
+        },
+        mistakes={
+            "identity": lambda b, m, s, offset: offset,
+            "replaced": lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
+            "own_bits": lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
+            "lower_group_alone": lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
+            "wrong_way": lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
+            "b_and_s_exchanged": lambda b, m, s, offset: swizzle(s, m, b, offset),
+            "from_bit_s": lambda b, m, s, offset: offset ^ bits(b, s, offset) << m,
+            "at_bit_0": lambda b, m, s, offset: offset ^ bits(b, m + s, offset),
+            "added": lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
+            "all_upper_bits": lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
+        },
         library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
-        cases=(
-            swizzling("all of one period of ⟨3,3,3⟩", beside(period(3, 3, 3), swizzled((3,), (3,), (3,)))),
-            swizzling("fewer bits", beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,)))),
-            swizzling(
-                "groups further apart",
-                beside(period(2, 1, 4) + period(1, 2, 5), swizzled((1, 2), (1, 2, 3), (4, 5, 6))),
-            ),
-            swizzling(
-                "offsets past one period, and B = 0",
-                beside(
-                    [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
-                    swizzled((0, 1, 2, 3), range(6), (3, 4)),
-                ),
-            ),
-        ),
     ),
-    ValueExercise(
-        id="03.4",
-        title="choose_swizzle",
-        points=3,
-        cases=tuple(
-            law(f"rows of {row} bytes, of bf16, fp32 and fp8", [(row, 2), (row, 4), (row, 1)], swizzle_flaw, CHOICES)
-            for row in (128, 64, 32)
-        ),
+    value_exercise(
+        ("03.4", "choose_swizzle", 3),
+        None,
+        {f"rows of {row} bytes, of bf16, fp32 and fp8": [(row, 2), (row, 4), (row, 1)] for row in (128, 64, 32)},
+        holds=swizzle_flaw,
+        mistakes={
+            "always_3_3_3": lambda row_bytes, element_bytes: (3, 3, 3),
+            "in_bytes": lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
+            "b_and_s_exchanged": lambda row_bytes, element_bytes: (
+                *(3, log2(CHUNK // element_bytes)),
+                log2(row_bytes // CHUNK),
+            ),
+        },
     ),
-    ValueExercise(
-        id="03.5",
-        title="tile_offset",
-        points=3,
+    value_exercise(
+        ("03.5", "tile_offset", 3),
+        tile_offset,
+        {
+            "row 0": beside(
+                [(0, column) for column in range(64)], lambda rng: (8 * rng.randrange(16), rng.randrange(64))
+            ),
+            "the atom": beside([(row, column) for row in range(8) for column in range(64)], anywhere),
+            "one element of every chunk of the tile": beside(
+                [(row, 8 * chunk + row % 8) for row in range(128) for chunk in range(8)], anywhere
+            ),
+        },
+        mistakes={
+            "no_swizzle": TILE,
+            "chunk_moved": lambda row, column: TILE(row, column ^ row % 8 * 8),
+            "element_moved": lambda row, column: TILE(row, column ^ column // 8),
+            "row_alone": lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
+            "one_atom": lambda row, column: tile_offset(row % 8, column),
+            "atom_by_rows": lambda row, column: swizzle(3, 3, 3, row * 64 + column),
+        },
         library={
             "the swizzled layout": ComposedLayout.__call__,
             "a Layout": Layout.__call__,
             "a Swizzle": Swizzle.__call__,
         },
-        cases=(
-            placing(
-                "row 0",
-                beside([(0, column) for column in range(64)], lambda rng: (8 * rng.randrange(16), rng.randrange(64))),
-            ),
-            placing("the atom", beside([(row, column) for row in range(8) for column in range(64)], anywhere)),
-            placing(
-                "one element of every chunk of the tile",
-                beside([(row, 8 * chunk + row % 8) for row in range(128) for chunk in range(8)], anywhere),
-            ),
-        ),
     ),
-    ValueExercise(
-        id="03.6",
-        title="c_coordinate",
-        points=2,
-        library={"mma.c_layout": "c_layout", "mma's c_layout": of_atom("c_layout")},
-        cases=tuple(
-            placing_c(f"value {value} of every lane", [(lane, value) for lane in range(32)]) for value in range(4)
-        ),
+)
+
+# 03.6 to 03.8: fragments of mma, and ldmatrix -------------------------------------------------------------------------
+
+
+def c_coordinate(lane: int, value: int) -> tuple[int, int]:
+    column, row = divmod(MMA.c_layout(lane, value), 16)
+    return row, column
+
+
+def of_atom(layout: str) -> dict[str, Any]:
+    """The library of an exercise that asks for this layout of CuTe's MMA atom."""
+    atom = InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
+    return {f"mma.{layout}": layout, f"mma's {layout}": atom}
+
+
+class FragmentFlaw(FailureKind):
+    """Errors in a layout of A's fragment: its modes, an element [value: its number]."""
+
+    MODES = "a fragment's modes"
+    ELEMENT = "a fragment's element"
+
+
+def fragment(lanes: Sequence[int], values: Sequence[int]) -> Law:
+    """The law that these lanes have these values of A where MMA's atom has them."""
+
+    def holds(got: Any) -> str | None:
+        if not is_layout(got):
+            return "it should be a Layout"
+        if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):
+            return Flaw("it should have two modes, of 32 lanes and of 8 values", FragmentFlaw.MODES)
+        for lane in lanes:
+            for value in values:
+                (k, row), (want_k, want_row) = (divmod(layout(lane, value), 16) for layout in (got, MMA.a_layout))
+                if (row, k) != (want_row, want_k):
+                    told = f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
+                    return Flaw(told, FragmentFlaw.ELEMENT(value=value))
+        return None
+
+    return holds
+
+
+FRAGMENTS = {
+    "the first value of every lane": fragment(LANES, [0]),
+    "the values of lane 0": fragment([0], range(8)),
+    "all of it": fragment(LANES, range(8)),
+}
+EXERCISES = (
+    *COSTS,
+    *SWIZZLES,
+    value_exercise(
+        ("03.6", "c_coordinate", 2),
+        c_coordinate,
+        {f"value {value} of every lane": [(lane, value) for lane in LANES] for value in range(4)},
+        mistakes={
+            "turned": lambda lane, value: c_coordinate(lane, value)[::-1],
+            "index": lambda lane, value: MMA.c_layout(lane, value),
+            "one_column_wide": lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
+            "next_row": lambda lane, value: (lane // 4 + value // 2, lane % 4 * 2 + value % 2),
+            "values_exchanged": lambda lane, value: c_coordinate(lane, (0, 2, 1, 3)[value]),
+            "eight_lanes_a_row": lambda lane, value: (lane // 8 + value // 2 * 8, lane % 8),
+        },
+        library=of_atom("c_layout"),
     ),
-    ValueExercise(
-        id="03.7",
-        title="a_fragment",
-        points=3,
-        library={"mma.a_layout": "a_layout", "mma's a_layout": of_atom("a_layout")},
-        cases=(
-            fragment_case("the first value of every lane", [(lane, 0) for lane in range(32)]),
-            fragment_case("the values of lane 0", [(0, value) for value in range(8)]),
-            fragment_case("all of it", [(lane, value) for lane in range(32) for value in range(8)]),
-        ),
+    value_exercise(
+        ("03.7", "a_fragment", 3),
+        None,
+        {name: [()] for name in FRAGMENTS},
+        holds=FRAGMENTS,
+        mistakes={
+            "along_the_rows": lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
+            "value_bits_exchanged": lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
+            "lanes_down_first": lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
+        },
+        library=of_atom("a_layout"),
     ),
-    ValueExercise(
-        id="03.8",
-        title="ldmatrix_row",
-        points=2,
-        cases=(
-            reading("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)]),
-            reading("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)]),
-            reading("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)]),
-        ),
+    value_exercise(
+        ("03.8", "ldmatrix_row", 2),
+        lambda lane: (lane % 16, lane // 16 * 8),
+        {
+            "matrix 0, lanes 0 to 7": [(lane,) for lane in LANES[:8]],
+            "matrix 1, lanes 8 to 15": [(lane,) for lane in LANES[8:16]],
+            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in LANES[16:]],
+        },
+        mistakes={
+            "matrices_exchanged": lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
+            "rows_once_more": lambda lane: (lane % 16, 0),
+            "second_chunk_at_1": lambda lane: (lane % 16, lane // 16),
+            "turned": lambda lane: (lane // 16 * 8, lane % 16),
+            "received_element": lambda lane: (lane // 4, lane % 4 * 2),
+            "matrices_alternate": lambda lane: (lane // 2, lane % 2 * 8),
+        },
     ),
 )

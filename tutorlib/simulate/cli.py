@@ -22,10 +22,9 @@ def add_to(app: typer.Typer) -> None:
 
 def simulate(
     ctx: typer.Context,
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).", metavar=""),
-    ] = None,
+    target: Annotated[
+        str, typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).", metavar="")
+    ] = "",
     arguments: Annotated[
         list[str] | None,
         typer.Option("--arg", help="For each argument: 128x64:bf16, 128x64:bf16:out for an output, or a number."),
@@ -52,18 +51,18 @@ def simulate(
 
     try:
         if ctx.obj:
-            done = simulate_script(ctx.obj, arch, format).after(baseline)
-            text, failed = done.formatted(format), done.failed
-        elif targets:
+            done = simulate_script(ctx.obj, arch, format)
+        elif target:
             options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "seed": seed}
-            text, failed = simulate_alone(targets, format, baseline, arguments=arguments or [], **options)
+            done = simulate_alone(target, arguments=arguments or [], **options)
         else:
             raise BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
+        done = done.after(baseline)
     except BadInput as error:
         typer.secho(str(error), fg="red", err=True)
         raise typer.Exit(2) from None
-    typer.echo(text)
-    raise typer.Exit(1 if failed else 0)
+    typer.echo(done.formatted(format))
+    raise typer.Exit(1 if done.failed else 0)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

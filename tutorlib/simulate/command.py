@@ -215,21 +215,10 @@ class CommandResult:
         if format == "sarif":
             return to_sarif(self.report)
         if format == "json":
-            extra = {"wrong": list(self.wrong), "known": self.known}
-            return json.dumps(self.report.as_data() | extra, indent=2)
+            return self.report.to_json(wrong=list(self.wrong), known=self.known)
         known = [f"  {number_of(self.known, 'known finding')}"] if self.known else []
         verdict = [*self.report.verdict_lines(), *known, *(f"✗ {one}" for one in self.wrong)]
         return "\n".join([*verdict, *self.report.cost_lines()])
-
-
-def together(results: Sequence[CommandResult]) -> CommandResult:
-    """The results of several targets as one."""
-    first, *others = results
-    if not others:
-        return first
-    launches = tuple(launch for one in results for launch in one.report.launches)
-    report = Report(", ".join(dict.fromkeys(one.report.arch for one in results)), launches, {})
-    return replace(first, report=report, wrong=tuple(wrong for one in results for wrong in one.wrong))
 
 
 def simulate_script(command: Sequence[str], arch: str, format: Format) -> CommandResult:
@@ -250,31 +239,24 @@ def simulate_script(command: Sequence[str], arch: str, format: Format) -> Comman
     stopped = sum(bool(launch.stopped) for launch in run.launches)
     wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
     wrong += [f"{said} {ended}"] if ended else []
-    return CommandResult(Report(parse_arch(arch), run.launches, {}), tuple(wrong))
+    return CommandResult(Report(parse_arch(arch), run.launches), tuple(wrong))
 
 
-def simulate_alone(targets: Sequence[str], format: Format, baseline: Path | None, **options: Any) -> tuple[str, bool]:
-    """`simulate_target` of each in a process of their own: the text, and whether any failed. Raises BadInput."""
+def simulate_alone(target: str, **options: Any) -> CommandResult:
+    """`simulate_target` in a process of its own. Raises BadInput."""
     try:
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
-            return process.submit(simulated_text, targets, format, baseline, options).result()
+            return process.submit(simulate_target, target, **options).result()
     except BrokenProcessPool:
-        raise BadInput(f"{' '.join(targets)} crashes while it is simulated") from None
-
-
-def simulated_text(
-    targets: Sequence[str], format: Format, baseline: Path | None, options: dict[str, Any]
-) -> tuple[str, bool]:
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
-    done = together([simulate_target(one, **options) for one in targets]).after(baseline)
-    return done.formatted(format), done.failed
+        raise BadInput(f"{target} crashes while it is simulated") from None
 
 
 def simulate_target(
     target: str, arguments: Sequence[str], arch: str, grid: str, block: str, cluster: str, smem: int, seed: int
 ) -> CommandResult:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
     generator = np.random.default_rng(seed)
     given = [parse_argument(text, generator) for text in arguments]
     launch: dict[str, Any] = {
@@ -302,7 +284,7 @@ def simulate_target(
         for name, mask in masks.items()
         if mask.any()
     )
-    return CommandResult(report, tuple(unwritten))
+    return CommandResult(replace(report, returned=None), tuple(unwritten))
 
 
 def signal_name(status: int) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from tutorlib.dsl.functions import constant_parameters, inside_of_kernel, says_it_is_jit, says_it_is_kernel
 from tutorlib.simulate.ptx.languages.cpp import simulate_source
-from tutorlib.simulate.ptx.launch import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
 
@@ -49,22 +48,18 @@ def simulate(
         if str(device := getattr(argument, "device", "cpu")) != "cpu":
             raise ValueError(f"argument {number} is on {device}; the simulator takes tensors on the CPU")
     named = dict(zip(argument_names(kernel, len(arguments), entry), arguments, strict=True))
-    tensors = {name: argument for name, argument in named.items() if is_memory(argument)}
-    before = {name: piece_of(name, tensor).bytes.copy() for name, tensor in tensors.items()}
-    returned: Mapping[str, Any] = {}
-    launches: Sequence[LaunchReport]
+    returned = None
     if isinstance(kernel, str | Path):
         launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
     else:
         launches, returned = simulate_python(kernel, named, arch, grid)
     if not launches:
         raise ValueError(f"{function_name(kernel)} launches no kernel")
-    changed = {name: one for name, one in tensors.items() if (piece_of(name, one).bytes != before[name]).any()}
-    return Report(arch, tuple(launches), returned or changed)
+    return Report(arch, tuple(launches), returned)
 
 
 def argument_names(kernel: Any, count: int, entry: str = "") -> list[str]:
-    """What findings and `Report.outputs` call the arguments."""
+    """What findings call the arguments."""
     if isinstance(kernel, str | Path):
         text = kernel if isinstance(kernel, str) else kernel.read_text(encoding="utf-8", errors="replace")
         names = cpp_parameters(text, entry)
@@ -82,8 +77,8 @@ def cpp_parameters(source: str, entry: str) -> list[str]:
 
 def simulate_python(
     kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int]
-) -> tuple[list[LaunchReport], dict[str, Any]]:
-    """A report of each launch that it makes, and the tensors that it returns. The keywords are those of `simulate`."""
+) -> tuple[list[LaunchReport], Any]:
+    """A report of each launch that it makes, and what it returns. The keywords are those of `simulate`."""
     import torch
 
     from tutorlib.simulate.stand_in.gpu import StandInGpu
@@ -103,10 +98,7 @@ def simulate_python(
             call_tile_kernel(kernel, arguments, grid)
         else:
             returned = kernel(*with_streams(kernel, arguments, torch.cuda.current_stream()).values())
-    several = {"result": returned} if isinstance(returned, torch.Tensor) else {}
-    if isinstance(returned, tuple | list):
-        several = {f"result {n}": value for n, value in enumerate(returned) if isinstance(value, torch.Tensor)}
-    return launches, several
+    return launches, returned
 
 
 def is_cute(target: Any) -> bool:

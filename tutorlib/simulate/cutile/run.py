@@ -28,10 +28,10 @@ from torch import Tensor
 
 from tutorlib.dsl.failure import Fail, Flaw, failures_in
 from tutorlib.dsl.functions import function_of
+from tutorlib.simulate.cutile.arrays import Array
 from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, Number, category, poison
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.launch import Endless, Load, Padding, TileLaunch
-from tutorlib.simulate.cutile.loads_stores import Array
 from tutorlib.simulate.cutile.tile import Tile
 from tutorlib.simulate.ptx.findings import Finding, NotSimulated
 from tutorlib.simulate.ptx.report import Report

@@ -26,11 +26,11 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import is_of_the_dsl
 from tutorlib.dsl.launching import INT, POINTER, SUCCESS, HostCall, call_without_driver
 from tutorlib.dsl.tracing import SharedPiece, locations, no_abort
+from tutorlib.simulate.ptx.descriptors import BYTES, write_tensor_map
 from tutorlib.simulate.ptx.findings import NamedMemory, NotSimulated, SourceLine
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.launch import LaunchBefore, distinct, pack_parameters, piece_of, simulate_pieces, three
-from tutorlib.simulate.ptx.memory.descriptors import BYTES, write_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find, name_made_at, quoted
 from tutorlib.simulate.ptx.report import Report

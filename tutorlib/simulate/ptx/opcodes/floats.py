@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.ir import Vector
-from tutorlib.simulate.ptx.memory.access import WINDOW
+from tutorlib.simulate.ptx.memory import WINDOW
 from tutorlib.simulate.ptx.opcodes.integers import Compute, Row, computed, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
 from tutorlib.simulate.ptx.state import Step, Where
