@@ -21,7 +21,7 @@ from tutorlib.draw.machines import code_of, state
 from tutorlib.draw.palette import CATEGORIES, INK, RAMP, category, channels
 from tutorlib.draw.tiles import READ, array_grid, order_grid, show_warps, space_grid
 from tutorlib.draw.timelines import key_grid, timeline_grid
-from tutorlib.exercises.judges.p09 import in_cute
+from tutorlib.exercises.judges.cute_host import in_cute
 from tutorlib.exercises.p19 import key_tiles
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma

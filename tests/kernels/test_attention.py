@@ -20,7 +20,7 @@ from tutorlib.kernels.attention.operator import (
     why_not_fused,
 )
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_call
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
 
 CASES = {  # configuration, queries, keys
     "head_dim 64": (AttentionConfig(64, tile_n=64), 128, 192),
@@ -66,7 +66,7 @@ def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[
     dynamic = [x.mark_layout_dynamic(leading_dim=len(x.shape) - 1) for x in given]
     *of_head_dim, counter = [*dynamic, None][:6]
     arguments = [*of_head_dim, Float32(config.head_dim**-0.5), counter, Int32(2), cuda.CUstream(0)]
-    (report,) = simulate_call(compiled(config), tensors, arguments)
+    (report,) = simulate_host(compiled(config), tensors, arguments)
     if config.persistent:
         assert tensors["counter"] == 0
     return o, lse, report

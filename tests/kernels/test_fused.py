@@ -32,7 +32,7 @@ from tutorlib.kernels.hopper.fused import (
 )
 from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile_amax
-from tutorlib.simulate.ptx.languages.cute import compile_for, simulate_call
+from tutorlib.simulate.ptx.languages.cute import compile_for, simulate_host
 
 SHAPES = ((64, 64, 64), (65, 104, 40))
 EDGES = (200, 528, 136)
@@ -90,7 +90,7 @@ class SimulatedFusion:
         operands = [given.get(name) for name in ("a", "b", "operand", "c")]
 
         def call():
-            self.reports = simulate_call(compiled, tensors, [*operands, None, None, 2, cuda.CUstream(0)])
+            self.reports = simulate_host(compiled, tensors, [*operands, None, None, 2, cuda.CUstream(0)])
 
         return call
 

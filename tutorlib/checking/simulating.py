@@ -171,7 +171,7 @@ def find_fault_of_simulated_call(
 def call_counted(call: Call) -> None:
     """Call a kernel, so that the reports have what limits are about (`KernelWork`)."""
     from tutorlib.measuring.kernel_work import KernelWork
-    from tutorlib.simulate.ptx.listener import listening
+    from tutorlib.simulate.ptx.memory import listening
 
     with listening(KernelWork):
         call()

@@ -9,9 +9,8 @@ from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, RAMP, category, ramp
 from tutorlib.machine.features import BANKS, WARP, WAVEFRONT, WORD
 from tutorlib.simulate.ptx import MemoryAccess, Report
-from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.facts import Doing
-from tutorlib.simulate.ptx.report import BlockEvent, BlockTrace
+from tutorlib.simulate.ptx.report import NO_ACCESS, BlockEvent, BlockTrace
 
 BLUE, YELLOW, ORANGE, SKY, GREEN, PINK, TEAL, GRAY = CATEGORIES
 KINDS: dict[Doing, tuple[str, str, str]] = {  # the letter of a warp's cell, its meaning, its color

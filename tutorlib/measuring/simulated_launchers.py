@@ -71,7 +71,7 @@ class SimulatedCute:
         traced = self.compiled(work.shape)
 
         def call() -> None:
-            self.reports = simulate_host(traced, work.named, self.dynamic, self.traced)
+            self.reports = simulate_host(traced, work.named, dynamic=self.dynamic, traced=self.traced)
 
         return call
 

@@ -116,7 +116,7 @@ def simulation_of(
 
         def simulate_cute(named: dict[str, Any]) -> "list[Report]":
             specs = [TensorSpec.like(tensor, dynamic) for tensor in named.values()]
-            return simulate_host(compile_with_lines(kernel, specs), named, dynamic, traced=True)
+            return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic, traced=True)
 
         return simulate_cute
     from tutorlib.simulate.ptx.languages.cutile import simulate_cutile

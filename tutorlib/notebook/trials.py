@@ -45,7 +45,9 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         traced = compile_with_lines(host, specs)
-        return simulated(f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic))
+        return simulated(
+            f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic=dynamic)
+        )
 
     import torch
 

@@ -1,4 +1,4 @@
-"""What the simulator remembers of a launch is bounded, and a limit says which size to choose."""
+"""What a launch may need at most, what is counted of it, and the table of facts that says what to look at."""
 
 from unittest import mock
 
@@ -7,16 +7,19 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
+from tutorlib.measuring.kernel_work import KernelWork
 from tutorlib.simulate.ptx import global_shadow, memory, simulation
 from tutorlib.simulate.ptx import report as launch_report
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
+from tutorlib.simulate.ptx.facts import FACTS, touches, width_of
 from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.geometry import Geometry
+from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.launch import run
-from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.meetings import Running
+from tutorlib.simulate.ptx.memory import AsyncCopies, Listener, SharedMemory, listening
+from tutorlib.simulate.ptx.opcodes import ANY_TYPE, FLOATS, INTEGERS
 from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
-from tutorlib.simulate.ptx.unit import Running
 
 RACY = """
 shl.b32 %r0, %tid_x, 2; mov.u32 %r1, smem; add.u32 %r2, %r1, %r0; st.shared.b32 [%r2], %tid_x;
@@ -95,3 +98,62 @@ def test_what_flags_tell_grows_with_the_blocks_only():
         launch(kernel(FENCES, ["count"]), {"count": torch.zeros(1, dtype=torch.int32)}, threads=64, blocks=blocks)
     assert made[0].far
     assert max(map(len, made[0].far.values())) <= blocks * (DEVICE + 2)
+
+
+# what two instructions compute ----------------------------------------------------------------------------------------
+
+LOAD = """mul.wide.u32 %rd0, %tid_x, 4; add.u64 %rd0, %rd_x, %rd0; ld.global.f32 %f0, [%rd0];
+mul.f32 %f1, %f0, 0f3F000000;
+"""
+
+
+@pytest.mark.parametrize(
+    ("again", "twice"),
+    [
+        ("mul.f32 %f2, 0f3F000000, %f0;", True),
+        ("mul.f32 %f3, %f0, 0f3E800000; add.f32 %f2, %f3, %f3;", True),  # 2 · (x / 4)
+        ("fma.rn.f32 %f2, %f0, 0f3F000000, 0f33000000;", True),  # x/2 + 3e-8, less than a rounding
+        ("fma.rn.f32 %f2, %f0, 0f33000000, %f1;", False),  # x/2, corrected
+        ("mul.f32 %f1, %f0, 0f3F000000;", False),  # one register, which two branches of a program may set
+        ("mul.f32 %f2, %f0, 0f3F008000;", False),  # 0.502 · x
+        ("add.f32 %f2, %f0, 0f4B400000; add.f32 %f3, %f0, 0f4B400001;", False),  # round(x) in the low bits
+        ("sub.f32 %f2, %f0, %f0; sub.f32 %f3, %f1, %f1;", False),  # zeros say nothing
+    ],
+)
+@listening(KernelWork)
+def test_a_number_that_two_instructions_compute(again, twice):
+    x = torch.randn(64, generator=torch.Generator().manual_seed(1))
+    assert bool(launch(kernel(LOAD + again, ["x"]), {"x": x}, threads=64).computed_twice) is twice
+
+
+# facts ----------------------------------------------------------------------------------------------------------------
+
+
+def instruction(opcode):
+    return Instruction(opcode, (), None, False, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "spaces", "width"),
+    [
+        ("ld.shared::cta.v4.b32", {"shared"}, 16),
+        ("st.global.v2.b16", {"global"}, 4),
+        ("ld.v8.f32", {"global", "shared"}, 16),  # a generic address; 16 bytes are the largest piece with a record
+        ("atom.shared.add.u64", {"shared"}, 8),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", {"shared"}, 16),  # 9.7.14.5.15: each lane gives a row's address
+        ("cp.async.ca.shared.global", {"global", "shared"}, 4),  # 9.7.9.25.3.1: 4, 8 or 16 bytes, but .cg only 16
+        ("cp.async.cg.shared.global", {"global", "shared"}, 16),
+        ("wmma.load.a.sync.aligned.row.m16n16k16.global.f16", {"global"}, 2),
+        ("ld.param.u64", set(), 8),
+        ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", set(), 4),
+    ],
+)
+def test_the_memory_that_an_opcode_touches(opcode, spaces, width):
+    assert {space for space in ("global", "shared") if touches(instruction(opcode), space)} == spaces
+    assert width_of(instruction(opcode)) == width
+
+
+def test_every_row_is_of_an_opcode_that_is_simulated():
+    known = {name.split(".")[0] for name in {**ANY_TYPE, **FLOATS, **INTEGERS}}
+    scheduled = {"bra", "ret", "exit", "trap", "bar", "barrier"}  # by `schedule`, which decodes no step
+    assert {name.split(".")[0] for name in FACTS} <= known | scheduled
