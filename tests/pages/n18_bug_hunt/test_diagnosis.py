@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.changed import right_answers
 from tutorlib import CheckFailed, check
+from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.exercises.judges.p18 import Diagnosis
 
@@ -178,5 +178,5 @@ def test_after_three_wrong_pairs_the_fix_comes_first(monkeypatch):
     assert "say where and why" in message(None)
     assert all("the cause or both are wrong" in message(line) for line in (12, 14, 15))
     assert "Solve 18.6 first" in message(16)
-    check("18.6", right_answers("18_bug_hunt")["18.6"])
+    check("18.6", load_answers("18_bug_hunt")["18.6"])
     assert "the cause or both are wrong" in message(16)
