@@ -20,10 +20,9 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.judges.cute_host import WORK, call_on_vectors, work_each
 from tutorlib.exercises.values import value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.problems.bounds import one_rounding
-from tutorlib.problems.catalogue import vector_add
+from tutorlib.problems.catalogue import one_rounding, vector_add
+from tutorlib.problems.differences import Wrong, count
 from tutorlib.problems.problem import Operand, Problem, Shape
-from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,7 +12,6 @@ from tensor_layouts import Layout
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines_touched, unrolled
-from tutorlib.checking.library_use import InModule
 from tutorlib.exercises.judges.cute_host import AnyElement
 from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.machine.features import TMA
@@ -30,11 +29,6 @@ FEW_RAGGED = ((128, 128), (270, 67))
 FEW_RAGGED_VECTORS = ((128, 128), (70, 136))
 FEW_TILES = ((256, 256), (128, 192))
 FEW_TURNS = ((128, 128), (64, 192))
-
-COURSE_COPIES = {
-    "make_copy": InModule("tutorlib.kernels.copies", "make_copy"),
-    "make_directed_copy": InModule("tutorlib.kernels.copies", "make_directed_copy"),
-}
 
 # 05.1 sectors ---------------------------------------------------------------------------------------------------------
 
@@ -110,7 +104,7 @@ STORED_ONCE_UNROLLED = (
 # Predicates keep the warps without an element from busy: 603 stores by rows, 810 along them; 1,536 without.
 GUARDED: dict[tuple[int, ...], tuple[Rule, ...]] = {FEW_RAGGED[1]: (issued("st.global") <= 1000,)}
 
-copy_exercise = partial(CuteExercise, problem=copy("bf16"), bench_shape=BENCH_BF16, library=COURSE_COPIES)
+copy_exercise = partial(CuteExercise, problem=copy("bf16"), bench_shape=BENCH_BF16)
 transpose_exercise = partial(
     copy_exercise,
     problem=transpose("fp32"),

@@ -13,10 +13,9 @@ from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.values import value_exercise
-from tutorlib.problems.bounds import UNIT_ROUNDOFF, one_rounding
-from tutorlib.problems.catalogue import vector_add
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, vector_add
+from tutorlib.problems.differences import by, count
 from tutorlib.problems.problem import Operand, Problem, Shape
-from tutorlib.problems.wrong import by, count
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -24,14 +24,13 @@ from tutorlib.exercises.judges.p07 import InRegisters, InTheirOwn, parts_of_gemm
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.exercises.words import wrong_results
 from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.cutile.gemm import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
+from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
+from tutorlib.problems.differences import Wrong, WrongResult, count, mistakes_along_k
 from tutorlib.problems.problem import Shape, torch_dtype
-from tutorlib.problems.wrong import Wrong, count
-from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -199,10 +198,8 @@ def persistent_blocks(shape: Shape) -> tuple[int]:
 
 STEP = 16  # along K
 
-TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "tile_of_product")}
-COURSE_GEMMS = {name: InModule("tutorlib.kernels.cutile.gemm", name) for name in ("plain", "persistent")} | {
-    name: InModule("tutorlib.kernels.cutile.fp8", name) for name in ("tiled", "slabs", "straight_slabs")
-}
+COURSE_GEMMS = {name: InModule("tutorlib.kernels.cutile", name) for name in ("plain", "persistent", "slabs")}
+TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile", "tile_of_product")}
 
 
 def cut_short(shape: Shape) -> tuple[WrongResult, ...]:

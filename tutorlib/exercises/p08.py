@@ -12,12 +12,20 @@ from tutorlib.checking.facts import at_most, issued
 from tutorlib.exercises.judges.p08 import ProgramExercise
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.cpp.gemm import Variant, blocks_of, persistent_grid, tile_grid
-from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, in_tiles, program
+from tutorlib.kernels.cpp import (
+    JUDGED_MAIN,
+    Variant,
+    blocks_of,
+    drawn_vectors,
+    in_tiles,
+    persistent_grid,
+    program,
+    tile_grid,
+)
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems.catalogue import gemm, vector_add
+from tutorlib.problems.differences import WrongResult, mistakes_along_k
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 
 # 08.5: the order in which persistent blocks take the tiles of C, from the block that stored each element.
 

@@ -40,16 +40,17 @@ MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
 }
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
-PARTS = {  # of the course's kernel: the modules that define them
-    **dict.fromkeys(("smem_layout", "n_order"), "layouts"),
-    **dict.fromkeys(("make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply"), "thread_share"),
-    "store": "epilogues",
-}
+
+PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply", "store")
 
 
 def course(*names: str) -> dict[str, InModule]:
     """The course's own parts of the kernel."""
-    return {f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{PARTS[name]}", name) for name in names}
+    module = {"store": "tutorlib.kernels.ampere.gemm"}
+    return {
+        f"{name} of the course": InModule(module.get(name, "tutorlib.kernels.ampere.thread_share"), name)
+        for name in names
+    }
 
 
 def no_other_waits(loop: int) -> tuple[Rule, ...]:

@@ -11,7 +11,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
 from tutorlib.checking.part import inside
 from tutorlib.exercises.values import Draw, value_exercise
-from tutorlib.models.pipeline import Timeline
+from tutorlib.models.timelines import Timeline
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
