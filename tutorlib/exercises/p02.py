@@ -160,7 +160,10 @@ FUNCTIONS = (
         refuses(
             "no layout is the answer",
             "B's steps do not go evenly into A's modes",
-            *("(4,6):(1,10) 5:3", "(4,6):(1,10) 3:2", "(6,2):(8,2) 3:4", "(4,3):(1,8) 6:1"),
+            "(4,6):(1,10) 5:3",
+            "(4,6):(1,10) 3:2",
+            "(6,2):(8,2) 3:4",
+            "(4,3):(1,8) 6:1",
             valid=composable,
         ),
         holds=same_function(composed, lambda want, a, b: b.shape),
@@ -198,7 +201,9 @@ FUNCTIONS = (
         refuses(
             "no layout is the answer",
             "the modes get in each other's way",
-            *("(4,2):(2,3) 24", "(2,2):(2,3) 12", "(2,2):(6,2) 24"),
+            "(4,2):(2,3) 24",
+            "(2,2):(2,3) 12",
+            "(2,2):(6,2) 24",
             valid=layout_and_bound,
         ),
         holds=same_function(tl.complement),
