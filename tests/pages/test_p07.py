@@ -88,15 +88,6 @@ class TestExercises:
     def test_other_hints_are_refused_with_a_reason(self, hints):
         assert no_spill(hints, 128, 256)
 
-    @pytest.mark.usefixtures("no_gpu")
-    @pytest.mark.parametrize("id", ["07.1", "07.4", "07.6", "07.7"])
-    def test_an_answer_is_right_without_a_gpu(self, answers, id):
-        exercise = find(id)
-        outcome = exercise.grade(answers[id])
-        assert (outcome.status, outcome.points) == (
-            ("not_run", exercise.correctness_points) if exercise.tiers else ("passed", exercise.points)
-        )
-
 
 @pytest.mark.parametrize("n", [1, 100, 1000])
 def test_the_bound_takes_an_fp32_softmax_and_no_fp16_one(n):
