@@ -1,6 +1,6 @@
 """The forms of text that tutorlib/dsl reads besides the refusals', met in what the installed DSLs write.
 
-Read elsewhere: the type of a tensor that was marked (tests/checking/test_compile_calls), the compiler's report of its
+Read elsewhere: the type of a tensor that was marked (tests/checking/test_languages), the compiler's report of its
 passes (tests/notebook/test_stages). Each form can be provoked without a GPU.
 """
 

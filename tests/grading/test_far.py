@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from cutlass.base_dsl.compiler import CompileCallable
 
-from tests.checking.elsewhere import Forging, answer_to
-from tests.from_afar import judged_from_afar
+from tests.from_afar import Forging, answer_to, judged_from_afar
 from tests.pages.answers import named
 from tests.stand_ins import H200
 from tutorlib.checking import randomness
-from tutorlib.checking.evidence import CuteCode, CuteEvidence, CutileEvidence, evidence_of
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Served
+from tutorlib.checking.evidence import CuteCode, CuteEvidence, TileEvidence
+from tutorlib.checking.requests import evidence_of
 from tutorlib.compiling.source_files import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
@@ -156,9 +156,9 @@ CODE = CuteCode(ptx=".version 8.0\n.target sm_80\n.entry k() {}\n", launches=(3,
         [CODE],
         CuteEvidence(),
         CuteEvidence(looked=3),
-        CuteEvidence(compiled=3, simulated=[]),
-        CuteEvidence(compiled={((64, 64), "80"): CODE}),
-        CutileEvidence(),
+        CuteEvidence(codes=3),
+        CuteEvidence(codes={((64, 64), "80"): CODE}),
+        TileEvidence(),
     ],
 )
 def test_what_is_no_evidence_has_no_points(sends):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.checking.elsewhere import Forging, answer_to
+from tests.from_afar import Forging, answer_to
 from tests.grading.test_far import judged
 from tests.pages.answers import RIGHT
-from tutorlib.checking.cuda_host import program_run
+from tutorlib.checking import cuda_host
 from tutorlib.exercises import find
 from tutorlib.grading import sandbox
 
@@ -111,7 +111,7 @@ def test_a_program_is_judged_by_the_sums_that_it_writes(name):
 @pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
 @pytest.mark.usefixtures("no_gpu")
 def test_a_program_runs_behind_a_wall(tmp_path, monkeypatch):
-    monkeypatch.setattr(program_run, "command_for", sandbox.sandboxed_program)
+    monkeypatch.setattr(cuda_host, "command_for", sandbox.sandboxed_program)
     assert judged("08.6", answer_to("08.6")).points == 4
     harm = tmp_path / "harm"
     judged("08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tensor_layouts import Layout
 
-from tests.checking.elsewhere import answer_to, graded_for_points
-from tutorlib.checking.served import Served
+from tests.from_afar import answer_to, graded_for_points
+from tutorlib.checking.answer import Served
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n09_gemm_baseline.judge import layout_returned

@@ -6,13 +6,13 @@ from functools import cache, wraps
 from typing import Any
 from unittest import mock
 
-from tutorlib.checking import cutile, cutile_host, kernel
+from tutorlib.checking import cutile, kernel
 from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import find
 from tutorlib.failure import Difference, failures_in
 
 BY_CHANCE = {Difference.NEARLY}  # as the random inputs have it
-TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "judged"), (cutile_host, "judged"))
+TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "judged"))
 
 
 def refuted(id: str, answer: Callable) -> Outcome:

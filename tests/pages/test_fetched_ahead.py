@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.pages.table import solved
-from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import each_launch
+from tutorlib.checking.answer import Served
+from tutorlib.checking.running import each_launch
 from tutorlib.exercises import find
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 

@@ -5,6 +5,7 @@ from math import inf
 import pytest
 
 from tests.pages.changed import right_answers
+from tutorlib.checking.answer import Served
 from tutorlib.checking.facts import (
     ahead,
     blocks,
@@ -23,8 +24,7 @@ from tutorlib.checking.facts import (
     warps,
 )
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import each_launch
+from tutorlib.checking.running import each_launch
 from tutorlib.exercises import find, of_notebook
 from tutorlib.failure import Flaw
 from tutorlib.paths import notebook_names

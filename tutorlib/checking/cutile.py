@@ -1,28 +1,41 @@
-"""Exercises whose answer is a cuTile kernel: the same answer is launched on a GPU and interpreted without one."""
+"""Exercises whose answer is a cuTile kernel, or a host function that launches some; and the launchers of its evidence.
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+The same answer is launched on a GPU and interpreted without one.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.evidence import At, CutileEvidence, CutileRequest, Trial, used
+from tutorlib.checking.evidence import At, LaunchPlan, Placed, Planned, TileEvidence, used
 from tutorlib.checking.exercise import Verdict, not_run, wrong
-from tutorlib.checking.interpreting import Interpretation, calls_of, judged
-from tutorlib.checking.kernel import KernelExercise
-from tutorlib.compiling.compiled import Compiled
+from tutorlib.checking.kernel import KernelExercise, first
+from tutorlib.checking.part import Part
+from tutorlib.checking.requests import TileRequest, Trial
+from tutorlib.checking.running import Interpretation, calls_of, judged
+from tutorlib.compiling.compiled import Compiled, LaunchConfig
+from tutorlib.compiling.cutile import compile_tile_ir, entries_of
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
+from tutorlib.measuring.driver import load_function, prepare
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Launcher
-from tutorlib.problems.wrong import Wrong, by
+from tutorlib.problems.work import Call, Launcher, Work
+from tutorlib.problems.wrong import BY_LUCK, Wrong, by
+from tutorlib.problems.wrong_result import WrongResult
+from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.cutile import TileReport
 
 ARCH = "sm_80"  # whose code is simulated: `simulate.ptx.languages.cutile.ARCH`, which takes long to import
+GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
+WHOLE = Part()
+FORMS = {"ptr": struct.Struct("<Q"), "u32": struct.Struct("<i")}  # of parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,21 +58,22 @@ class Look:
         """What is wrong in what was interpreted, or None."""
         return None
 
-    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
+    def waste(self, evidence: TileEvidence, seen: Interpretation | None) -> str:
         """Needless work of a right kernel, as a sentence, or "". Raises CompileFailed."""
         return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutileExercise(KernelExercise):
-    """An exercise whose answer is a @ct.kernel.
+    """An exercise whose answer is a @ct.kernel, or a host function that calls ct.launch.
 
-    The kernel takes the problem's tensors, the output last, then constants such as tile sizes; the exercise knows
-    those and the grid, so one answer serves `ct.launch` and the interpreter. Every machine interprets it, which finds
-    faults that a GPU hides (simulate.cutile.Finding). A machine with the GPU then launches it too, and times it; others
-    simulate what it is compiled to.
+    A kernel takes the problem's tensors, the output last, then constants such as tile sizes; the exercise knows those
+    and the grid, so one answer serves `ct.launch` and the interpreter. A host function takes the tensors alone. Every
+    machine interprets it, with a GPU of a few SMs in torch's place, which finds faults that a GPU hides
+    (simulate.cutile.Finding). A machine with the GPU then launches it too, and times it; others simulate what it is
+    compiled to.
 
-    grid: takes a shape, gives the number of blocks along x, y and z.
+    grid: takes a shape, gives the number of blocks along x, y and z; None of a host function.
     constants: takes a shape, gives the arguments after the tensors.
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
@@ -76,9 +90,11 @@ class CutileExercise(KernelExercise):
     factors: the dtype in which ct.mma must multiply; "": any.
     products: takes a shape; gives the most products of elements that ct.mma may compute in all blocks; None: any.
     masked: takes a shape; gives the most tiles of scores that all blocks may mask with ct.where; None: any.
+    unlike: of a host function: takes a shape, the launches, and the number of the GPU's SMs; gives a sentence about a
+        launch that is not as the exercise asks, or None. planned: sizes at which only that is looked at.
     """
 
-    grid: Callable[[Shape], tuple[int, ...]]
+    grid: Callable[[Shape], tuple[int, ...]] | None = None
     constants: Callable[[Shape], tuple[Any, ...]] = lambda shape: ()
     patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
@@ -90,67 +106,91 @@ class CutileExercise(KernelExercise):
     tiled: bool = False
     all_blocks: bool = False
     factors: str = ""
-    products: "Callable[[Shape], int] | None" = None
-    masked: "Callable[[Shape], int] | None" = None
+    products: Callable[[Shape], int] | None = None
+    masked: Callable[[Shape], int] | None = None
     besides: Look | None = None
+    unlike: Callable[[Shape, Sequence[Planned], int], str | None] = lambda shape, launched, sms: None
+    planned: tuple[Shape, ...] = ()
 
     @property
     def size_inspected(self) -> Shape:
         return self.inspected or self.sizes[-1]
 
-    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> CutileRequest:
-        exported = {(shape, ARCH) for shape in simulated} | {(shape, device.tile_target()) for shape in run}
-        if self.requires or self.forbids:
-            exported.add((self.size_inspected, f"sm_{self.arch or self.needs.since}"))
-        wanted = [(self.problem, shape, arch) for shape, arch in exported]
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> TileRequest:
+        plans = [(self.problem, shape, *gpu_here()) for shape in run]
+        plans += [(self.problem, shape, ARCH, GPUS[0]) for shape in simulated]
         tried = [(self.problem, shape) for shape in self.shapes]
-        if self.besides and self.besides.arch:
-            wanted.append((self.besides.problem, self.besides.shape, self.besides.arch))
-        if self.besides and self.besides.tried:
-            tried.append((self.besides.problem, self.besides.shape))
-        places = {*((problem.name, at) for problem, at, _ in wanted), *((problem.name, at) for problem, at in tried)}
-        return CutileRequest(
-            **self.for_request(run),
-            trials={at: Trial(grid=self.grid(at[1]), constants=self.constants(at[1])) for at in places},
-            calls={(problem.name, shape): calls_of(problem, shape) for problem, shape in tried},
-            compiled={((problem.name, at), arch): tuple(tensor_specs(problem, at)) for problem, at, arch in wanted},
-        )
+        if not self.grid:
+            plans += [(self.problem, shape, ARCH, sms) for shape in (*self.shapes, *self.planned) for sms in GPUS]
+        if self.requires or self.forbids:
+            plans.append((self.problem, self.size_inspected, f"sm_{self.arch or self.needs.since}", GPUS[0]))
+        if (look := self.besides) and look.arch:
+            plans.append((look.problem, look.shape, look.arch, GPUS[0]))
+        if look and look.tried:
+            tried.append((look.problem, look.shape))
+        grid, constants = self.grid, self.constants
+        trial = (lambda shape: Trial(grid=grid(shape), constants=constants(shape))) if grid else None
+        return tile_request(self.for_request(run), plans, tried, trial)
 
-    def seen(self, request: CutileRequest, found: Any) -> CutileEvidence:
-        return replace(used(found, CutileEvidence), calls=request.calls)
+    def seen(self, request: TileRequest, found: Any) -> TileEvidence:
+        return replace(used(found, TileEvidence), calls=request.calls)
 
-    def look(self, evidence: CutileEvidence) -> Verdict | None:
+    def look(self, evidence: TileEvidence) -> Verdict | None:
         """What was interpreted, on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
         from tutorlib.simulate.ptx import NotSimulated
 
+        look = self.besides
         try:
             seen = {shape: self.interpretation(evidence, shape) for shape in self.shapes}
-            beside = self.beside(evidence)
+            beside = interpreted_at(evidence, look.problem, look.shape) if look and look.tried else None
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
-        if self.besides and beside and (fault := self.besides.fault(beside)):
+        if look and beside and (fault := look.fault(beside)):
             return wrong(fault.what, *filter(None, [fault.mistake]))
         needless = (self.needless(shape, one) for shape, one in seen.items())
-        wasted = next(filter(None, needless), "") or (self.besides.waste(evidence, beside) if self.besides else "")
+        wasted = next(filter(None, needless), "") or (look.waste(evidence, beside) if look else "")
         return self.more_than_it_must(wasted) if wasted else None
 
-    def beside(self, evidence: CutileEvidence) -> Interpretation | None:
-        """What was interpreted of the problem besides, where one was."""
-        if not (self.besides and self.besides.tried):
-            return None
-        at = self.besides.at
-        return judged(self.besides.problem, self.besides.shape, evidence.calls[at], evidence.interpreted.get(at))
+    def interpretation(self, evidence: TileEvidence, shape: Shape) -> Interpretation:
+        """What was interpreted at this size, where blocks, tiles and launches are as asked. Raises as `judged`."""
+        found = interpreted_at(evidence, self.problem, shape, self.mistakes(shape))
+        if self.grid:
+            return found if found.wrong else replace(found, wrong=self.unlike_the_task(shape, found))
+        name = self.problem.output.name
+        if found.wrong:
+            return found if found.reports else replace(found, wrong=Wrong(found.wrong.what, "It launched nothing."))
+        if not found.last.stored:
+            what = f"it launches no kernel that stores to {name}, or torch changes {name} afterwards: call ct.launch."
+            return replace(found, wrong=Wrong(what))
+        if not found.last.current:
+            what = BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels."
+            mends = "They run in order in torch.cuda.current_stream(), which may be another."
+            return replace(found, wrong=Wrong(what, mends))
+        return found
+
+    def unlike_the_task(self, shape: Shape, found: Interpretation) -> Wrong | None:
+        """What blocks or tiles of a right kernel are not as the exercise asks."""
+        (report,) = found.reports
+        if self.placed and not first([report], "repeats") and (what := self.placed(shape, self.storers(report))):
+            return Wrong("right, but blocks are not in the order that is asked for.", f"{what}.")
+        for number, given in self.tiles(shape).items():
+            name = list(report.storers)[number]
+            if (size := report.largest.get(name, given)) != given:
+                what = f"right, but it loads tiles of {size:,} elements of {name}; the given tile has {given:,}."
+                mends = "Use tiles of the size that the kernel is given."
+                return Wrong(Flaw(what, Fail.TOO_MANY(instruction="tile")), mends)
+        return None
 
     def needless(self, shape: Shape, found: Interpretation) -> str:
         """Needless work at a size, as a sentence, or ""."""
-        if self.once and found.repeated:
-            return found.repeated
-        (report,) = found.reports
-        for has, most, of, kind in self.bounds(shape, report):
-            if has > most:
-                return Flaw(f"at {by(shape)} there are {has:,} {of}; {most:,} are enough.", kind)
+        if self.once and (again := first(found.reports, "repeats")):
+            return again.sentence
+        for report in found.reports if self.grid else ():
+            for has, most, of, kind in self.bounds(shape, report):
+                if has > most:
+                    return Flaw(f"at {by(shape)} there are {has:,} {of}; {most:,} are enough.", kind)
         return ""
 
     def bounds(self, shape: Shape, report: "TileReport") -> "Iterator[tuple[int, int, str, Fault]]":
@@ -191,62 +231,208 @@ class CutileExercise(KernelExercise):
             of = "tiles of scores that its blocks mask"
             yield report.selected, self.masked(shape), of, Fail.TOO_MANY(instruction="ct.where")
 
-    def examine(self, evidence: CutileEvidence) -> Verdict | None:
+    def storers(self, report: "TileReport") -> "Tensor":
+        """For each element of the output, the number of the block that stored it."""
+        import torch
+
+        return torch.from_numpy(list(report.storers.values())[len(self.problem.inputs)])
+
+    def examine(self, evidence: TileEvidence) -> Verdict | None:
         """Its instructions, if the exercise asks for some: compiling takes long."""
-        if self.requires or self.forbids:
-            lacks = self.lacking(self.compile_for(evidence, self.arch or str(self.needs.since)).instructions)
-            return wrong(lacks) if lacks else None
-        return None
+        if not (self.requires or self.forbids):
+            return None
+        target = f"sm_{self.arch or self.needs.since}"
+        (compiled,) = compiled_tiles(evidence, self.problem, self.size_inspected, target)
+        lacks = self.lacking(compiled.instructions)
+        return wrong(lacks) if lacks else None
 
-    def compile_for(self, evidence: CutileEvidence, arch: str) -> Compiled:
-        """The kernel at the size that is inspected, for a compute capability ("90"). Raises CompileFailed."""
-        from tutorlib.checking.launching import compiled_cutile
+    def judge_evidence(self, evidence: TileEvidence) -> Verdict:
+        """The judge also compares a host function's launches for each of the GPUS with those that are asked for."""
+        found = super().judge_evidence(evidence)
+        if self.grid or found.points < self.correctness_points:
+            return found
+        shapes = (*self.shapes, *self.planned)
+        wrongs = {shape: Wrong(what) for shape in shapes if (what := self.not_as_asked(evidence, shape))}
+        return self.wrong_at(wrongs, shapes) if wrongs else found
 
-        return compiled_cutile(evidence, self.problem, self.size_inspected, f"sm_{arch}")
+    def not_as_asked(self, evidence: TileEvidence, shape: Shape) -> str:
+        """A sentence about a host function's launches at this size for one of the GPUS, or ""."""
+        try:
+            planned = {sms: plan_at(evidence, self.problem, shape, ARCH, sms).launches for sms in GPUS}
+        except CompileFailed as failed:
+            return str(failed)
+        if not all(planned.values()):
+            return "it launches nothing."
+        unlike = filter(None, (self.unlike(shape, launches, sms) for sms, launches in planned.items()))
+        return next((f"{what}." for what in unlike), "")
 
     def unrun(self, why: str) -> Verdict:
         if not self.tiers:
             return Verdict(self.points)
         return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
 
-    def simulator(self, evidence: CutileEvidence) -> "SimulatedLauncher":
-        from tutorlib.checking.launching import SimulatedCutileEvidence
+    def simulator(self, evidence: TileEvidence) -> "SimulatedTiles":
+        return SimulatedTiles(evidence, self.problem)
 
-        return SimulatedCutileEvidence(evidence, self.problem, self.grid)
+    def launcher(self, evidence: TileEvidence) -> Launcher:
+        return LaunchedTiles(evidence)
 
-    def launcher(self, evidence: CutileEvidence) -> Launcher:
-        from tutorlib.checking.launching import LaunchedCutileEvidence
 
-        return LaunchedCutileEvidence(evidence, self.grid)
+def gpu_here() -> tuple[str, int]:
+    """The target and the SMs of the GPU at hand."""
+    return device.tile_target(), device.need_gpu().sms
 
-    def interpretation(self, evidence: CutileEvidence, shape: Shape) -> Interpretation:
-        """What was interpreted at this size, and whether blocks and tiles are as asked. Raises as `judged`."""
-        at = self.problem.name, shape
-        found = judged(self.problem, shape, evidence.calls[at], evidence.interpreted.get(at), self.mistakes(shape))
-        if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):
-            out_of_order = Wrong("right, but blocks are not in the order that is asked for.", f"{misplaced}.")
-            return replace(found, wrong=out_of_order)
-        if not found.wrong and (other := self.of_other_size(shape, found)):
-            return replace(found, wrong=Wrong(other, "Use tiles of the size that the kernel is given."))
-        return found
 
-    def of_other_size(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about an operand of which the largest tile is not as large as the exercise's, or ""."""
-        (report,) = found.reports
-        for number, given in self.tiles(shape).items():
-            name = list(report.storers)[number]
-            if (size := report.largest.get(name, given)) != given:
-                what = f"right, but it loads tiles of {size:,} elements of {name}; the given tile has {given:,}."
-                return Flaw(what, Fail.TOO_MANY(instruction="tile"))
-        return ""
+def tile_request(
+    common: Mapping[str, Any],
+    plans: Sequence[tuple[Problem, Shape, str, int]],
+    tried: Sequence[tuple[Problem, Shape]],
+    trial: Callable[[Shape], Trial] | None,
+    part: Part = WHOLE,
+) -> TileRequest:
+    """common: as `for_request` has it. plans: what is compiled, for which target and number of SMs.
 
-    def misplaced(self, shape: Shape, found: Interpretation) -> str | None:
-        """The verdict of `placed` on the last launch."""
-        (report,) = found.reports
-        return self.placed(shape, self.storers(report)) if self.placed else None
+    tried: what is interpreted. trial: how a kernel is launched; None of a host function.
+    """
+    places = {(problem.name, shape): problem for problem, shape, _, _ in plans}
+    places |= {(problem.name, shape): problem for problem, shape in tried}
+    return TileRequest(
+        **common,
+        part=part,
+        trials={at: trial(at[1]) for at in places} if trial else None,
+        specs={at: tuple(tensor_specs(problem, at[1])) for at, problem in places.items()},
+        plans=tuple({((problem.name, shape), target, sms): None for problem, shape, target, sms in plans}),
+        calls={(problem.name, shape): calls_of(problem, shape) for problem, shape in tried},
+    )
 
-    def storers(self, report: "TileReport") -> "Tensor":
-        """For each element of the output, the number of the block that stored it."""
-        import torch
 
-        return torch.from_numpy(list(report.storers.values())[len(self.problem.inputs)])
+# What the evidence has, compiled and launched -------------------------------------------------------------------------
+
+
+def interpreted_at(
+    evidence: TileEvidence, problem: Problem, shape: Shape, mistakes: Sequence[WrongResult] = ()
+) -> Interpretation:
+    """Raises as `judged`."""
+    at = problem.name, shape
+    return judged(problem, shape, evidence.calls[at], evidence.interpreted.get(at), mistakes)
+
+
+def plan_at(evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]) -> LaunchPlan:
+    """Raises CompileFailed."""
+    return evidence.plan((problem.name, shape), target, sms, len(problem.operands))
+
+
+def compiled_tiles(
+    evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]
+) -> list[Compiled]:
+    """The kernel of each launch. Raises CompileFailed."""
+    launches = plan_at(evidence, problem, shape, target, sms).launches
+    return [compile_tile_ir(one.tile_ir, target, one.opt_level) for one in launches]
+
+
+@dataclass
+class SimulatedTiles:
+    """Simulates. reports: of the last call's launches."""
+
+    evidence: TileEvidence
+    problem: Problem
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return "\n".join(one.ptx for one in compiled_tiles(self.evidence, self.problem, shape, ARCH))
+
+    def on(self, work: Work) -> Call:
+        from tutorlib.simulate.ptx.languages.cutile import launch
+        from tutorlib.simulate.ptx.languages.line_table import by_cubin
+
+        plan = plan_at(self.evidence, self.problem, work.shape, ARCH)
+        compiled = compiled_tiles(self.evidence, self.problem, work.shape, ARCH)
+        file, lines = str(self.evidence.file), [str(line) for line in self.evidence.lines]
+        finders = [by_cubin(one.cubin, file, lines) for one in compiled]
+
+        def call() -> None:
+            memories = plan.laid_out(work.tensors)
+            self.reports = [
+                launch(made, find, one.grid, named_arguments(one, memories, list(work.named)), self.traced)
+                for made, find, one in zip(compiled, finders, plan.launches, strict=True)
+            ]
+
+        return call
+
+
+def named_arguments(launch: Planned, memories: "Sequence[Tensor]", names: Sequence[str]) -> "dict[str, Tensor | int]":
+    """A launch's arguments, those in the problem's tensors by these names."""
+    found: dict[str, Tensor | int] = {}
+    for n, arg in enumerate(launch.taken):
+        known = names[arg.memory] if isinstance(arg, Placed) and arg.memory < len(names) else ""
+        name = known if known and known not in found else f"argument {n}"
+        found[name] = arg.within(memories) if isinstance(arg, Placed) else arg
+    return found
+
+
+@dataclass
+class LaunchedTiles:
+    """Launches as cuTile does: one thread for each tile block. The driver reads a block's needs from the cubin.
+
+    Each call starts from the memories as the host function left them.
+    """
+
+    evidence: TileEvidence
+    _loaded: dict[bytes, Any] = field(default_factory=dict)
+
+    def on(self, work: Work) -> Call:
+        plan = plan_at(self.evidence, work.problem, work.shape, *gpu_here())
+        memories = plan.laid_out(work.tensors)
+        made = memories[len(work.tensors) :]
+        before = [memory.clone() for memory in made]
+        launches = [self.prepared(one, memories) for one in plan.launches]
+
+        def call() -> None:
+            for memory, content in zip(made, before, strict=True):
+                memory.copy_(content)
+            for launch in launches:
+                launch()
+
+        return call
+
+    def prepared(self, one: Planned, memories: "Sequence[Tensor]") -> Call:
+        taken = (arg.within(memories) if isinstance(arg, Placed) else arg for arg in one.taken)
+        kinds, values = cutile_arguments(taken)
+        if one.tile_ir not in self._loaded:
+            compiled = compile_tile_ir(one.tile_ir, gpu_here()[0], one.opt_level)
+            self._loaded[one.tile_ir] = load_entry(compiled, kinds)
+        return prepare(self._loaded[one.tile_ir], LaunchConfig(one.grid), *packed(kinds, values))
+
+
+def cutile_arguments(args: "Iterable[Tensor | int]") -> tuple[tuple[str, ...], list[int]]:
+    """The kinds and values that cuTile passes for its arguments: of a tensor its address, sizes and strides."""
+    kinds: list[str] = []
+    values: list[int] = []
+    for arg in args:
+        if isinstance(arg, int):
+            kinds.append("u32")
+            values.append(arg)
+        else:
+            kinds += ["ptr", *["u32"] * (2 * arg.ndim)]
+            values += [arg.data_ptr(), *arg.shape, *arg.stride()]
+    return tuple(kinds), values
+
+
+def load_entry(compiled: Compiled, kinds: tuple[str, ...]) -> Any:
+    """The one kernel of a module, on the GPU at hand. Raises CompileFailed if it takes other parameters."""
+    match entries_of(compiled.ptx):
+        case [(name, takes)] if takes == kinds:
+            return load_function(compiled.cubin, name)
+    raise CompileFailed("the compiled kernel takes parameters other than its tensors")
+
+
+def packed(kinds: Sequence[str], values: Sequence[int]) -> tuple[bytes, list[int]]:
+    """Parameters in the layout of the parameter space, each at a multiple of its size, and their offsets."""
+    raw, offsets = b"", []
+    for kind, value in zip(kinds, values, strict=True):
+        form = FORMS[kind]
+        raw += bytes(-len(raw) % form.size)
+        offsets.append(len(raw))
+        raw += form.pack(value)
+    return raw, offsets

@@ -12,7 +12,7 @@ import cuda.tile as ct
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tutorlib.checking.launch_plan import LaunchPlan, Placed, Planned
+from tutorlib.checking.evidence import LaunchPlan, Placed, Planned
 from tutorlib.compiling.cutile import exported
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cutile.kernels import launched_by, opt_level

@@ -7,13 +7,20 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.answer import Answer, Served, WrongKind
 from tutorlib.checking.randomness import rng_of_run
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.compiling.errors import without_colours
-from tutorlib.failure import Fail, Flaw, failures_in
+from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.problems.wrong import Wrong
+
+Record = dict[str, Any]  # names of parts, as a sentence has them → plain data, or a dictionary of it
+
+
+class RecordFlaw(FailureKind):
+    """A part of a record is not the course's [part: its name; got: what it is instead, if that is a word]."""
+
+    UNLIKE = "unlike the course's"
 
 
 def judged_by_record(
@@ -31,6 +38,16 @@ def judged_by_record(
         return Wrong(said) if said else wrong
 
     return Case(name, judge)
+
+
+def as_the_course(
+    name: str, scenario: Callable[..., Record], draw: Callable[[Random], tuple], course: Callable[[], Answer]
+) -> Case:
+    """A case that is right when the scenario's record is the one of the answer that `course` returns.
+
+    draw: makes the scenario's arguments.
+    """
+    return judged_by_record(name, scenario, draw, lambda got, *given: unlike(got, scenario(Served(course()), *given)))
 
 
 def record_of(answer: Served, scenario: Callable[..., Any], *args: Any) -> tuple[Any, Wrong | None]:
@@ -53,3 +70,33 @@ def raised(who: str, error: Exception) -> Flaw:
     name = type(error).__name__
     said = f"{who} raised {name}: {next(iter(causes or lines), '')}"
     return Flaw(said, Fail.RAISED(error=name), *failures_in(error.args))
+
+
+def unlike(got: Record, want: Record) -> str:
+    """The first part that differs, in the order of the right record, as a sentence; or "". An error is one itself."""
+    for part, wanted in want.items():
+        mine, where = got.get(part), ""
+        if isinstance(wanted, dict) and isinstance(mine, dict):
+            keys = [*wanted, *(key for key in mine if key not in wanted)]
+            key = next((key for key in keys if not same_part(mine.get(key), wanted.get(key))), None)
+            if key is None:
+                continue
+            mine, wanted, where = mine.get(key), wanted.get(key), f"{key or 'the module'}: "
+        elif same_part(mine, wanted):
+            continue
+        if part == "error" and mine:
+            return mine
+        fields = {"part": part} | ({"got": mine} if isinstance(mine, str) and mine.isidentifier() else {})
+        if hasattr(wanted, "numel"):
+            return Flaw(f"{where}{part} is another one.", RecordFlaw.UNLIKE(**fields))
+        wants, is_ = ("none" if one is None or one == "" else str(one) for one in (wanted, mine))
+        return Flaw(f"{where}{part} should be {wants}, and is {is_}.", RecordFlaw.UNLIKE(**fields))
+    return ""
+
+
+def same_part(mine: Any, wanted: Any) -> bool:
+    import torch
+
+    if isinstance(mine, torch.Tensor) and isinstance(wanted, torch.Tensor):
+        return mine.shape == wanted.shape and mine.allclose(wanted, rtol=1e-4, atol=1e-5)
+    return type(mine) is type(wanted) and bool(mine == wanted)

@@ -16,7 +16,7 @@ from ipykernel.compiler import XCachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from tutorlib.checking.served import AnswerQuestion, Served
+from tutorlib.checking.answer import AnswerQuestion, Served
 from tutorlib.grading.transport import AnswersEnd
 from tutorlib.notebook.check import Printed
 

@@ -13,9 +13,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tutorlib.checking.answer import AnswerQuestion, Served
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.randomness import judging_for_points
-from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.outside import OVER_MEMORY, in_gb
 from tutorlib.grading.transport import JudgesEnd, Lost
 

@@ -17,7 +17,7 @@ from functools import cache
 from glob import glob
 from pathlib import Path
 
-from tutorlib.checking.cuda_host.program_run import MOST_PRINTED
+from tutorlib.checking.cuda_host import MOST_PRINTED
 from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_MEMORY, in_gb
 from tutorlib.grading import seccomp, supervisor
 from tutorlib.grading.supervisor import SandboxSettings

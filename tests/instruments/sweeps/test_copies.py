@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tutorlib.checking.simulating import find_simulated_fault
+from tutorlib.checking.running import find_simulated_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.sweeps.ampere import STEPS

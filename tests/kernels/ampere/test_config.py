@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tutorlib.checking.simulating import find_simulated_fault
+from tutorlib.checking.running import find_simulated_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec

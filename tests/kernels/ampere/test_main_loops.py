@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorlib.checking.simulating import find_simulated_fault
+from tutorlib.checking.running import find_simulated_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig

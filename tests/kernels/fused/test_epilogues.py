@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tutorlib.checking.simulating import find_simulated_fault
+from tutorlib.checking.running import find_simulated_fault
 from tutorlib.kernels.fused import ampere, hopper, ops
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.measuring.simulated_launchers import SimulatedCute

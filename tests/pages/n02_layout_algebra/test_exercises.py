@@ -5,7 +5,7 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, flatten, size
 
 from tests.pages.table import solved
-from tutorlib.checking import served
+from tutorlib.checking import library_use
 from tutorlib.exercises.n02_layout_algebra import exercises, laws
 from tutorlib.exercises.n02_layout_algebra.exercises import EXERCISES
 from tutorlib.exercises.n02_layout_algebra.laws import by_mode, coalesced, offsets, same_function
@@ -69,7 +69,7 @@ KNOWN = {
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_a_known_mistake_is_wrong_and_named(exercise, monkeypatch):
-    monkeypatch.setattr(served, "refuse_library_use", lambda *args, **how: None)  # they call what no answer may
+    monkeypatch.setattr(library_use, "refuse_library_use", lambda *args, **how: None)  # they call what no answer may
     for mistake in KNOWN[exercise.id]:
         assert mistake.says in exercise.grade(mistake.answer).message
 

@@ -12,7 +12,7 @@ from tensor_layouts.atoms_nv import SM75_U32x4_LDSM_N as LDMATRIX_X4
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 from tensor_layouts.layout_utils import tile_to_shape
 
-from tutorlib.checking import served
+from tutorlib.checking import library_use
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
 from tutorlib.exercises.n03_swizzles import exercises as n03
@@ -92,7 +92,7 @@ def test_the_solution_is_right(exercise):
     ],
 )
 def test_a_known_mistake_is_wrong_and_named(mistakes, id, monkeypatch):
-    monkeypatch.setattr(served, "refuse_library_use", lambda *args, **how: None)  # they call what no answer may
+    monkeypatch.setattr(library_use, "refuse_library_use", lambda *args, **how: None)  # they call what no answer may
     for mistake in mistakes:
         outcome = find(id).grade(mistake.answer)
         assert outcome.points < outcome.max_points, mistake.says

@@ -8,7 +8,7 @@ from cutlass.cutlass_dsl import CuTeDSL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Served
 from tutorlib.compiling.cute import compilations
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find

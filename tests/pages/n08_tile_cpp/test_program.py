@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.checking.elsewhere import answer_to
+from tests.from_afar import answer_to
 from tutorlib.exercises import find
 from tutorlib.exercises.n08_tile_cpp import judge
 

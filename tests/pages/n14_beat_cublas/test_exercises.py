@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.pages.answers import RIGHT
 from tests.pages.table import by_name, solved
+from tutorlib.checking.answer import Served
 from tutorlib.checking.running import find_fault
-from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 from tutorlib.exercises.n14_beat_cublas import exercises as n14
 from tutorlib.kernels.hopper.config import HopperConfig

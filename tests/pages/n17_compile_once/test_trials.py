@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.checking.elsewhere import answer_to
-from tutorlib.checking.served import Served
+from tests.from_afar import answer_to
+from tutorlib.checking.answer import Served
 from tutorlib.exercises import find
 
 

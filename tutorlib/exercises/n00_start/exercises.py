@@ -2,8 +2,8 @@
 
 from random import Random
 
-from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import Drawn
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.words import mistakes
 

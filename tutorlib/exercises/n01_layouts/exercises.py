@@ -17,7 +17,7 @@ import numpy as np
 import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, crd2offset, flatten, idx2crd, mode, rank, size
 
-from tutorlib.checking.drawn import Drawn, beside, stretched
+from tutorlib.checking.randomness import Drawn, beside, stretched
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw

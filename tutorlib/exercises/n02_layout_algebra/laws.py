@@ -8,8 +8,8 @@ from typing import Any
 import tensor_layouts as tl
 from tensor_layouts import Layout, compatible, flatten, idx2crd, mode, rank, right_inverse, size
 
-from tutorlib.checking.drawn import stretched
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.randomness import stretched
 from tutorlib.checking.values import Case, law
 from tutorlib.exercises.n02_layout_algebra.random_layouts import drawn
 from tutorlib.failure import FailureKind, Flaw

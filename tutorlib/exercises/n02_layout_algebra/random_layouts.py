@@ -9,7 +9,7 @@ from typing import Any
 
 from tensor_layouts import Layout, cosize, flatten, size, unwrap
 
-from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.randomness import Drawn, beside
 
 
 def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> Drawn:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.part import require_jit
-from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import call_host, compile_host
 
 # Calls of a compiled host function on vectors in the CPU's memory, in a fork that may crash.

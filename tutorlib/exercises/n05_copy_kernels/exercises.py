@@ -11,9 +11,9 @@ from functools import partial
 from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines_touched, unrolled
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n05_copy_kernels.judge import AnyElement
 from tutorlib.exercises.words import mistakes

@@ -8,10 +8,9 @@ from random import Random
 from typing import TYPE_CHECKING, Literal
 
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.cutile_host import HostExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
@@ -22,7 +21,7 @@ from tutorlib.problems.wrong import by, count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.launch_plan import Planned
+    from tutorlib.checking.evidence import Planned
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------
 
@@ -266,7 +265,7 @@ EXERCISES = (
         tiles=lambda shape: {0: power_of_two(shape[1])},
         loads=each_once,
     ),
-    HostExercise(
+    CutileExercise(
         id="06.6",
         title="softmax_of",
         points=3,

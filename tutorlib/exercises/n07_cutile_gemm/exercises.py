@@ -10,14 +10,12 @@ from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.cutile_host import HostExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.randomness import more_for_points
-from tutorlib.checking.served import Served
+from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, same, show_call
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.n07_cutile_gemm.judge import InRegisters, InTheirOwn, parts_of_gemm, tiles_in_kernel
@@ -35,7 +33,7 @@ from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.launch_plan import Planned
+    from tutorlib.checking.evidence import Planned
 
 
 # 07.3 and 07.5: hints, and configurations that fit.
@@ -525,7 +523,7 @@ EXERCISES = (
         mistakes=cut_otherwise,
         library=COURSE_GEMMS,
     ),
-    HostExercise(
+    CutileExercise(
         id="07.9",
         title="split_gemm",
         points=4,

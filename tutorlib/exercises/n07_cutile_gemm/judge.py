@@ -5,11 +5,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.cutile import Look
-from tutorlib.checking.evidence import CutileEvidence
-from tutorlib.checking.interpreting import Interpretation
-from tutorlib.checking.launching import compiled_cutile
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Served
+from tutorlib.checking.cutile import Look, compiled_tiles
+from tutorlib.checking.evidence import TileEvidence
+from tutorlib.checking.running import Interpretation
 from tutorlib.compiling.ptxas import serialized
 from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.bounds import accumulation
@@ -60,8 +59,8 @@ class InRegisters(Look):
     TMA.
     """
 
-    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
-        compiled = compiled_cutile(evidence, self.problem, self.shape, self.arch)
+    def waste(self, evidence: TileEvidence, seen: Interpretation | None) -> str:
+        (compiled,) = compiled_tiles(evidence, self.problem, self.shape, self.arch)
         if compiled.stack_bytes:
             what = f"each thread keeps {compiled.stack_bytes:,} bytes of its accumulators on the stack."
             return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.SPILLS)
@@ -121,7 +120,7 @@ class InTheirOwn(Look):
         wrong = seen.wrong
         return wrong and Wrong(Flaw("given matrices in bf16: ") + wrong.what, wrong.mistake)
 
-    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
+    def waste(self, evidence: TileEvidence, seen: Interpretation | None) -> str:
         reports = seen.reports if seen else ()
         other = min(set().union(*(report.factors for report in reports)) - {"bfloat16"}, default="")
         return other and Flaw(f"given matrices in bf16, ct.mma multiplies in {other}.", Fail.USES(instruction=other))

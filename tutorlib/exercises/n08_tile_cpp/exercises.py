@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 
 from tutorlib.checking.cpp import CppExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n08_tile_cpp.judge import ProgramExercise
 from tutorlib.exercises.words import mistakes

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import call_host
 
 # Answers that make CuTe's own objects, examined while CuTe traces a function: nothing is compiled for a GPU.

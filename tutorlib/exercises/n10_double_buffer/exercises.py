@@ -7,11 +7,10 @@ from math import isclose
 from random import Random
 from typing import Any
 
-from tutorlib.checking.ampere import COURSE_LOOPS, ampere
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
-from tutorlib.checking.part import inside
+from tutorlib.checking.part import COURSE_LOOPS, ampere, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.words import mistakes
 from tutorlib.models.pipeline import Timeline

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n11_grid_swizzle.judge import BlockOrder
 from tutorlib.exercises.words import mistakes

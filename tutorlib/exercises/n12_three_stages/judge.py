@@ -6,6 +6,7 @@ from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from tutorlib.checking.answer import place_in
 from tutorlib.checking.compile_calls import (
     CompiledBefore,
     Requested,
@@ -15,7 +16,6 @@ from tutorlib.checking.compile_calls import (
 )
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
 from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
-from tutorlib.checking.served import place_in
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import compile_cute

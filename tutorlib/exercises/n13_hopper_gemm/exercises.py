@@ -6,10 +6,10 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Small, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n13_hopper_gemm.judge import first_gemm, with_ring_layout
 from tutorlib.exercises.words import mistakes

@@ -8,11 +8,12 @@ from itertools import chain, pairwise
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.library_use import refuse
 from tutorlib.checking.part import Filled, HostFunction, Inside, KernelSettings, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import compile_cute
@@ -107,7 +108,7 @@ class ChosenExercise(KernelExercise):
 
     def evidence(self, served: Served, *sizes: Any) -> AnswerLauncher:
         """Of these answers what they return."""
-        served.refuse(self.library)
+        refuse(served, self.library)
         return self.accept(served)
 
     def examine(self, evidence: AnswerLauncher) -> Verdict | None:

@@ -9,10 +9,10 @@ from random import Random
 from typing import Literal
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.facts import at_most, blocks, issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside, Small, inside
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n15_blackwell_gemm.judge import (
     FEW_SMS,

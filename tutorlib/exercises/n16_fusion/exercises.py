@@ -7,10 +7,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import computed_twice, issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.scenario import judged_by_record
 from tutorlib.checking.values import Case, Mistake, ValueExercise, law
 from tutorlib.exercises.n16_fusion.judge import host_functions

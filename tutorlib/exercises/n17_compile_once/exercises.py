@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.randomness import rng_of_run
+from tutorlib.checking.randomness import Drawn, beside, rng_of_run
 from tutorlib.checking.scenario import record_of
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals
 from tutorlib.exercises.n17_compile_once.judge.caches import KEEPING, numbered_keys
 from tutorlib.exercises.n17_compile_once.judge.for_torch import TRIALS, compiled_once, timed_launches

@@ -8,35 +8,20 @@ from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
-from tutorlib.checking.cutile import ARCH
-from tutorlib.checking.evidence import (
-    CuteEvidence,
-    CuteRequest,
-    CutileEvidence,
-    CutileRequest,
-    Request,
-    Trial,
-    used,
-)
+from tutorlib.checking.answer import Served
+from tutorlib.checking.cute import LaunchedCuteEvidence, SimulatedCuteEvidence, compiled_cute
+from tutorlib.checking.cutile import ARCH, GPUS, LaunchedTiles, SimulatedTiles, compiled_tiles, gpu_here, tile_request
+from tutorlib.checking.evidence import CuteEvidence, TileEvidence, used
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.launching import (
-    LaunchedCuteEvidence,
-    LaunchedCutileEvidence,
-    SimulatedCuteEvidence,
-    SimulatedCutileEvidence,
-    compiled_cute,
-    compiled_cutile,
-)
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
+from tutorlib.checking.requests import CuteRequest, Request, TileRequest, Trial
+from tutorlib.checking.running import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
-from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.bug_launchers import as_simulated, launched, launcher_of, simulator_of
 from tutorlib.measuring.launchers import CudaLauncher, tensor_specs
@@ -52,7 +37,7 @@ if TYPE_CHECKING:
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
 
-    Evidence = CudaLauncher | CuteEvidence | CutileEvidence
+    Evidence = CudaLauncher | CuteEvidence | TileEvidence
 
 
 # Exercises whose answer is a diagnosis of a broken kernel: which line, which cause, and an input that shows it.
@@ -374,19 +359,14 @@ class FixExercise(KernelExercise):
                     target=self.needs.target,
                 )
             case CutileLaunch(kernel, grid, constants):
-                wanted = {(at, ARCH) for at in simulated} | {(at, device.tile_target()) for at in run}
-                wanted.add((last, f"sm_{since}"))
-                return CutileRequest(
-                    **common,
-                    part=FixedKernel(source=bug.source, file=bug.name, name=kernel),
-                    trials={(self.problem.name, at): Trial(grid=grid(at), constants=constants) for at, _ in wanted},
-                    compiled={
-                        ((self.problem.name, at), arch): tuple(tensor_specs(self.problem, at)) for at, arch in wanted
-                    },
-                )
+                part = FixedKernel(source=bug.source, file=bug.name, name=kernel)
+                plans = [(self.problem, at, *gpu_here()) for at in run]
+                plans += [(self.problem, at, ARCH, GPUS[0]) for at in simulated]
+                plans.append((self.problem, last, f"sm_{since}", GPUS[0]))
+                return tile_request(common, plans, (), lambda at: Trial(grid=grid(at), constants=constants), part)
 
     def seen(self, request: Request, found: Any) -> Any:
-        kinds = {CuteRequest: CuteEvidence, CutileRequest: CutileEvidence, FixedSource: str}
+        kinds = {CuteRequest: CuteEvidence, TileRequest: TileEvidence, FixedSource: str}
         evidence: Any = used(found, kinds[type(request)])
         return launcher_of(self.bug, evidence) if isinstance(evidence, str) else evidence
 
@@ -456,8 +436,9 @@ class FixExercise(KernelExercise):
         if isinstance(evidence, CudaLauncher):
             return evidence.compiled(arch)
         if isinstance(evidence, CuteEvidence):
-            return compiled_cute(evidence.compiled_at(self.sizes[-1], arch), arch)
-        return compiled_cutile(evidence, self.problem, self.sizes[-1], f"sm_{arch}")
+            return compiled_cute(evidence.at(self.sizes[-1], arch), arch)
+        (compiled,) = compiled_tiles(evidence, self.problem, self.sizes[-1], f"sm_{arch}")
+        return compiled
 
     def judge_evidence(self, evidence: "Evidence") -> Verdict:
         verdict = super().judge_evidence(evidence)
@@ -474,11 +455,11 @@ class FixExercise(KernelExercise):
             return as_simulated(self.bug, evidence)
         if isinstance(evidence, CuteEvidence):
             return SimulatedCuteEvidence(evidence)
-        return SimulatedCutileEvidence(evidence, self.problem, self.bug.grid)
+        return SimulatedTiles(evidence, self.problem)
 
     def launcher(self, evidence: "Evidence") -> Launcher:
         if isinstance(evidence, CudaLauncher):
             return evidence
         if isinstance(evidence, CuteEvidence):
             return LaunchedCuteEvidence(evidence)
-        return LaunchedCutileEvidence(evidence, self.bug.grid)
+        return LaunchedTiles(evidence)

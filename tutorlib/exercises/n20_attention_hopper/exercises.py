@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside, KernelSettings, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n20_attention_hopper.judge import AllParts, attention, without_overlap
 from tutorlib.exercises.words import mistakes

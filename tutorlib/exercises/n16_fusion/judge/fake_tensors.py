@@ -3,8 +3,8 @@
 from random import Random
 from typing import Any
 
-from tutorlib.checking.records import Record, as_the_course
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Served
+from tutorlib.checking.scenario import Record, as_the_course
 from tutorlib.checking.values import Case
 from tutorlib.problems.problem import Shape
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.served import Served
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:

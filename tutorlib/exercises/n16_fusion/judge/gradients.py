@@ -3,11 +3,10 @@
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.drawn import Drawn
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import fresh_rng, more_for_points
+from tutorlib.checking.randomness import Drawn, fresh_rng, more_for_points
 from tutorlib.checking.scenario import without_call
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models.row_gemm import RowGemm

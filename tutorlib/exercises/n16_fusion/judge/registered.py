@@ -9,9 +9,9 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.scenario import judged_by_record
-from tutorlib.checking.served import Served
 from tutorlib.exercises.n16_fusion.judge.gradients import draw, is_close
 from tutorlib.failure import FailureKind, Flaw
 

@@ -3,9 +3,9 @@
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.scenario import judged_by_record, raised
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.exercises.n16_fusion.judge.gradients import draw
 from tutorlib.failure import FailureKind, Flaw

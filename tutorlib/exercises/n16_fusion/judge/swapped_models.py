@@ -10,9 +10,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.records import Record, as_the_course
-from tutorlib.checking.served import Served
+from tutorlib.checking.scenario import Record, as_the_course
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:

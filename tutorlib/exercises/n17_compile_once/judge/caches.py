@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.records import Record, as_the_course
-from tutorlib.checking.served import Served
+from tutorlib.checking.scenario import Record, as_the_course
 from tutorlib.checking.values import Case
 from tutorlib.kernels.kernel_cache import CompiledKernels
 

@@ -8,12 +8,11 @@ from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.compile_calls import compilations_noted
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.randomness import rng_of_run
-from tutorlib.checking.records import Record, unlike
-from tutorlib.checking.scenario import raised
-from tutorlib.checking.served import Served
+from tutorlib.checking.scenario import Record, raised, unlike
 from tutorlib.checking.values import Case
 from tutorlib.compiling.cute import with_reader_line
 from tutorlib.dsl.refusals import what_to_do

@@ -9,9 +9,9 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.scenario import judged_by_record, raised
-from tutorlib.checking.served import Served
 from tutorlib.exercises.n17_compile_once.judge.launch_exercise import Timed, beside_torch
 from tutorlib.exercises.n17_compile_once.judge.recorded_cuda import CudaRefuses, RecordedCuda, recorded_cuda
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Verdict, not_run, wrong
 from tutorlib.checking.scenario import record_of
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import ValueExercise
 from tutorlib.machine import device, turns
 from tutorlib.measuring.bench import host_us

@@ -10,10 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.records import Record, as_the_course
-from tutorlib.checking.scenario import raised
-from tutorlib.checking.served import Served
+from tutorlib.checking.scenario import Record, as_the_course, raised
 from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.kernel_cache import for_torch, load_or_compile
