@@ -1,11 +1,9 @@
-"""Exercises: what becomes of a verdict and of an answer without an end; the kinds of failure that messages tell of."""
+"""Exercises: what becomes of a verdict; the kinds of failure that messages tell of."""
 
 import ast
 import re
-import signal
 import tomllib
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,14 +12,11 @@ from typing import NamedTuple
 import pytest
 
 from tests.stand_ins import copied
-from tutorlib.checking import exercise as exercises
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, not_run
-from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.dsl.refusals import RefusalKind, advice_tables
 from tutorlib.exercises import of_notebook, words
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
-from tutorlib.machine.features import TMA
 from tutorlib.paths import ROOT, notebook_names
 from tutorlib.problems.fault import KernelFault
 
@@ -120,79 +115,6 @@ def test_a_remedy_is_chosen_by_the_kind_of_failure_and_not_by_its_words():
     assert exercise.grade(lambda: Verdict(0, ("0 of 2", "large"))).remedy == ""
     assert exercise.grade(lambda: Verdict(0, ("0 of 2", large))).remedy == "Large numbers add alike."
     assert exercise.grade(lambda: Verdict(0, ("0 of 2", small))).remedy == "Add."
-
-
-# Answers without an end: their check ends, its line says so, and the notebook is as it was ---------------------------
-
-DOUBLE = ValueExercise(
-    id="99.1", title="double", points=2, cases=(equals("small", [(1,)], lambda n: 2 * n), equals("0", [(0,)], abs))
-)
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(exercises, "PATIENCE_S", 0.2)
-    monkeypatch.setattr(exercises, "AGAIN_S", 0.05)
-
-
-def endless(n):
-    while True:
-        n += 1
-
-
-def catches_every_exception(n):
-    while True:
-        try:
-            endless(n)
-        except Exception:
-            continue
-
-
-def catches_its_end_once(n):
-    try:
-        endless(n)
-    except BaseException:
-        endless(n)
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("answer", [endless, catches_every_exception, catches_its_end_once])
-def test_an_answer_that_never_ends_is_ended(answer):
-    outcome = DOUBLE.grade_patiently(answer)
-    assert outcome.status == "timeout"
-    assert f"{answer.__name__}(1) was ended after 0.2 s (line " in outcome.message
-
-
-@pytest.mark.usefixtures("impatient")
-def test_afterwards_everything_is_as_it_was():
-    handler = signal.getsignal(signal.SIGALRM)
-    assert DOUBLE.grade_patiently(endless).status == "timeout"
-    assert signal.getsignal(signal.SIGALRM) is handler
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-    assert DOUBLE.grade_patiently(lambda n: 2 * n).status == "passed"
-
-
-@pytest.mark.usefixtures("impatient")
-def test_on_another_thread_nothing_is_limited():
-    with ThreadPoolExecutor() as pool:
-        assert pool.submit(DOUBLE.grade_patiently, lambda n: 2 * n).result().status == "passed"
-
-
-class Slow(Exercise):
-    """Its judge takes longer than an answer may."""
-
-    def judge(self, served):
-        for _ in range(500):
-            served.answer(20_000)
-        return Verdict(self.points)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_the_judge_of_a_kernel_has_no_limit():
-    slow = Slow(id="99.2", title="slow", points=1)
-    count = lambda n: sum(n * n for n in range(n))  # noqa: E731
-    assert slow.grade_patiently(count).status == "timeout"
-    assert replace(slow, needs=TMA).grade_patiently(count).status == "passed"
 
 
 # Failures: every kind that a hint names is raised somewhere, with such fields ----------------------------------------

@@ -259,11 +259,6 @@ def test_only_the_opcodes_that_are_asked_for_must_be_lean():
     )
 
 
-def test_slack_lets_an_access_move_so_many_times_what_it_needs():
-    assert find_waste([report(ACCESS)], ("ld.shared",), slack=2) is None
-    assert find_waste([report(replace(ACCESS, taken=9))], ("ld.shared",), slack=2)
-
-
 def test_the_worst_access_is_named():
     worse = replace(ACCESS, ptx_line=20, taken=64)
     assert "line 20" in find_waste([report(ACCESS, worse, ACCESS)], ("ld.shared",))
@@ -342,7 +337,7 @@ def test_a_right_kernel_passes(on_gpu):
 def test_a_race_that_the_gpu_does_not_show_fails(on_gpu):
     outcome = on_gpu(STAGED, UNSAFE, copies)
     assert outcome.status == "failed"
-    assert "this GPU's result is right, by luck: " in outcome.message
+    assert "the result is right by luck: " in outcome.message
     assert "no barrier between" in outcome.message
     assert "The two accesses need a barrier of the whole block between them." in outcome.message
 
@@ -351,7 +346,7 @@ def test_a_wrong_result_is_explained_at_its_line(on_gpu):
     outcome = on_gpu(STAGED, UNSAFE, copies_half)
     _, result, *rest = outcome.message.splitlines()
     assert "dst[0, 64] is 0" in result
-    assert rest[-1].startswith("  Simulated at 256×256: ")
+    assert rest[-1].startswith("  Simulated: 256×256: ")
     assert "`cute.copy(store, from_tile, registers)`" in rest[-1]
 
 
@@ -360,7 +355,7 @@ def test_a_crash_is_explained_too(on_gpu):
     assert outcome.status == "error"
     first, second = outcome.message.splitlines()
     assert first.endswith(RESTART)
-    assert second.startswith("  Simulated at 256×256: ")
+    assert second.startswith("  Simulated: 256×256: ")
 
 
 def test_where_the_simulator_notices_nothing_the_gpus_word_stands_alone(on_gpu):
@@ -374,7 +369,7 @@ def test_a_deadlock_that_this_gpu_gets_past_fails(on_gpu):
     alone = solution("05.5")([swap(meet, f"{meet}\n    if thread < 32:\n    {meet}")], "one_warp_waits_again")
     outcome = on_gpu(STAGED, alone, copies)
     assert outcome.status == "failed"
-    assert "it came to an end on this GPU, by luck: " in outcome.message
+    assert "this GPU came to an end by luck" in outcome.message
 
 
 def test_what_is_not_simulated_is_left_to_the_gpu(on_gpu):

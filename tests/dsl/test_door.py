@@ -7,7 +7,6 @@ from tutorlib.paths import ROOT
 
 PACKAGE = ROOT / "tutorlib"
 COURSE = (  # what the course alone takes of the DSLs
-    "checking/compile_calls.py",
     "half_precision.py",
     "notebook/stages.py",
 )

@@ -84,7 +84,7 @@ class Liar(Forging):
 
 def without_findings(call):
     reports = tuple(replace(one, findings=(), repeats=()) for one in call.reports)
-    return replace(call, reports=reports, changed=(), stored=True, current=True)
+    return replace(call, reports=reports, changed=(), current=True)
 
 
 class Boaster(Liar):

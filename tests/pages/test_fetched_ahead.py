@@ -6,7 +6,7 @@ import pytest
 
 from tests.pages.table import solved
 from tutorlib.checking.answer import Served
-from tutorlib.checking.running import each_launch
+from tutorlib.checking.running import find_simulated_fault
 from tutorlib.exercises import find
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 
@@ -17,5 +17,6 @@ from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 def test_the_share_of_mma_that_was_fetched_ahead(loop, share):
     exercise = replace(find("10.3"), library={})  # the course's own loops are among them
     simulator = exercise.simulator(exercise.evidence(Served(loop)))
-    ((_, (report,)),) = each_launch(exercise.problem, simulator, [exercise.size_counted])
+    find_simulated_fault(exercise.problem, simulator, exercise.size_counted, patterned=False)
+    (report,) = simulator.reports
     assert report.fetched_ahead == share

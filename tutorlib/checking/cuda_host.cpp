@@ -17,18 +17,10 @@ namespace {
 
 constexpr uintptr_t FAR = uintptr_t(1) << 62;  // from memory to the address that host code sees: no address is that large
 constexpr int TILE = 1024;
-constexpr size_t SPARE = 3 * TILE * sizeof(float);  // three vectors in one allocation, each rounded up to whole tiles
 
-struct Block {
-    size_t bytes;
-    size_t used = 0;  // up to the last byte that a copy or the kernel has reached
-};
-
-std::map<uintptr_t, Block> blocks;  // by the address that host code sees
+std::map<uintptr_t, size_t> blocks;  // the address that host code sees → bytes
 cudaError_t last = cudaSuccess;
 dim3 grid, block;
-size_t dynamic;
-cudaStream_t stream_of_launch;
 bool unasked = false;  // whether the error of a launch has not been asked for
 uint64_t key = 0;      // of the sums' random addends; 0: there is no GPU
 
@@ -61,7 +53,7 @@ cudaError_t allocate(void** pointer, size_t bytes, bool far) {
     auto memory = reinterpret_cast<uintptr_t>(std::malloc(std::max<size_t>(bytes, 1)));
     std::memset(reinterpret_cast<void*>(memory), 0xff, bytes);  // NaN in every float
     auto address = far ? memory + FAR : memory;
-    blocks[address] = {bytes};
+    blocks[address] = bytes;
     *pointer = reinterpret_cast<void*>(address);
     return cudaSuccess;
 }
@@ -70,23 +62,16 @@ cudaError_t release(void* pointer) {
     if (!pointer) return cudaSuccess;
     auto found = blocks.find(reinterpret_cast<uintptr_t>(pointer));
     if (found == blocks.end()) return fail(cudaErrorInvalidValue, "cudaFree gets what was not allocated, or was freed before");
-    auto [bytes, used] = found->second;
-    if ((used || is_far(pointer)) && bytes > used + SPARE)
-        notice("an allocation has " + std::to_string(bytes) + " bytes, and " + std::to_string(used) + " are used: its size should follow from n");
     std::free(near(pointer));
     blocks.erase(found);
     return cudaSuccess;
 }
 
-// Whether a block holds these bytes, which are used then.
 bool holds(const void* pointer, size_t bytes) {
     auto above = blocks.upper_bound(reinterpret_cast<uintptr_t>(pointer));
     if (above == blocks.begin()) return false;
-    auto& [first, found] = *std::prev(above);
-    size_t end = reinterpret_cast<uintptr_t>(pointer) + bytes - first;
-    if (end > found.bytes) return false;
-    found.used = std::max(found.used, end);
-    return true;
+    auto [first, size] = *std::prev(above);
+    return reinterpret_cast<uintptr_t>(pointer) + bytes - first <= size;
 }
 
 // A whole number below 1,000 that follows from the key and the operands; `addends` in cuda_host.py computes it, too.
@@ -142,12 +127,12 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* entry) {
     *kernel = static_cast<cudaKernel_t>(const_cast<void*>(entry));
     return cudaSuccess;
 }
-unsigned __cudaPushCallConfiguration(dim3 g, dim3 b, size_t shared, CUstream_st* stream) {
-    grid = g, block = b, dynamic = shared, stream_of_launch = stream, unasked = true;
+unsigned __cudaPushCallConfiguration(dim3 g, dim3 b, size_t, CUstream_st*) {
+    grid = g, block = b, unasked = true;
     return 0;
 }
 cudaError_t __cudaPopCallConfiguration(dim3* g, dim3* b, size_t* shared, void* stream) {
-    *g = grid, *b = block, *shared = dynamic, *static_cast<cudaStream_t*>(stream) = stream_of_launch;
+    *g = grid, *b = block, *shared = 0, *static_cast<cudaStream_t*>(stream) = nullptr;
     return cudaSuccess;
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3 g, dim3 b, void** args, size_t, cudaStream_t) {
@@ -160,28 +145,11 @@ cudaError_t cudaLaunchKernel(const void*, dim3 g, dim3 b, void** args, size_t, c
 }
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate(pointer, bytes, true); }
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes, true); }
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, false); }
-cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate(pointer, bytes, false); }
 cudaError_t cudaFree(void* pointer) { return release(pointer); }
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return release(pointer); }
-cudaError_t cudaFreeHost(void* pointer) { return release(pointer); }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) { return copy(to, from, bytes, kind); }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) { return copy(to, from, bytes, kind); }
-cudaError_t cudaMemset(void* to, int value, size_t bytes) {
-    if (is_far(to) && !holds(to, bytes)) return fail(cudaErrorInvalidValue, "cudaMemset reaches beyond an allocation");
-    std::memset(near(static_cast<char*>(to)), value, bytes);
-    return cudaSuccess;
-}
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-    *stream = nullptr;
-    return cudaSuccess;
-}
-cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return last; }
 cudaError_t cudaDeviceSynchronize() { return last; }
 cudaError_t cudaGetLastError() { return unasked = false, std::exchange(last, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return unasked = false, last; }
 const char* cudaGetErrorString(cudaError_t error) { return error ? "no GPU takes the launch" : "no error"; }
-const char* cudaGetErrorName(cudaError_t error) { return error ? "cudaErrorNoDevice" : "cudaSuccess"; }
 }

@@ -19,7 +19,7 @@ from tutorlib.checking.evidence import (
     used,
 )
 from tutorlib.checking.exercise import Verdict, wrong
-from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import Part
 from tutorlib.checking.requests import LAUNCH, CuteRequest
 from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
@@ -28,7 +28,6 @@ from tutorlib.compiling.ptxas import machine_code, resources
 from tutorlib.compiling.spec import DTYPES
 from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
-from tutorlib.machine.features import cute_target
 from tutorlib.measuring.driver import load_function, prepare
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
@@ -130,9 +129,6 @@ class CuteExercise(KernelExercise):
     def in_vain(self, reports: Sequence[Report]) -> str | None:
         wasted = (self.vain(report.issued) for report in reports)
         return super().in_vain(reports) or next(filter(None, wasted), None)
-
-    def unrun(self, why: str) -> Verdict:
-        return compiled_not_run(cute_target(self.inspected), why)
 
     def simulator(self, evidence: CuteEvidence) -> "SimulatedLauncher":
         return SimulatedCuteEvidence(evidence, self.budget)

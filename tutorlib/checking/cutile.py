@@ -3,27 +3,27 @@
 The same answer is launched on a GPU and interpreted without one.
 """
 
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.evidence import At, LaunchPlan, Placed, Planned, TileEvidence, used
+from tutorlib.checking.evidence import LaunchPlan, Placed, Planned, TileEvidence, used
 from tutorlib.checking.exercise import Verdict, not_run, wrong
 from tutorlib.checking.kernel import KernelExercise, first
 from tutorlib.checking.part import Part
 from tutorlib.checking.requests import TileRequest, Trial
 from tutorlib.checking.running import Interpretation, calls_of, judged
-from tutorlib.compiling.compiled import Compiled, LaunchConfig
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cutile import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
-from tutorlib.measuring.driver import load_function, prepare
+from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work
-from tutorlib.problems.wrong import BY_LUCK, Wrong, by
+from tutorlib.problems.wrong import Wrong, by
 from tutorlib.problems.wrong_result import WrongResult
 from tutorlib.simulate.ptx.report import Report
 
@@ -35,32 +35,6 @@ if TYPE_CHECKING:
 ARCH = "sm_80"  # whose code is simulated: `simulate.ptx.languages.cutile.ARCH`, which takes long to import
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
 WHOLE = Part()
-FORMS = {"ptr": struct.Struct("<Q"), "u32": struct.Struct("<i")}  # of parameters
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """A look at a kernel that is right for the exercise's own problem: at another one, or at the code for a GPU.
-
-    arch: the target, "sm_90", whose code it wants; "" for none. tried: whether the kernel is interpreted there.
-    """
-
-    problem: Problem
-    shape: Shape
-    arch: str = ""
-    tried: bool = False
-
-    @property
-    def at(self) -> At:
-        return self.problem.name, self.shape
-
-    def fault(self, seen: Interpretation) -> Wrong | None:
-        """What is wrong in what was interpreted, or None."""
-        return None
-
-    def waste(self, evidence: TileEvidence, seen: Interpretation | None) -> str:
-        """Needless work of a right kernel, as a sentence, or "". Raises CompileFailed."""
-        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +64,9 @@ class CutileExercise(KernelExercise):
     factors: the dtype in which ct.mma must multiply; "": any.
     products: takes a shape; gives the most products of elements that ct.mma may compute in all blocks; None: any.
     masked: takes a shape; gives the most tiles of scores that all blocks may mask with ct.where; None: any.
+    vain: takes the code that is inspected; returns needless work of a right kernel, as a sentence, or "".
+    besides: another problem, for which the kernel must be right as well at the first of the shapes, and the dtype in
+        which ct.mma must multiply there.
     unlike: of a host function: takes a shape, the launches, and the number of the GPU's SMs; gives a sentence about a
         launch that is not as the exercise asks, or None. planned: sizes at which only that is looked at.
     """
@@ -108,7 +85,8 @@ class CutileExercise(KernelExercise):
     factors: str = ""
     products: Callable[[Shape], int] | None = None
     masked: Callable[[Shape], int] | None = None
-    besides: Look | None = None
+    vain: Callable[[Compiled], str] | None = None
+    besides: tuple[Problem, str] | None = None
     unlike: Callable[[Shape, Sequence[Planned], int], str | None] = lambda shape, launched, sms: None
     planned: tuple[Shape, ...] = ()
 
@@ -116,20 +94,21 @@ class CutileExercise(KernelExercise):
     def size_inspected(self) -> Shape:
         return self.inspected or self.sizes[-1]
 
+    @property
+    def target_inspected(self) -> str:
+        return f"sm_{self.arch or self.needs.since}"
+
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> TileRequest:
         plans = [(self.problem, shape, *gpu_here()) for shape in run]
         plans += [(self.problem, shape, ARCH, GPUS[0]) for shape in simulated]
         tried = [(self.problem, shape) for shape in self.shapes]
         if not self.grid:
             plans += [(self.problem, shape, ARCH, sms) for shape in (*self.shapes, *self.planned) for sms in GPUS]
-        if self.requires or self.forbids:
-            plans.append((self.problem, self.size_inspected, f"sm_{self.arch or self.needs.since}", GPUS[0]))
-        if (look := self.besides) and look.arch:
-            plans.append((look.problem, look.shape, look.arch, GPUS[0]))
-        if look and look.tried:
-            tried.append((look.problem, look.shape))
-        grid, constants = self.grid, self.constants
-        trial = (lambda shape: Trial(grid=grid(shape), constants=constants(shape))) if grid else None
+        if self.requires or self.forbids or self.vain:
+            plans.append((self.problem, self.size_inspected, self.target_inspected, GPUS[0]))
+        if self.besides:
+            tried.append((self.besides[0], self.shapes[0]))
+        trial = (lambda shape: (self.grid(shape), self.constants(shape))) if self.grid else None
         return tile_request(self.for_request(run), plans, tried, trial)
 
     def seen(self, request: TileRequest, found: Any) -> TileEvidence:
@@ -139,18 +118,24 @@ class CutileExercise(KernelExercise):
         """What was interpreted, on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
         from tutorlib.simulate.ptx import NotSimulated
 
-        look = self.besides
         try:
             seen = {shape: self.interpretation(evidence, shape) for shape in self.shapes}
-            beside = interpreted_at(evidence, look.problem, look.shape) if look and look.tried else None
+            beside = self.besides and interpreted_at(evidence, self.besides[0], self.shapes[0])
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
-        if look and beside and (fault := look.fault(beside)):
-            return wrong(fault.what, *filter(None, [fault.mistake]))
-        needless = (self.needless(shape, one) for shape, one in seen.items())
-        wasted = next(filter(None, needless), "") or (look.waste(evidence, beside) if look else "")
+        if beside and (fault := beside.wrong):
+            return wrong(
+                Flaw(f"given matrices in {self.besides[0].inputs[0].dtype}: ") + fault.what,
+                *filter(None, [fault.mistake]),
+            )
+        wasted = next(filter(None, (self.needless(shape, one) for shape, one in seen.items())), "")
+        if not wasted and beside and (others := set(beside.reports[0].factors) - {self.besides[1]}):
+            what = f"given matrices in {self.besides[0].inputs[0].dtype}, ct.mma multiplies in {min(others)}."
+            wasted = Flaw(what, Fail.USES(instruction=min(others)))
+        if not wasted and self.vain and (what := self.vain(self.compiled(evidence))):
+            wasted = Flaw(f"compiled for {self.target_inspected} at {by(self.size_inspected)}, ") + what
         return self.more_than_it_must(wasted) if wasted else None
 
     def interpretation(self, evidence: TileEvidence, shape: Shape) -> Interpretation:
@@ -158,17 +143,7 @@ class CutileExercise(KernelExercise):
         found = interpreted_at(evidence, self.problem, shape, self.mistakes(shape))
         if self.grid:
             return found if found.wrong else replace(found, wrong=self.unlike_the_task(shape, found))
-        name = self.problem.output.name
-        if found.wrong:
-            return found if found.reports else replace(found, wrong=Wrong(found.wrong.what, "It launched nothing."))
-        if not found.last.stored:
-            what = f"it launches no kernel that stores to {name}, or torch changes {name} afterwards: call ct.launch."
-            return replace(found, wrong=Wrong(what))
-        if not found.last.current:
-            what = BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels."
-            mends = "They run in order in torch.cuda.current_stream(), which may be another."
-            return replace(found, wrong=Wrong(what, mends))
-        return found
+        return found if found.reports else replace(found, wrong=Wrong("it launches no kernel: call ct.launch."))
 
     def unlike_the_task(self, shape: Shape, found: Interpretation) -> Wrong | None:
         """What blocks or tiles of a right kernel are not as the exercise asks."""
@@ -196,22 +171,13 @@ class CutileExercise(KernelExercise):
     def bounds(self, shape: Shape, report: "TileReport") -> "Iterator[tuple[int, int, str, Fault]]":
         """A count at this size, the most of it that is enough, what is counted, and the kind of failure beyond."""
         names, inputs = list(report.storers), self.problem.inputs
+        too_many = Fail.TOO_MANY
         for operand, (name, writer) in zip(inputs, report.storers.items(), strict=False):
             stored = 0 if operand.scratch else int((writer >= 0).sum())
-            yield (
-                stored,
-                0,
-                f"elements of {name}, an input, that its blocks store",
-                Fail.TOO_MANY(instruction="ct.store"),
-            )
+            yield stored, 0, f"elements of {name}, an input, that its blocks store", too_many(instruction="ct.store")
         for number, most in {len(inputs): 0, **self.loads(shape)}.items():
-            loaded = report.loaded.get(names[number], 0)
-            yield (
-                loaded,
-                most,
-                f"elements of {names[number]} that its blocks load",
-                Fail.TOO_MANY(instruction="ct.load"),
-            )
+            loaded, of = report.loaded.get(names[number], 0), f"elements of {names[number]} that its blocks load"
+            yield loaded, most, of, too_many(instruction="ct.load")
         if self.all_blocks:
             idle = report.blocks - len(set(self.storers(report).flatten().tolist()))
             yield idle, 0, "blocks that store nothing", Fail.TOO_FEW_BLOCKS()
@@ -223,13 +189,12 @@ class CutileExercise(KernelExercise):
             yield len(others), 0, of, Fail.USES(instruction=others[0])
         for number, most in self.widest(shape).items():
             size = report.largest.get(names[number], 0)
-            yield size, most, f"elements in a tile of {names[number]}", Fail.TOO_MANY(instruction="tile")
+            yield size, most, f"elements in a tile of {names[number]}", too_many(instruction="tile")
         if self.products:
             of = "products of elements that ct.mma computes"
-            yield report.products, self.products(shape), of, Fail.TOO_MANY(instruction="ct.mma")
+            yield report.products, self.products(shape), of, too_many(instruction="ct.mma")
         if self.masked:
-            of = "tiles of scores that its blocks mask"
-            yield report.selected, self.masked(shape), of, Fail.TOO_MANY(instruction="ct.where")
+            yield report.selected, self.masked(shape), "masked tiles of scores", too_many(instruction="ct.where")
 
     def storers(self, report: "TileReport") -> "Tensor":
         """For each element of the output, the number of the block that stored it."""
@@ -241,10 +206,13 @@ class CutileExercise(KernelExercise):
         """Its instructions, if the exercise asks for some: compiling takes long."""
         if not (self.requires or self.forbids):
             return None
-        target = f"sm_{self.arch or self.needs.since}"
-        (compiled,) = compiled_tiles(evidence, self.problem, self.size_inspected, target)
-        lacks = self.lacking(compiled.instructions)
+        lacks = self.lacking(self.compiled(evidence).instructions)
         return wrong(lacks) if lacks else None
+
+    def compiled(self, evidence: TileEvidence) -> Compiled:
+        """The code that is inspected. Raises CompileFailed."""
+        (compiled,) = compiled_tiles(evidence, self.problem, self.size_inspected, self.target_inspected)
+        return compiled
 
     def judge_evidence(self, evidence: TileEvidence) -> Verdict:
         """The judge also compares a host function's launches for each of the GPUS with those that are asked for."""
@@ -379,14 +347,15 @@ class LaunchedTiles:
     """
 
     evidence: TileEvidence
-    _loaded: dict[bytes, Any] = field(default_factory=dict)
 
     def on(self, work: Work) -> Call:
-        plan = plan_at(self.evidence, work.problem, work.shape, *gpu_here())
+        target, sms = gpu_here()
+        plan = plan_at(self.evidence, work.problem, work.shape, target, sms)
+        compiled = compiled_tiles(self.evidence, work.problem, work.shape, target, sms)
         memories = plan.laid_out(work.tensors)
         made = memories[len(work.tensors) :]
         before = [memory.clone() for memory in made]
-        launches = [self.prepared(one, memories) for one in plan.launches]
+        launches = [loaded(*one, memories) for one in zip(compiled, plan.launches, strict=True)]
 
         def call() -> None:
             for memory, content in zip(made, before, strict=True):
@@ -396,43 +365,19 @@ class LaunchedTiles:
 
         return call
 
-    def prepared(self, one: Planned, memories: "Sequence[Tensor]") -> Call:
-        taken = (arg.within(memories) if isinstance(arg, Placed) else arg for arg in one.taken)
-        kinds, values = cutile_arguments(taken)
-        if one.tile_ir not in self._loaded:
-            compiled = compile_tile_ir(one.tile_ir, gpu_here()[0], one.opt_level)
-            self._loaded[one.tile_ir] = load_entry(compiled, kinds)
-        return prepare(self._loaded[one.tile_ir], LaunchConfig(one.grid), *packed(kinds, values))
 
+def loaded(compiled: Compiled, launch: Planned, memories: "Sequence[Tensor]") -> Call:
+    """A launch on the GPU at hand. cuTile passes of a tensor its address, sizes and strides.
 
-def cutile_arguments(args: "Iterable[Tensor | int]") -> tuple[tuple[str, ...], list[int]]:
-    """The kinds and values that cuTile passes for its arguments: of a tensor its address, sizes and strides."""
-    kinds: list[str] = []
-    values: list[int] = []
-    for arg in args:
-        if isinstance(arg, int):
-            kinds.append("u32")
-            values.append(arg)
-        else:
-            kinds += ["ptr", *["u32"] * (2 * arg.ndim)]
-            values += [arg.data_ptr(), *arg.shape, *arg.stride()]
-    return tuple(kinds), values
-
-
-def load_entry(compiled: Compiled, kinds: tuple[str, ...]) -> Any:
-    """The one kernel of a module, on the GPU at hand. Raises CompileFailed if it takes other parameters."""
+    Raises CompileFailed if the kernel takes other parameters.
+    """
+    args: list[Tensor | int] = []
+    for arg in launch.taken:
+        tensor = arg.within(memories) if isinstance(arg, Placed) else arg
+        args += [tensor] if isinstance(tensor, int) else [tensor, *tensor.shape, *tensor.stride()]
+    kinds = tuple("u32" if isinstance(arg, int) else "ptr" for arg in args)
     match entries_of(compiled.ptx):
         case [(name, takes)] if takes == kinds:
-            return load_function(compiled.cubin, name)
+            kernel: Any = SimpleNamespace(cubin=compiled.cubin, name=name, parameters=kinds)
+            return load(kernel, launch.grid, args)
     raise CompileFailed("the compiled kernel takes parameters other than its tensors")
-
-
-def packed(kinds: Sequence[str], values: Sequence[int]) -> tuple[bytes, list[int]]:
-    """Parameters in the layout of the parameter space, each at a multiple of its size, and their offsets."""
-    raw, offsets = b"", []
-    for kind, value in zip(kinds, values, strict=True):
-        form = FORMS[kind]
-        raw += bytes(-len(raw) % form.size)
-        offsets.append(len(raw))
-        raw += form.pack(value)
-    return raw, offsets

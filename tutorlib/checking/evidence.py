@@ -195,17 +195,14 @@ class LaunchPlan:
 class Interpreted:
     """A call that was interpreted, block by block.
 
-    output: poison where nothing was stored. zeroed: the same where elements of tiles outside their arrays are 0; None
-    where nothing depends on them. changed: the inputs that differ afterwards, by number. raised: what the call raised.
-    stored: whether a kernel stored the output last. current: whether all launches are in torch's current stream.
+    output: poison where nothing was stored. changed: the inputs that differ afterwards, by number. raised: by the call.
+    current: whether all launches are in torch's current stream.
     """
 
     output: "Tensor | None" = None
-    zeroed: "Tensor | None" = None
     changed: tuple[int, ...] = ()
     reports: "tuple[TileReport, ...]" = ()
     raised: str = ""
-    stored: bool = True
     current: bool = True
 
 

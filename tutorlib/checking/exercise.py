@@ -1,21 +1,11 @@
-"""Exercises, how answers to them are graded, and a time limit on a check in a notebook.
+"""Exercises, and how answers to them are graded."""
 
-An answer without an end costs its check, and not the notebook's kernel: it runs in the reader's own process, where a
-timer's signal interrupts it. Python runs signal handlers between its own instructions, so an endless call of C code
-ends only with the kernel. A kernel exercise has no limit: its judge compiles and simulates, and the reader can
-interrupt. The grader kills processes instead.
-"""
-
-import signal
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from types import FrameType
 from typing import Any, Literal, final
 
-from tutorlib.checking.answer import Answer, Served, Unwritten, WrongKind, is_placeholder, place_in
+from tutorlib.checking.answer import Answer, Served, Unwritten, WrongKind, is_placeholder
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.machine import device
@@ -27,9 +17,6 @@ from tutorlib.problems.wrong import count
 Status = Literal["passed", "partial", "failed", "not_run", "error", "timeout"]
 
 MARKS: dict[Status, str] = {"passed": "✓", "not_run": "–"}  # all others: ✗
-PATIENCE_S = 30.0  # a right answer takes less than one
-AGAIN_S = 0.5  # until an answer that has caught its end is ended again
-CUTE = "/nvidia_cutlass_dsl/"  # an exception that passes through its C++ may end the process
 
 
 @dataclass(frozen=True)
@@ -57,6 +44,9 @@ def wrong(*lines: str) -> Verdict:
 def not_run(why: str, points: float = 0) -> Verdict:
     """A verdict that this machine cannot reach."""
     return Verdict(points, (why,), "not_run")
+
+
+NOT_WRITTEN = wrong(Flaw("not written yet", Fail.NOT_WRITTEN))
 
 
 @dataclass(frozen=True)
@@ -136,18 +126,6 @@ class Exercise(ABC):
         """The outcome of an answer in this process."""
         return self.grade_served(Served(answer))
 
-    def grade_patiently(self, answer: Answer) -> Outcome:
-        """The same, with a time limit where no kernel is judged: "timeout" if the answer does not end."""
-        if self.needs or threading.current_thread() is not threading.main_thread():
-            return self.grade(answer)
-        try:
-            with time_limit():
-                return self.grade(answer)
-        except OutOfPatience as end:
-            what = f"{end.call or 'it'} was ended after {PATIENCE_S:g} s{place_in(answer, end)}."
-            lines = (f"{what} Which loop never ends, or takes too many steps?",)
-            return self.outcome_of(Verdict(0, lines, "timeout"))
-
     @final
     def grade_served(self, served: Served) -> Outcome:
         """The answer's outcome, also for faults outside of the answer's own logic.
@@ -157,11 +135,10 @@ class Exercise(ABC):
         """
         try:
             verdict = self.judge(served)
-        except Unwritten:
-            verdict = wrong(Flaw("not written yet", Fail.NOT_WRITTEN))
         except NotImplementedError as error:
-            unwritten = Flaw("not written yet", Fail.NOT_WRITTEN)
-            verdict = wrong(unwritten if is_placeholder(error) else f"NotImplementedError: {error}")
+            verdict = NOT_WRITTEN if is_placeholder(error) else wrong(f"NotImplementedError: {error}")
+        except Unwritten:
+            verdict = NOT_WRITTEN
         except WrongKind as error:
             told, *more = error.args
             verdict = wrong(told if failures_in((told,)) else Flaw(told, Fail.WRONG_KIND), *more)
@@ -196,29 +173,3 @@ class Exercise(ABC):
     ) -> Outcome:
         """An outcome of this exercise with this message."""
         return Outcome(self.id, self.title, status, points, self.points, message, measurement)
-
-
-class OutOfPatience(BaseException):
-    """Ends the answer's code. It is no Exception, since answers catch those.
-
-    call: the interrupted call of the answer, as the reader would type it.
-    """
-
-    call = ""
-
-
-@contextmanager
-def time_limit() -> Iterator[None]:
-    """Raises OutOfPatience in its block after PATIENCE_S."""
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        if frame is None or CUTE not in frame.f_code.co_filename:
-            raise OutOfPatience
-
-    alarm = signal.signal(signal.SIGALRM, ring)
-    timer = signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, AGAIN_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)
-        signal.signal(signal.SIGALRM, alarm)

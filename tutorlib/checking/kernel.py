@@ -12,7 +12,7 @@ from tutorlib.checking.facts import ALL_OF_IT, Rule, busiest, count_issued, far_
 from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.randomness import for_points
 from tutorlib.checking.requests import Request, evidence_of
-from tutorlib.checking.running import HANGS, advice, each_launch, find_fault, find_simulated_fault, find_waste
+from tutorlib.checking.running import find_fault, find_simulated_fault, find_waste
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine import device
@@ -51,7 +51,6 @@ class KernelExercise(Exercise):
     counted: the simulated size at which work is counted; (): the first.
     lean: prefixes of opcodes whose accesses, at that size, may not move more than they need: "ld.shared" must be free
         of bank conflicts, "st.global" move whole sectors. On a GPU only the time shows that.
-    slack: the factor by which those accesses may exceed their need.
     rules: on what is counted at that size: `issued("bar.sync") <= 48`.
     rules_at: the same at others of the simulated sizes.
     budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
@@ -76,7 +75,6 @@ class KernelExercise(Exercise):
     simulated_shapes: tuple[Shape, ...] = ()
     counted: Shape = ()
     lean: tuple[str, ...] = ()
-    slack: int = 1
     rules: tuple[Rule, ...] = ()
     rules_at: Mapping[Shape, tuple[Rule, ...]] = field(default_factory=dict)
     budget: float = inf
@@ -145,9 +143,9 @@ class KernelExercise(Exercise):
         """The kernel, for the simulator; asked only of exercises that are `simulated`."""
         raise TypeError(f"{self.id} is not simulated")
 
-    @abstractmethod
     def unrun(self, why: str) -> Verdict:
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
+        return not_run(f"compiled; not run: {why}")
 
     # The judgment -----------------------------------------------------------------------------------------------------
 
@@ -229,43 +227,32 @@ class KernelExercise(Exercise):
         try:
             launcher = self.launcher(evidence)
             wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
-            hazards, waste = self.noticed(evidence)
+            simulated = self.beside_gpu(evidence)
             if wrongs:
-                return self.wrong_at(wrongs, self.sizes, cause(hazards))
-            if hazards:
-                return self.wrong_at({shape: luck(found) for shape, found in hazards.items()}, self.sizes_simulated)
-            if waste:
-                return self.more_than_it_must(waste)
+                return self.wrong_at(wrongs, self.sizes, explanation(simulated))
+            if simulated and simulated.points < self.correctness_points:
+                return simulated
             return self.time(launcher) if self.shapes_timed else Verdict(self.points)
         except NotImplementedError:
             raise
         except KernelFault as error:
-            why = cause(self.noticed(evidence)[0])
+            why = explanation(self.beside_gpu(evidence))
             raise KernelFault(error.args[0] + (f"\n  {why}" if why else ""), error.status) from error
         except RuntimeError as error:  # torch's: no memory, or a late CUDA error
             raise fault(error) from error
 
-    def noticed(self, evidence: Any) -> "tuple[dict[Shape, Finding], str | None]":
-        """The first hazard that the simulator finds at each size, and needless work, beside a GPU's results.
+    def beside_gpu(self, evidence: Any) -> Verdict | None:
+        """The simulator's verdict on a kernel that a GPU has run; None where it cannot run it."""
+        from tutorlib.simulate.ptx import NotSimulated
 
-        ({}, None) where the simulator cannot run the kernel.
-        """
-        from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
-
-        hazards: dict[Shape, Finding] = {}
-        waste = None
         if not self.simulated:
-            return hazards, waste
+            return None
         try:
-            for shape, reports in each_launch(self.problem, self.simulator(evidence), self.sizes_simulated):
-                if found := first(reports, "findings"):
-                    hazards[shape] = found
-                waste = waste or self.wasted(shape, reports)
-                if waste and far_too_many(waste):
-                    break
-        except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
-            return {}, None
-        return hazards, waste
+            return self.simulate_all(evidence, "")
+        except KernelFault as hangs:
+            return wrong("this GPU came to an end by luck.", *hangs.args)
+        except (CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
+            return None
 
     # Rules of the lesson ----------------------------------------------------------------------------------------------
 
@@ -303,7 +290,7 @@ class KernelExercise(Exercise):
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """Needless work of a simulated kernel, as a sentence, or None."""
-        waste = find_waste(reports, self.lean, self.slack)
+        waste = find_waste(reports, self.lean)
         again = first(reports, "repeats") if self.once else None
         again = again or (None if self.padded else first(reports, "zeros"))
         waste = waste or (again and again.sentence) or self.broken_rule(reports)
@@ -400,19 +387,6 @@ def first(reports: "Sequence[Report]", kind: Literal["findings", "repeats", "zer
     return next((finding for report in reports for finding in getattr(report, kind)), None)
 
 
-def luck(finding: "Finding") -> Wrong:
-    """The fault of a kernel that passed on a GPU by luck."""
-    what = "it came to an end on this GPU" if finding.kind in HANGS else "this GPU's result is right"
-    return Wrong(f"{what}, by luck: " + finding.sentence, advice(finding))
-
-
-def cause(hazards: "Mapping[Shape, Finding]") -> str:
-    """The simulator's explanation of a kernel that is wrong on a GPU, as a sentence or two, or ""."""
-    for shape, finding in hazards.items():
-        return f"Simulated at {by(shape)}: " + finding.sentence + (f" {mends}" if (mends := advice(finding)) else "")
-    return ""
-
-
-def compiled_not_run(target: str, why: str) -> Verdict:
-    """The verdict on a kernel that compiles and cannot run here."""
-    return not_run(f"compiled for {target}; not run: {why}")
+def explanation(simulated: Verdict | None) -> str:
+    """What the simulator says of a kernel that is wrong on a GPU, in a line, or ""."""
+    return " ".join(("Simulated:", *simulated.lines[1:])) if simulated and simulated.lines[1:] else ""

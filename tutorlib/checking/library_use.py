@@ -15,7 +15,7 @@ from functools import partial
 from inspect import unwrap
 from operator import attrgetter
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import Served, WrongKind, need_callable
@@ -85,7 +85,7 @@ def refuse_library_use(answer: Any, told: Told, *, plain: bool = False) -> None:
             tool = attrgetter(name)(sys.modules[module[0]])
             tools |= dict.fromkeys((id(tool), *map(id, codes_of(tool))), spelled)
     for value in within_reach(answer):
-        for one in (value, *codes_of(value), *methods_at_hand(value, plain)):
+        for one in (value, *codes_of(value)):
             if id(one) in tools:
                 raise used(f"uses {tools[id(one)]}, which does what you are asked to write")
         if isinstance(value, FunctionType) and value.__module__.startswith(CHECKS) and "." not in value.__qualname__:
@@ -132,20 +132,18 @@ def within_reach(answer: Any) -> list[Any]:
 
 
 def held_by(value: Any) -> Iterable[Any]:
-    """The functions in a wrapper, in a class of the reader's, in an object of one, or in a collection."""
+    """The functions in a wrapper or a collection, the class of an object, and a class's methods.
+
+    The defaults of a dataclass's fields are no methods.
+    """
     if isinstance(value, partial):
         return (value.func, *value.args, *value.keywords.values())
-    if isinstance(value, MethodType):
-        return (value.__func__, type(value.__self__))
-    if is_the_readers_class(value):
-        return [part for part in vars(value).values() if any(own_functions(part))]
-    if type(value) in (list, tuple, set):
-        return value
-    if type(value) is dict:
-        return value.values()
-    if isinstance(value, type) or is_installed(type(value)):
-        return ()
-    return (type(value), *getattr(value, "__dict__", {}).values())
+    if isinstance(value, type):
+        fields = getattr(value, "__dataclass_fields__", ())
+        return [part for name, part in vars(value).items() if name not in fields and plain_function(part)]
+    if isinstance(value, list | tuple | set | dict):
+        return (*value, *(value.values() if isinstance(value, dict) else ()))
+    return () if isinstance(value, ModuleType | FunctionType) else (type(value),)
 
 
 def named_by(function: FunctionType) -> Iterator[Any]:
@@ -168,14 +166,6 @@ def named_by(function: FunctionType) -> Iterator[Any]:
         else:
             continue
         yield value
-
-
-def methods_at_hand(value: Any, plain: bool) -> Iterator[CodeType]:
-    """The code of a class's methods, or of an object's; the defaults of a dataclass's fields are none."""
-    whole = value if isinstance(value, type) else type(value) if plain else None
-    for name, part in vars(whole).items() if whole else ():
-        if name not in getattr(whole, "__dataclass_fields__", ()):
-            yield from codes_of(part)
 
 
 # Whose code it is ----------------------------------------------------------------------------------------------------

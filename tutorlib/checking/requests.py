@@ -30,7 +30,7 @@ from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.compiling.spec import DTYPES, TensorSpec
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.failure import Fail, Flaw, Hazard, failures_in
+from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine.features import cute_target
 from tutorlib.problems.problem import Shape
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T")
+Trial = tuple[tuple[int, ...], tuple[Any, ...]]  # of a @ct.kernel: its grid, and its arguments after the tensors
 Specs = tuple[TensorSpec, ...]  # of a problem's tensors at a size, the output last
 LAUNCH = ("grid", "block", "dynamic_smem", "parameters", "cluster", "cooperative", "overlapping")  # of a RecordedLaunch
 
@@ -155,14 +156,6 @@ def tensor_at(address: int, spec: TensorSpec) -> "Tensor":
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
-    """A launch of a @ct.kernel: its grid, and its arguments after the tensors."""
-
-    grid: tuple[int, ...]
-    constants: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class TileRequest(Request):
     """Of a @ct.kernel, or of a host function that launches some. part: finds it in the answer.
 
@@ -200,7 +193,7 @@ class TileRequest(Request):
 
         if self.trials is None:
             return made
-        grid, constants = self.trials[at].grid, self.trials[at].constants
+        grid, constants = self.trials[at]
         return lambda *tensors: ct.launch(torch.cuda.current_stream(), grid, made, (*tensors, *constants))
 
     def interpreted(self, host: Answer, at: At, accepted: list[Any]) -> tuple[Interpreted, ...]:
@@ -227,7 +220,7 @@ class TileRequest(Request):
 
 def interpreted(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]) -> Interpreted:
     """The call on copies of these tensors. Raises CompileFailed, NotSimulated and a placeholder's error."""
-    from tutorlib.checking.cutile_launches import launches_interpreted, stores_to
+    from tutorlib.checking.cutile_launches import launches_interpreted
     from tutorlib.compiling.cutile import refusals
 
     *inputs, output = (tensor.clone() for tensor in tensors)
@@ -241,18 +234,11 @@ def interpreted(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]
         raised = Flaw(f"while it ran: {name}: {error}", Fail.RAISED(error=name), *failures_in(error.args))
         return Interpreted(raised=raised)
     reports = [one.report for one in launched]
-    zeroed = None
-    if any(finding.kind == Hazard.UNSET for report in reports for finding in report.findings):
-        zeroed = tensors[-1].clone()
-        with refusals(), launches_interpreted(undetermined=lambda dtype: 0, accepted=accepted):
-            host(*(tensor.clone() for tensor in tensors[:-1]), zeroed)
     pairs = enumerate(zip(tensors[:-1], inputs, strict=True))
     return Interpreted(
         output=output,
-        zeroed=zeroed,
         changed=tuple(n for n, (before, after) in pairs if not before.equal(after)),
         reports=tuple(replace(one, loaded=dict(one.loaded), largest=dict(one.largest)) for one in reports),
-        stored=stores_to(launched, output),
         current=all(one.current for one in launched),
     )
 

@@ -1,6 +1,6 @@
 """A kernel tried at one size: on a GPU, simulated, or interpreted. Its results, its inputs, and what was noticed."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,101 +23,55 @@ if TYPE_CHECKING:
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.cutile import TileReport
-    from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
+    from tutorlib.simulate.ptx import Finding, Report
 
 Pair = tuple["Tensor", "Tensor"]  # an output's values, and where there are none; or the right ones, and their bounds
 HANGS = {Hazard.BARRIER, Hazard.ENDLESS, Hazard.DEADLOCK}
 BREAKS = {Hazard.OUTSIDE, Hazard.MISALIGNED, Hazard.ASSERTION, Hazard.DIVERGENT}  # these end a kernel on any GPU
 ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the first that covers it
-    (
-        Hazard.UNWAITED(lacks="mbarrier", of="TMA"),
-        "Wait for the phase of the mbarrier that counts TMA's bytes, before they are used.",
-    ),
-    (
-        Hazard.UNWAITED(lacks="commit", by="tcgen05"),
-        "Commit the multiplications to an mbarrier, and wait for its phase before you read the accumulators.",
-    ),
-    (
-        Hazard.UNWAITED(lacks="end", by="tcgen05"),
-        "Before the block ends, wait for the phase that the commit completes.",
-    ),
+    (Hazard.UNWAITED(lacks="mbarrier", of="TMA"), "First wait on the mbarrier that counts TMA's bytes."),
+    (Hazard.UNWAITED(lacks="commit", by="tcgen05"), "Commit the multiplications to an mbarrier, and wait for it."),
+    (Hazard.UNWAITED(lacks="end", by="tcgen05"), "Wait for the commit's mbarrier before the block ends."),
     (
         Hazard.UNWAITED(lacks="free", by="tcgen05"),
-        "One warp frees the columns that it allocated, after the last use by any warp.",
-    ),
-    *(
-        (hazard, "Commit the stores to a bulk group, and wait until none is left, before the block ends.")
-        for hazard in (Hazard.UNWAITED(lacks="stored"), Hazard.UNWAITED(lacks="end", by="TMA"))
+        "The warp that allocated the columns frees them, after the last use.",
     ),
     (
-        Hazard.UNWAITED(lacks="wgmma"),
-        "Commit the wgmmas to a group and wait for it before any thread uses their accumulators.",
+        Hazard.UNWAITED(lacks="stored"),
+        "Commit the stores to a bulk group; before the block ends, wait until none is left.",
     ),
-    (
-        Hazard.UNWAITED(),
-        "Commit the copies to a group, wait for it, and let a barrier follow before other threads read.",
-    ),
+    (Hazard.UNWAITED(lacks="end", by="TMA"), "Commit the stores to a bulk group, and wait before the block ends."),
+    (Hazard.UNWAITED(lacks="wgmma"), "Commit the wgmmas to a group, and wait for it before you use the accumulators."),
+    (Hazard.UNWAITED(), "Commit the copies to a group, wait for it; then a barrier, before other threads read."),
     (
         Hazard.RACE(lacks="wgmma.fence"),
         "warpgroup.fence() comes before wgmma, and again when others used its registers.",
     ),
-    (
-        Hazard.RACE(earlier="write", by="TMA"),
-        "Before a TMA store is issued, all threads that wrote the box must have met: sync_warp(), or a barrier.",
-    ),
-    (
-        Hazard.RACE(by="TMA"),
-        "Wait on the mbarrier on which its readers arrive before you fill it again.",
-    ),
+    (Hazard.RACE(earlier="write", by="TMA"), "Before a TMA store, all threads that wrote the box meet: a barrier."),
+    (Hazard.RACE(by="TMA"), "Wait on the mbarrier on which its readers arrive before you fill it again."),
     (
         Hazard.RACE(earlier="init"),
-        "Every thread that uses an mbarrier must know that it is initialized: a barrier after mbarrier_init.",
+        "A barrier after mbarrier_init: every thread that uses it must know that it is there.",
     ),
     (Hazard.RACE(), "The two accesses need a barrier of the whole block between them."),
     (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
     (Hazard.UNWRITTEN(), "Which thread should write it, and when?"),
     (Hazard.UNSET(), "Set it before it is used: accumulators begin with fill(0.0)."),
-    (
-        Hazard.OUTSIDE(tensor="shared memory"),
-        "Does the layout reach further than the memory that was allocated for it?",
-    ),
-    (
-        Hazard.OUTSIDE(tensor="coordinates"),
-        "A mode of size 1 that the compiler knows is left out of a descriptor.",
-    ),
-    (
-        Hazard.OUTSIDE(tensor="lanes"),
-        "Cut the source with partition_S of the thread's own slice: get_slice(thread), where thread is 0 to 127.",
-    ),
-    (
-        Hazard.OUTSIDE(tensor="tensor memory"),
-        "Compare the columns that are allocated, used and freed, and when.",
-    ),
+    (Hazard.OUTSIDE(tensor="shared memory"), "Does the layout reach beyond the memory that was allocated for it?"),
+    (Hazard.OUTSIDE(tensor="coordinates"), "A mode of size 1 that the compiler knows is left out of a descriptor."),
+    (Hazard.OUTSIDE(tensor="lanes"), "Cut the source with partition_S of get_slice(thread), where thread is 0 to 127."),
+    (Hazard.OUTSIDE(tensor="tensor memory"), "Compare the columns that are allocated, used and freed, and when."),
     (Hazard.OUTSIDE(tensor="barriers"), "Barrier 0 is that of sync_threads; 1 to 15 are left."),
     (Hazard.OUTSIDE(), "Compare each index with the tensor's size before the access."),
-    (
-        Hazard.MISALIGNED(does="copies to"),
-        "A vector's address must be a multiple of its size. Is it this thread's part (partition_S, partition_D) that "
-        "is copied, and not the whole tile?",
-    ),
+    (Hazard.MISALIGNED(does="copies to"), "Copy this thread's part (partition_S, partition_D), not the whole tile."),
     (Hazard.MISALIGNED(), "A vector's address must be a multiple of its size."),
-    (
-        Hazard.OVERLAP(lacks="fence"),
-        "Two fences order two blocks: store, fence, write the flag; and in the other block read the flag, fence, load.",
-    ),
+    (Hazard.OVERLAP(lacks="fence"), "One block: store, fence, write the flag. The other: read the flag, fence, load."),
     (Hazard.OVERLAP(), "Each block needs a part of the output of its own."),
-    (
-        Hazard.PROXY(),
-        "Threads and TMA access shared memory through different proxies: fence_proxy, a barrier, then TMA or wgmma.",
-    ),
+    (Hazard.PROXY(), "Threads and TMA use different proxies: fence_proxy, a barrier, then TMA or wgmma."),
     (Hazard.DIVERGENT(lanes="unnamed"), "The mask needs a bit for each lane that executes the instruction."),
     (Hazard.DIVERGENT(), "All threads of a warp must execute it: move it out of the branch."),
 )
 UNITS = {"shared": "wavefront", "global": "sector"}
-PADDING = (
-    "It is right where the part of a tile outside its array happens to be 0. That part is undetermined "
-    "until the load has a padding_mode."
-)
 
 
 def first_fault(
@@ -223,11 +177,14 @@ def find_fault_of_simulated_call(
     launcher: "SimulatedLauncher", call: Call, work: Work, mistakes: Sequence[WrongResult] = ()
 ) -> Wrong | None:
     """One call: what the simulator noticed, the inputs, the result."""
+    from tutorlib.measuring.kernel_work import KernelWork
     from tutorlib.simulate.ptx import CannotLaunch
+    from tutorlib.simulate.ptx.listener import listening
 
     kept = [x.clone() for x in work.inputs]
     try:
-        call_counted(call)
+        with listening(KernelWork):  # so that the reports have what rules are about
+            call()
     except CannotLaunch as error:
         return Wrong(NOT_LAUNCHED + error.args[0] + ".")
     noticed = [finding for report in launcher.reports for finding in report.findings]
@@ -249,53 +206,27 @@ def find_fault_of_simulated_call(
     return wrong
 
 
-def call_counted(call: Call) -> None:
-    """Call a kernel, so that the reports have what limits are about (`KernelWork`)."""
-    from tutorlib.measuring.kernel_work import KernelWork
-    from tutorlib.simulate.ptx.listener import listening
-
-    with listening(KernelWork):
-        call()
-
-
-def each_launch(
-    problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
-) -> "Iterator[tuple[Shape, Sequence[Report]]]":
-    """The reports at each size, right or wrong. Raises CompileFailed, NotSimulated and CannotLaunch."""
-    import torch
-
-    for shape in shapes:
-        work = Work(problem, shape, "cpu")
-        work.refill(torch.Generator())
-        call_counted(launcher.on(work))
-        yield shape, launcher.reports
-
-
 def advice(finding: "Finding") -> str:
     """A remedy for the finding, or ""."""
     found = finding.sentence.failures
     return next((mends for hazard, mends in ADVICE if any(map(hazard.covers, found))), "")
 
 
-def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...], slack: int = 1) -> str | None:
-    """A sentence about the access of these opcodes that wastes most, or None.
+def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...]) -> str | None:
+    """A sentence about the access of these opcodes that wastes most, with its mean cost and its line; or None.
 
-    opcodes: their prefixes. slack: the factor by which an access may exceed its need.
+    opcodes: their prefixes.
     """
     accesses = (access for report in reports for access in report.accesses)
-    wasteful = [
-        access for access in accesses if access.opcode.startswith(opcodes) and access.taken > slack * access.needed
-    ]
-    return describe_waste(max(wasteful, key=lambda access: access.wasted)) if wasteful else None
-
-
-def describe_waste(access: "MemoryAccess") -> str:
-    """The mean cost of a warp's access, at its line."""
-    taken, needed = access.taken / access.warps, access.needed / access.warps
+    wasteful = [one for one in accesses if one.opcode.startswith(opcodes) and one.taken > one.needed]
+    if not wasteful:
+        return None
+    access = max(wasteful, key=lambda one: one.wasted)
     at = f"{access.place}" if access.place else f"line {access.ptx_line} of the PTX"
     why = "threads meet in a bank" if access.space == "shared" else "sectors are used in part"
-    takes = count(round(taken, 1), UNITS[access.space])
-    what = f"{at}: a warp's {access.opcode} takes {takes} where {needed:.3g} would do: {why}."
+    takes = count(round(access.taken / access.warps, 1), UNITS[access.space])
+    needs = access.needed / access.warps
+    what = f"{at}: a warp's {access.opcode} takes {takes} where {needs:.3g} would do: {why}."
     return Flaw(what, Fail.WASTE(space=access.space))
 
 
@@ -314,14 +245,10 @@ def poisoned(problem: Problem, shape: Shape) -> Output:
 
 @dataclass(frozen=True)
 class Interpretation:
-    """What the judge finds at one size: a fault or None; and the last call."""
+    """What the judge finds at one size: a fault or None; and the reports of the last call's launches."""
 
     wrong: Wrong | None
-    last: Interpreted
-
-    @property
-    def reports(self) -> "tuple[TileReport, ...]":
-        return self.last.reports
+    reports: "tuple[TileReport, ...]"
 
 
 @one_thread()
@@ -343,7 +270,7 @@ def judged(
             first = first or wrong
     if first and likely:
         first = Wrong(first.what, likely[0].says)
-    return Interpretation(first, interpreted[-1])
+    return Interpretation(first, interpreted[-1].reports)
 
 
 def fault_of_call(problem: Problem, shape: Shape, one: Interpreted, expected: Pair) -> Wrong | None:
@@ -351,11 +278,12 @@ def fault_of_call(problem: Problem, shape: Shape, one: Interpreted, expected: Pa
     if one.raised:
         return Wrong(one.raised)
     noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
-    wrong = fault_of_result(problem, one.changed, result_in(problem, shape, one.output).seen, expected, noticed)
-    if wrong and one.zeroed is not None and not one.changed:
-        zeroed = result_in(problem, shape, one.zeroed).seen
-        return wrong if find_difference("", *zeroed, *expected) else Wrong(wrong.what, PADDING)
-    return wrong
+    seen = result_in(problem, shape, one.output).seen
+    wrong = fault_of_result(problem, one.changed, seen, expected, noticed)
+    if wrong or one.current:
+        return wrong
+    what = BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels."
+    return Wrong(what, "They run in order in torch.cuda.current_stream(), which may be another.")
 
 
 def result_in(problem: Problem, shape: Shape, output: "Tensor | None") -> Snapshot:

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from tutorlib.checking.answer import Answer, AnswerQuestion, Served, Unwritten, WrongKind, is_placeholder, place_in
-from tutorlib.checking.exercise import Exercise, OutOfPatience, Verdict
+from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.library_use import Library, refuse
 from tutorlib.checking.randomness import Drawn, for_points, fresh_rng
 from tutorlib.failure import Fail, Flaw, failures_in
@@ -155,9 +155,6 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
     """Call the answer; an exception becomes a Wrong that names it and the line of the answer it came from."""
     try:
         return answer(*args), None
-    except OutOfPatience as end:
-        end.call = show_call(answer, args)
-        raise
     except (Unwritten, WrongKind):
         raise
     except MemoryError as error:

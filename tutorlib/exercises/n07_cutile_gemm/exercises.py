@@ -18,7 +18,7 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, same, show_call
 from tutorlib.compiling.spec import DType
-from tutorlib.exercises.n07_cutile_gemm.judge import InRegisters, InTheirOwn, parts_of_gemm, tiles_in_kernel
+from tutorlib.exercises.n07_cutile_gemm.judge import beyond_registers, parts_of_gemm, tiles_in_kernel
 from tutorlib.exercises.words import mistakes, wrong_results
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
@@ -469,7 +469,7 @@ EXERCISES = (
         points=3,
         problem=gemm_tf32(),
         factors="tfloat32",
-        besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
+        besides=(gemm("bf16"), "bfloat16"),
         mistakes=through,
         rules=(issued("mma.sync") >= 432,),  # 16×8×8 each; 864 are all the work
         tiers=(0.7,),
@@ -494,7 +494,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("wgmma",),
         arch="90",
-        besides=InRegisters(problem=gemm_fp8(), shape=BENCH_FP8, arch="sm_90"),
+        vain=beyond_registers,
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
         loads=lambda shape: {  # a block has all rows of A, so B comes from memory once

@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.checking.answer import place_in
-from tutorlib.checking.compile_calls import (
-    CompiledBefore,
-    Requested,
-    WithoutCompile,
-    compile_requests,
-    tensor_type,
-)
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
 from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
 from tutorlib.checking.values import attempt
@@ -21,6 +14,13 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.cute.compile_calls import (
+    CompiledBefore,
+    Requested,
+    WithoutCompile,
+    compile_requests,
+    tensor_type,
+)
 from tutorlib.dsl.cute.functions import is_jit
 from tutorlib.exercises.n11_grid_swizzle.judge import OrderFlaw, in_a_kernel, little_saved
 from tutorlib.failure import Fail, FailureKind, Flaw

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import refuse
 from tutorlib.checking.part import Filled, HostFunction, Inside, KernelSettings, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
@@ -132,9 +132,6 @@ class ChosenExercise(KernelExercise):
         if compiled.spill_bytes:
             return wrong(f"for {by(tightest)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
         return None
-
-    def unrun(self, why: str) -> Verdict:
-        return compiled_not_run(cute_target(CAPABILITY), why)
 
     def simulator(self, evidence: AnswerLauncher) -> "SimulatedLauncher":
         from tutorlib.exercises.n14_beat_cublas.judge import SimulatedChoice

@@ -13,16 +13,15 @@ from tutorlib.checking.cute import LaunchedCuteEvidence, SimulatedCuteEvidence, 
 from tutorlib.checking.cutile import ARCH, GPUS, LaunchedTiles, SimulatedTiles, compiled_tiles, gpu_here, tile_request
 from tutorlib.checking.evidence import CuteEvidence, TileEvidence, used
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.checking.requests import CuteRequest, Request, TileRequest, Trial
+from tutorlib.checking.requests import CuteRequest, Request, TileRequest
 from tutorlib.checking.running import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
-from tutorlib.machine.features import cute_target
 from tutorlib.measuring.bug_launchers import as_simulated, launched, launcher_of, simulator_of
 from tutorlib.measuring.launchers import CudaLauncher, tensor_specs
 from tutorlib.problems.differences import find_difference
@@ -363,7 +362,7 @@ class FixExercise(KernelExercise):
                 plans = [(self.problem, at, *gpu_here()) for at in run]
                 plans += [(self.problem, at, ARCH, GPUS[0]) for at in simulated]
                 plans.append((self.problem, last, f"sm_{since}", GPUS[0]))
-                return tile_request(common, plans, (), lambda at: Trial(grid=grid(at), constants=constants), part)
+                return tile_request(common, plans, (), lambda at: (grid(at), constants), part)
 
     def seen(self, request: Request, found: Any) -> Any:
         kinds = {CuteRequest: CuteEvidence, TileRequest: TileEvidence, FixedSource: str}
@@ -446,9 +445,6 @@ class FixExercise(KernelExercise):
             return verdict
         what = "two barriers follow each other with no access to memory between them, so the second orders nothing."
         return self.more_than_it_must(Flaw(what, Fail.TOO_MANY(instruction="bar.sync")))
-
-    def unrun(self, why: str) -> Verdict:
-        return compiled_not_run(cute_target(str(self.needs.since)), why)
 
     def simulator(self, evidence: "Evidence") -> "SimulatedLauncher":
         if isinstance(evidence, CudaLauncher):

@@ -9,12 +9,12 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
-from tutorlib.checking.compile_calls import compilations_noted
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.randomness import rng_of_run
 from tutorlib.checking.scenario import Record, raised, unlike
 from tutorlib.checking.values import Case
 from tutorlib.compiling.cute import with_reader_line
+from tutorlib.dsl.cute.compile_calls import compilations_noted
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.exercises.n17_compile_once.judge.launch_exercise import Timed, beside_torch
 from tutorlib.failure import Fail, Flaw, failures_in
