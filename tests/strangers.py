@@ -1,4 +1,4 @@
-"""What strangers hand in, and the points that it deserves: tests/cheats/ and tests/honest/, for any grader.
+"""What strangers hand in, and the points that it deserves: tests/cheats/ and tests/honest.py, for any grader.
 
 They are for a course with one page, 60, of two exercises with 2 points each; both ask for answer(n) = (n + 1, 2 * n).
 A cheat is a cell of a file in tests/cheats/. The imports at the file's head belong to each of its cells; an attack that
@@ -8,20 +8,26 @@ any attack.
 """
 
 import inspect
+import io
+import os
 import re
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
-from tests.honest import files, merged, pages
-from tests.honest.answers import ANSWERS, PLAIN
+from tests import honest
+from tests.honest import ANSWERS, PLAIN
 from tests.trial_course import Course, make_course
+from tutorlib.paths import ROOT
 
 CHEATS = Path(__file__).with_name("cheats")
 KINDS = ("forging", "reading", "harming")
@@ -157,22 +163,17 @@ def of_the_honest() -> list[HandIn]:
     """Every oddity, each on a page whose two answers are right."""
     return [
         *(odd_answer(name, text) for name, text in ANSWERS.items()),
-        *(odd_page(name, change) for name, change in (public(pages) | public(merged)).items()),
-        *(odd_file(name, write) for name, write in public(files).items()),
-        *(odd_file(name, partial(files.under_name, name)) for name in files.NAMES),
-        *(odd_file(name, partial(files.in_format, name)) for name in files.FORMATS),
+        *(odd_page(name, change) for name, change in taking({"notebook"}).items()),
+        *(odd_file(name, write) for name, write in taking({"notebook", "folder"}).items()),
+        *(odd_file(name, partial(honest.under_name, name)) for name in honest.NAMES),
+        *(odd_file(name, partial(honest.in_format, name)) for name in honest.FORMATS),
     ]
 
 
-def public(module: object) -> dict[str, Callable]:
-    """The functions of a module of oddities: those that take a page and say what is odd, in a docstring, alone."""
-    functions = inspect.getmembers(module, inspect.isfunction)
-    taking = {"notebook"}, {"notebook", "folder"}
-    return {
-        name: function
-        for name, function in functions
-        if function.__module__ == module.__name__ and inspect.signature(function).parameters.keys() in taking
-    }
+def taking(parameters: set[str]) -> dict[str, Callable]:
+    """The functions of tests/honest.py with these parameters alone."""
+    functions = inspect.getmembers(honest, inspect.isfunction)
+    return {name: one for name, one in functions if inspect.signature(one).parameters.keys() == parameters}
 
 
 def odd_answer(name: str, text: str) -> HandIn:
@@ -190,3 +191,64 @@ def odd_page(name: str, change: Callable[[NotebookNode], None]) -> HandIn:
 
 def odd_file(name: str, write: Callable[[NotebookNode, Path], Path]) -> HandIn:
     return HandIn(f"honest/files/{name}", FULL, lambda page, folder: write(answered(page, PLAIN, PLAIN), folder))
+
+
+# An outer sandbox -----------------------------------------------------------------------------------------------------
+
+# Own processes, and folders that cannot be written; after the command, what runs on for seconds. PID 1 is the shell.
+SCRIPT = """
+left=$1; shift
+while [ "$1" != -- ]; do mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 126; shift; done; shift
+"$@"; status=$?
+look() { for process in /proc/[0-9]*; do [ $process = /proc/1 ] || tr '\\0' ' ' < $process/cmdline; done; }
+looks=0; while look > "$left" 2>&-; [ -s "$left" ] && [ $looks -lt 50 ]; do looks=$((looks + 1)); sleep 0.1; done
+exit $status
+"""
+APART = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+
+@cache
+def why_no_outer_sandbox() -> str:
+    """Why no outer sandbox can be built on this machine; "" where one can."""
+    try:
+        done = subprocess.run([*APART, "true"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "unshare is missing"
+    return done.stderr.strip()
+
+
+def in_outer_sandbox(command: list[str], left: Path) -> list[str]:
+    """The command that runs another one in an outer sandbox: should the grader's own fall, this machine does not.
+
+    It writes neither to the course nor to Python nor to anybody's home, and sees no process but its own. What it
+    leaves running, for longer than helpers need to hear of its end, is killed, and listed in the file `left`.
+    """
+    kept = dict.fromkeys(map(os.path.realpath, (ROOT, sys.prefix, sys.base_prefix, Path.home())))
+    return [*APART, "sh", "-c", SCRIPT, "sh", str(left), *kept, "--", *command]
+
+
+# Small texts and files that make their reader compute or allocate without end ----------------------------------------
+
+
+def compiled_twice_each(depth: int = 40) -> str:
+    """Nested `finally` blocks: Python's compiler writes each of them twice, so 40 levels are 2**40 copies."""
+    lines = [line for n in range(depth) for line in (f"{' ' * n}try:", f"{' ' * n} pass", f"{' ' * n}finally:")]
+    return "\n".join([*lines, f"{' ' * depth}pass"])
+
+
+def in_a_function(bomb: str) -> str:
+    indented = "\n".join(f"    {line}" for line in bomb.split("\n"))
+    return f"def answer(n):\n{indented}\n    return n"
+
+
+def lists_in_lists(size: int = 2**24) -> bytes:
+    """JSON whose every two bytes are a list of 56."""
+    return b'{"cells": [' + b"[]," * (size // 3) + b"[]]}"
+
+
+def swelling(packing: int, size: int = 2**28) -> bytes:
+    """A zip with one member that is `size` bytes of nothing."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", packing) as archive:
+        archive.writestr("00_start.ipynb", bytes(size))
+    return file.getvalue()

@@ -34,13 +34,12 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib", ()),  # nor the notebooks' part, until a name of it is used
         ("tutorlib.cli", ()),
         ("tutorlib.checking.kernel", ()),
-        ("tutorlib.compiling.cute", ()),
-        ("tutorlib.dsl.cutile.kernels", ()),
-        ("tutorlib.compiling.cutile", ()),
+        ("tutorlib.compiling.dsls", ()),
+        ("tutorlib.dsl.functions", ()),
         ("tutorlib.compiling.cpp", ()),
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),
         ("tutorlib.notebook.measured", ()),
-        ("tutorlib.exercises.n16_fusion.exercises", ()),  # whoever grades looks at the exercises of every page
+        ("tutorlib.exercises.p16", ()),  # whoever grades looks at the exercises of every page
         ("tutorlib.grading.page_process", ("tensor_layouts",)),  # each page that is graded imports it
     ],
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from tutorlib.simulate_command.cli import add_to as add_simulate_to
+from tutorlib.simulate.cli import add_to as add_simulate_to
 
 if TYPE_CHECKING:
     from tutorlib.instruments.sweeps.sweep import Sweep
@@ -120,10 +120,10 @@ def grade(
     Without arguments it grades the solutions.
     """
     from tutorlib.course.source import BuildError
-    from tutorlib.grading import all_notebooks, sandbox
-    from tutorlib.grading.grading_run import GradingFailed, Limits
-    from tutorlib.grading.progress_display import progress
-    from tutorlib.grading.scores import junit
+    from tutorlib.grading import sandbox
+    from tutorlib.grading.grade import GradingFailed, Settings
+    from tutorlib.grading.grade import grade as grade_notebooks
+    from tutorlib.grading.scores import junit, progress
     from tutorlib.grading.submission import BadSubmission, read_submission
 
     try:
@@ -138,11 +138,8 @@ def grade(
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise fail(f"{folder}: cannot be created: {error.strerror}") from None
-        with progress(err, "notebooks") as shown:
-            shown.started(len(submission))
-            scores = all_notebooks.grade(
-                submission, Limits(seconds=timeout), shown.done, seed=seed, sandboxed=sandboxed
-            )
+        with progress(err, "notebooks", len(submission)) as done:
+            scores = grade_notebooks(submission, Settings(timeout, sandboxed, seed), done)
     except (BadSubmission, GradingFailed, BuildError) as error:
         raise fail(str(error)) from None
     for name, why in scores.broken.items():
@@ -152,7 +149,7 @@ def grade(
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
         for one in submission:
             outcomes = [outcome for outcome in scores.outcomes if outcome.id[:2] == one.name[:2]]
-            (folder / f"{one.name}.xml").write_text(junit([(one.name, None, outcomes)]), "utf-8")
+            (folder / f"{one.name}.xml").write_text(junit(one.name, outcomes), "utf-8")
     if format == "json":
         typer.echo(text)
     else:
@@ -190,7 +187,7 @@ def grade_class(
     reports. Each run reads your files in OUT: roster.csv, rules.toml (late penalties) and corrections*.csv.
     """
     from tutorlib.classroom import CannotGrade, class_command
-    from tutorlib.classroom.task import Settings
+    from tutorlib.grading.grade import Settings
 
     wanted = tuple(sorted(set(chosen(names)))) if names else None
     settings = Settings(timeout, sandboxed, seed)

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests.from_afar import answer_to, graded_for_points, judged_from_afar
+from tests.checking.elsewhere import answer_to, graded_for_points
+from tests.grading.test_wire import judged_from_afar
 from tests.pages.answers import WRONG
 from tests.stand_ins import H200
 from tutorlib.checking import cutile
@@ -27,15 +28,15 @@ from tutorlib.checking.evidence import (
     TileEvidence,
     used,
 )
-from tutorlib.compiling.cutile import compile_tile_ir, entries_of
+from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code
+from tutorlib.compiling.programs import machine_code
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
 from tutorlib.paths import notebook_names
 from tutorlib.problems.problem import Operand
 from tutorlib.problems.work import Work
-from tutorlib.simulate.ptx.memory.descriptors import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 

@@ -1,28 +1,119 @@
-"""`tutor class` over a class of the trial course: points, broken files, what is graded again, and files for others."""
+"""`tutor class` over classes of the trial course: points, broken files, what is graded again, bombs and attacks."""
 
 import csv
 import fcntl
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import time
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
-from tests.classroom.a_class import RIGHT, hand_in, left_running, points_in, start
+from tests import strangers as bombs
+from tests.classroom.test_hand_ins import zip_of
+from tests.honest import PLAIN
+from tests.strangers import (
+    FULL,
+    KINDS,
+    HandIn,
+    answered,
+    cheats,
+    contents,
+    in_outer_sandbox,
+    of_cheats,
+    saved,
+    strangers_course,
+    why_no_outer_sandbox,
+)
 from tests.trial_course import Course, make_course
-from tutorlib.classroom.exports import report_name
+from tutorlib.classroom import hand_ins as reading
+from tutorlib.classroom.class_run import content_hash
+from tutorlib.classroom.files import report_name
+from tutorlib.classroom.hand_ins import UNPACKING, Files, files_of, handed_in
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
+
+RIGHT = "def answer(n):\n    return n + {k}"
+POINTS_OF = {  # an answer to exercise k, and its points
+    RIGHT: 2,
+    "def answer(n):\n    return n + {k} if n < 10 else 0": 1,
+    "def answer(n):\n    return n - {k}": 0,
+    "def answer(n):\n    return n +": 0,
+}
+
+
+def hand_in(course: Course, folder: Path, student: str, sizes: dict[int, int], rng: random.Random) -> dict[str, float]:
+    """A student's notebooks, number → how many exercises, each answered at random; points by exercise."""
+    points = {}
+    (folder / student).mkdir(parents=True)
+    for number, count in sizes.items():
+        chosen = {k: rng.choice(list(POINTS_OF)) for k in range(1, count + 1)}
+        course.submit(folder / student, number, {k: text.format(k=k) for k, text in chosen.items()})
+        points |= {f"{number}.{k}": float(POINTS_OF[text]) for k, text in chosen.items()}
+    return points
+
+
+def points_in(out: Path) -> dict[str, dict[str, float]]:
+    """Student → exercise → points, as the gradebook has them."""
+    found: dict[str, dict[str, float]] = {}
+    with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
+        assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+        assert db.execute("pragma foreign_key_check").fetchall() == []
+        for student, exercise, points in db.execute("select student, exercise, points from outcomes"):
+            found.setdefault(student, {})[exercise] = points
+    return found
+
+
+def start(course: Course, *args: object, **env: str) -> subprocess.Popen:
+    """`tutor class` of this course, in a session of its own."""
+    command = [sys.executable, "-m", "tutorlib", "class", *map(str, args)]
+    return subprocess.Popen(
+        command,
+        cwd=course.root,
+        env={**os.environ, "PYTHONPATH": str(course.root), **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def left_running(course: Course, looks: int = 300) -> list[list[str]]:
+    """The processes that still work for this course each time one looks: they may take a while to end."""
+    for _ in range(looks):
+        if not (found := list(of_course(course))):
+            break
+        time.sleep(0.1)
+    return found
+
+
+def of_course(course: Course):
+    for process in psutil.process_iter(["pid", "cmdline", "status"]):
+        try:
+            ours = process.info["status"] != psutil.STATUS_ZOMBIE and str(course.root) in (
+                process.environ().get("PYTHONPATH", "").split(os.pathsep)
+            )
+        except psutil.Error:
+            continue
+        if ours and process.pid != os.getpid():
+            yield process.info["cmdline"]
+
+
+# `tutor class` over a class of the trial course: points, broken files, what is graded again, and files for others ----
 
 SIZES = {90: 3, 91: 2}
 HOSTILE = "=cmd()|' C calc'!A0"
@@ -68,7 +159,7 @@ def test_each_broken_file_has_a_line_and_costs_itself(graded):
     lines = "\n".join(sorted(done.stderr.splitlines()))
     for file, says in (
         ("stray.xlsx", "neither a notebook nor a zip; left out."),
-        ("broken/90_trial.ipynb", "not a notebook; its JSON ends early or is damaged."),
+        ("broken/90_trial.ipynb", "not a notebook that Jupyter can open."),
         ("broken/91_trial.ipynb", "not a notebook of this course: it has no answer cells."),
         ("broken/92.ipynb", "neither a file nor a folder."),
         ("late_7_assignsubmission_file_/90_trial-Copy1.ipynb", "newer than 90_trial.ipynb, and nothing is written"),
@@ -222,3 +313,154 @@ def test_a_signal_ends_it_with_one_line_and_leaves_nothing(course, tmp_path, num
 def wait_for(there: Callable[[], bool]) -> None:
     while not there():
         time.sleep(0.02)
+
+
+# Hand-ins that make their readers compute or allocate without end ----------------------------------------------------
+
+BOMB = bombs.in_a_function(bombs.compiled_twice_each())
+LITTLE = replace(UNPACKING, computing_s=1, memory=2**26)
+
+
+@pytest.fixture(scope="module")
+def small_course(tmp_path_factory) -> Course:
+    return make_course(tmp_path_factory.mktemp("course"), {90: 2})
+
+
+@pytest.fixture(scope="module")
+def hand_ins(small_course, tmp_path_factory) -> Path:
+    """A class in which more students hand in bombs than are graded at a time."""
+    folder = tmp_path_factory.mktemp("class")
+    for student, text in {"ann": RIGHT, "bob": BOMB, "cyd": BOMB, "dan": BOMB, "zoe": RIGHT}.items():
+        (folder / student).mkdir()
+        small_course.submit(folder / student, 90, {1: text.replace("{k}", "1"), 2: RIGHT.format(k=2)})
+    (folder / "eve.zip").write_bytes(bombs.swelling(zipfile.ZIP_BZIP2))
+    return folder
+
+
+def test_they_cost_themselves(small_course, hand_ins, tmp_path):
+    done = small_course.tutor("class", hand_ins, "--out", tmp_path, "--workers", 2)
+    assert done.returncode == 0, done.stderr
+    half, full = {"90.1": 0.0, "90.2": 2.0}, {"90.1": 2.0, "90.2": 2.0}
+    assert points_in(tmp_path) == {"ann": full, "bob": half, "cyd": half, "dan": half, "zoe": full}
+    assert "eve: eve.zip/00_start.ipynb: larger than 32 MB." in done.stderr
+
+
+def forked(grader: psutil.Popen, below: int) -> bool:
+    """Whether the command has so many generations below it: 1 is a reader or a judge, 2 a page's process."""
+    found = [grader]
+    for _ in range(below):
+        found = [child for one in found for child in children(one)]
+    return bool(found)
+
+
+def children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children()
+    except psutil.Error:
+        return []
+
+
+@pytest.mark.parametrize(("number", "below"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2)])
+def test_a_class_of_bombs_is_ended_at_any_moment(small_course, hand_ins, tmp_path, number, below):
+    """While hand-ins are unpacked, while they are read, while they are judged: nothing of it is left."""
+    with start(small_course, hand_ins, "--out", tmp_path, "--workers", 2) as grader:
+        while not forked(psutil.Process(grader.pid), below):
+            assert grader.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.5)
+        grader.send_signal(number)
+        said, errors = grader.communicate(timeout=60)
+    assert left_running(small_course) == []
+    if number != signal.SIGKILL and grader.returncode:  # on a busy machine all may be graded before the signal comes
+        assert (grader.returncode, said) == (128 + number, "")
+        assert errors == "Ended. What was graded is in the gradebook; run this again, and it goes on.\n"
+
+
+def test_what_has_too_much_in_it_has_a_line_and_the_neighbor_is_read(tmp_path, monkeypatch):
+    (tmp_path / "eve.zip").write_bytes(zip_of({f"{n}.ipynb": bytes(2**16) for n in range(40)}))
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "00_start.ipynb").write_text("{}")
+    monkeypatch.setattr(reading, "UNPACKING", replace(UNPACKING, size=2**20))
+    ann, eve = (files_of(one) for one in handed_in(tmp_path)[0])
+    assert eve.notes == ("None of the files is read: reading them has more in it than is read.",)
+    assert (ann.notebooks, ann.notes) == ((("ann/00_start.ipynb", b"{}"),), ())
+    assert content_hash(eve, "") not in (content_hash(eve, "another version"), content_hash(Files(), ""))
+
+
+# Cheats among honest students ----------------------------------------------------------------------------------------
+
+TIMEOUT = 10  # seconds for a cell
+EVERY = 12  # cheats between two honest students
+SAMPLE = ("forging/forged_record", "harming/deleted_neighbors", "reading/hints")
+LONG = bool(os.environ.get("TUTORLIB_LONG"))
+STOPPED_BY = {cheat.name: cheat.stopped_by for kind in KINDS for cheat in cheats(kind)}
+CHEATS = [cheat for cheat in of_cheats() if LONG or cheat.name.removeprefix("cheats/") in SAMPLE]
+
+
+def a_class() -> dict[str, HandIn | None]:
+    """Student → the cheat that is handed in, None for an honest one's right answers. Graded in this order."""
+    students: dict[str, HandIn | None] = {"0000 honest": None}
+    for n, cheat in enumerate(CHEATS, 1):
+        students[f"{n:04} {cheat.name.replace('/', ' ')}"] = cheat
+        if n % EVERY == 0:
+            students[f"{n:04}+ honest"] = None
+    return students | {"9999 honest": None}
+
+
+STUDENTS = a_class()
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory) -> Path:
+    """The class graded. Neither course nor hand-ins are changed, no file is left, and no process."""
+    if why_no_outer_sandbox():
+        pytest.skip("needs the right to build an outer sandbox")
+    root = tmp_path_factory.mktemp("attacked")
+    course = strangers_course(root / "course")
+    folder, temporary, left = root / "hand-ins", root / "tmp", root / "left"
+    temporary.mkdir()
+    page = course.student(60)
+    for student, cheat in STUDENTS.items():
+        (folder / student).mkdir(parents=True)
+        if cheat:
+            cheat.write(page, folder / student)
+        else:
+            saved(answered(page, PLAIN, PLAIN), folder / student)
+    before = contents(course.root), contents(folder)
+    outer = partial(in_outer_sandbox, left=left)
+    args = ("class", folder, "60", "--out", root / "out", "--timeout", TIMEOUT)
+    done = course.tutor(*args, around=outer, limit_s=7200, TMPDIR=str(temporary))
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not left.read_text().split()
+    assert not list(temporary.iterdir())
+    assert (contents(course.root), contents(folder)) == before
+    return root / "out"
+
+
+@pytest.fixture(scope="module")
+def attacked(out) -> dict[str, dict[str, float]]:
+    """Student → exercise → points."""
+    return points_in(out)
+
+
+@pytest.fixture(scope="module")
+def told(out) -> dict[str, str]:
+    """Student → what is said of the first answer."""
+    with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
+        return dict(db.execute("select student, message from outcomes where exercise = '60.1'"))
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_everybody_in_the_class_gets_what_they_deserve(attacked, student):
+    cheat = STUDENTS[student]
+    deserved = cheat.deserves if cheat else FULL
+    assert tuple(attacked[student].values()) == deserved
+
+
+@pytest.mark.parametrize("student", [student for student, cheat in STUDENTS.items() if cheat])
+def test_no_attack_fails_of_itself(told, student):
+    """Its cell runs to its end, or is stopped by what the sandbox hides."""
+    fails = re.match(r"your cell fails: (\w+)", told[student])
+    stopped_by = STOPPED_BY[STUDENTS[student].name.removeprefix("cheats/")]
+    assert not fails or fails[1] == stopped_by, told[student]

@@ -1,25 +1,32 @@
-"""An instructor's week with Moodle and with Canvas: roster, lateness, corrections, and every file that tells of them.
-
-Grading is replaced by one that gives 2 of 2 points for each notebook; only `test_with_the_grader` grades.
-"""
+"""An instructor's week with Moodle and with Canvas; the gradebook; the workflow that grades on push."""
 
 import csv
+import json
+import os
 import re
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import pytest
+import yaml
 from typer.testing import CliRunner
 
-from tests.classroom.test_handed_in import zip_of
-from tutorlib.classroom import class_command
-from tutorlib.classroom.exports import report_name
-from tutorlib.classroom.gradebook import Submission, open_gradebook
-from tutorlib.classroom.hand_in_files import files_of
-from tutorlib.classroom.task import Graded, Judged
+from tests.classroom.test_hand_ins import zip_of
+from tutorlib.checking.exercise import Outcome
+from tutorlib.classroom import CannotGrade, class_command
+from tutorlib.classroom.files import report_name
+from tutorlib.classroom.gradebook import Graded, Judged, Submission, open_gradebook
+from tutorlib.classroom.hand_ins import files_of
 from tutorlib.cli import app
 from tutorlib.exercises import of_notebook
+from tutorlib.grading import sandbox
+from tutorlib.paths import ROOT
 
 WORKSHEET = "\ufeff" + (
     "Identifier,Full name,ID number,Email address,Status,Grade,Maximum grade,Grade can be changed,"
@@ -59,11 +66,10 @@ def grader(monkeypatch):
     (exercise,) = of_notebook("00_start")
     right = Judged(exercise.outcome("passed", 2, ""), 2.0)
 
-    def grade_new(run, book, started, done):  # but for a student whose name says so
+    def grade_new(run, book, console):  # but for a student whose name says so
         book.forget(run.again)
         known = book.submissions()
         todo = [one for one in run.students if one.student not in known]
-        started(len(todo))
         for one in todo:
             files = files_of(one)
             failed = "ended the grader: no memory" * one.student.startswith("unlucky")
@@ -71,7 +77,6 @@ def grader(monkeypatch):
             found = Graded((right,) * len(notebooks), notebooks, files.notes, 1.0, failed)
             book.put(Submission(one.student, "", run.wanted, 7, "2026-11-23T00:00:00+00:00", found))
             graded.append(one.student)
-            done(one.student)
 
     monkeypatch.setattr(class_command, "grade_new", grade_new)
     monkeypatch.setattr(class_command.sandbox, "why_open", lambda: "")
@@ -260,3 +265,114 @@ def test_a_comment_is_beside_the_answer_in_the_next_run(tmp_path, grader):
         (beside,) = re.findall('<div class="beside">(.*?)</div></div>', page, re.DOTALL)
         assert '<pre class="code">' in beside
         assert "Comment: why not zip? (JD)" in beside
+
+
+# The gradebook -------------------------------------------------------------------------------------------------------
+
+MEASURED = {"shape": [4096, 4096, 4096], "ratio": 0.97}
+
+
+def submission(student: str, points: float = 2.0, message: str = "right") -> Submission:
+    outcomes = [Outcome(f"00.{k}", "title", "passed", points, 3, message, MEASURED) for k in (1, 2, 10)]
+    graded = Graded(
+        tuple(Judged(one, 3.0) for one in outcomes),
+        (("00_start", "a.ipynb"),),
+        ("a note",),
+        1.5,
+        "",
+        (("00.1", "def answer():\n    return '\x00\u202e'"), ("00.2", "")),
+    )
+    return Submission(student, "hash", ("00_start",), 2**47, "2026-01-01T00:00:00+00:00", graded)
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "gradebook.sqlite"
+
+
+def test_what_was_put_is_read_back(path):
+    one = submission("=cmd() ünï\ud800".encode("utf-8", "replace").decode())
+    with open_gradebook(path) as book:
+        book.put(one)
+        book.put(submission("other"))
+        book.put(replace(one, seed=None, wanted=None))
+    with open_gradebook(path) as book:
+        assert book.submissions() == {"=cmd() ünï?": replace(one, seed=None, wanted=None), "other": submission("other")}
+        book.forget(["other"])
+        assert list(book.submissions()) == ["=cmd() ünï?"]
+    with closing(sqlite3.connect(path)) as db:
+        (row,) = db.execute("select student, points, counts, message from outcomes where exercise = '00.10'")
+        assert row == ("=cmd() ünï?", 2, 3, "right")
+        assert db.execute("select * from answers where exercise = '00.2'").fetchall() == [("=cmd() ünï?", "00.2", "")]
+        assert db.execute("select * from notes").fetchall() == [("=cmd() ünï?", "a note")]
+
+
+def test_a_full_disk_is_one_line_and_takes_nothing_away(path):
+    with open_gradebook(path) as book:
+        book.put(submission("before", points=3))
+        pages = book.db.execute("pragma page_count").fetchone()[0]
+        book.db.execute(f"pragma max_page_count = {pages + 2}")
+        with pytest.raises(CannotGrade, match="database or disk is full") as error:
+            book.put(submission("too much", message="x" * 10**6))
+        assert "\n" not in str(error.value)
+        with pytest.raises(CannotGrade):
+            book.put(submission("before", message="x" * 10**6))
+        assert book.submissions() == {"before": submission("before", points=3)}
+    with open_gradebook(path) as book:
+        book.put(submission("too much", message="x" * 10**6))
+        assert list(book.submissions()) == ["before", "too much"]
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted", "seed", "enough"),
+    [
+        ("hash", ("00_start",), None, True),
+        ("hash", ("00_start",), 2**47, True),
+        ("hash", (), None, True),
+        ("other", ("00_start",), None, False),
+        ("hash", ("00_start", "01_layouts"), None, False),
+        ("hash", None, None, False),
+        ("hash", ("00_start",), 3, False),
+    ],
+)
+def test_who_need_not_be_graded_again(content, wanted, seed, enough):
+    one = submission("s")
+    assert one.answers(content, wanted, seed) is enough
+    assert not replace(one, graded=replace(one.graded, failed="ended")).answers(content, wanted, seed)
+
+
+# The workflow that grades on push: its shell steps, executed as a runner would ---------------------------------------
+
+STEPS = yaml.safe_load((ROOT / "docs" / "classroom" / "grade.yml").read_text())["jobs"]["grade"]["steps"]
+RIGHT = "def ceil_div(n, tile):\n    return -(-n // tile)"
+WRONG = "def ceil_div(n, tile):\n    return '<b>|`no`|</b>\\n::error::x'"
+
+
+@pytest.mark.parametrize(("answer", "failed", "state"), [(RIGHT, [], "passed"), (WRONG, ["Grade"], "failed")])
+def test_a_push_is_graded(tmp_path, answer, failed, state):
+    workspace, bin, summary = tmp_path / "workspace", tmp_path / "bin", tmp_path / "summary.md"
+    bin.mkdir()
+    (workspace / "student" / "notebooks").mkdir(parents=True)
+    (workspace / "course").symlink_to(ROOT)
+    notebook = nbformat.read(ROOT / "notebooks" / "00_start.ipynb", as_version=4)
+    next(cell for cell in notebook.cells if cell.id == "answer-00-1").source = answer
+    nbformat.write(notebook, workspace / "student" / "notebooks" / "00_start.ipynb")
+    commands = {
+        "sudo": f'echo "$@" >> {tmp_path}/sudo',
+        "python": f'exec {sys.executable} "$@"',
+        "tutor": f'exec {sys.executable} -m tutorlib "$@"{" --no-sandbox" if sandbox.why_open() else ""}',
+    }
+    for name, text in commands.items():
+        (bin / name).write_text(f"#!/bin/sh\n{text}\n")
+        (bin / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{bin}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environment |= {"COURSE_INSTALLED": "yes", "GITHUB_STEP_SUMMARY": str(summary)}
+    status = {}
+    for step in (step for step in STEPS if "run" in step):
+        env = environment | {name: str(value) for name, value in step.get("env", {}).items()}
+        status[step["name"]] = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=workspace, env=env).returncode
+    assert [name for name, code in status.items() if code] == failed
+    assert re.search(rf"00\.1 .*ceil_div .*{state}", summary.read_text())
+    scores = json.loads((workspace / "results" / "scores.json").read_text())
+    assert scores["points"] == (0 if failed else 2)
+    assert "apt-get install -qq bubblewrap" in (tmp_path / "sudo").read_text()

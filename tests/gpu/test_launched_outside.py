@@ -4,9 +4,9 @@ import cutlass
 import pytest
 from cutlass import cute
 
-from tests.from_afar import answer_to
+from tests.checking.elsewhere import answer_to
 from tests.gpu_kernels import COPY, THREADS, blocks, plain_kernel, thread_index
-from tests.grading.test_far import Liar, judged
+from tests.grading.test_remote_answers import Liar, judged
 from tutorlib.checking.answer import Served
 from tutorlib.exercises import find
 

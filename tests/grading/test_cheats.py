@@ -1,20 +1,34 @@
-"""Cheats get what they deserve and harm nobody: tests/cheats/, against `tutor grade`.
+"""Cheats get what they deserve and harm nobody: tests/cheats/, against `tutor grade`."""
 
-Answers that leave their process as it is stand together on one page; with TUTORLIB_LONG=1 each cheat is handed in by
-itself, and a page of somebody honest is graded before, beside and after it.
-"""
-
+import ast
+import builtins
+import importlib
 import json
 import os
+import re
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from tests import outer_sandbox
-from tests.honest.answers import PLAIN
-from tests.strangers import FULL, HandIn, cheats, contents, of_cheats, strangers_course, together
+from tests.honest import PLAIN
+from tests.strangers import (
+    FULL,
+    KINDS,
+    HandIn,
+    cheats,
+    contents,
+    in_outer_sandbox,
+    of_cheats,
+    strangers_course,
+    together,
+    why_no_outer_sandbox,
+)
 from tests.trial_course import Course
+from tutorlib.notebook import check
 
 TIMEOUT = 10  # seconds for a cell
 VICTIM = 61
@@ -23,11 +37,11 @@ if not os.environ.get("TUTORLIB_LONG"):
     GROUPS = {63: "reading"}
 ENDS_ITS_RUN = ("exit_zero", "killed_grader")  # of forging, and costs a run of its own
 
-pytestmark = pytest.mark.skipif(bool(outer_sandbox.why_not()), reason="needs the right to build an outer sandbox")
-
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory) -> Course:
+    if why_no_outer_sandbox():
+        pytest.skip("needs the right to build an outer sandbox")
     sizes = {number: len(grouped(kind)) + 1 for number, kind in GROUPS.items()}
     return strangers_course(tmp_path_factory.mktemp("course"), {VICTIM: 2, **sizes})
 
@@ -45,7 +59,7 @@ def graded(course: Course, submission: Path, folder: Path) -> tuple[dict[str, di
     temporary, left = folder / "tmp", folder / "left"
     temporary.mkdir()
     before = contents(course.root), contents(submission)
-    outer = partial(outer_sandbox.within, left=left)
+    outer = partial(in_outer_sandbox, left=left)
     done = course.tutor(
         "grade", submission, "--timeout", TIMEOUT, "--format", "json", around=outer, TMPDIR=str(temporary)
     )
@@ -125,3 +139,63 @@ def test_whoever_is_graded_after_all_of_them_loses_nothing(course, tmp_path):
     hand_in_victim(course, submission)
     outcomes, _ = graded(course, submission, tmp_path)
     assert points_of(outcomes, VICTIM) == [*FULL]
+
+
+# Each attack is one: what it imports, patches and asks for exists, so that it gets to its point ----------------------
+
+CHEATS = [cheat for kind in KINDS for cheat in cheats(kind)]
+VARIABLES = {check.RESULTS, check.JUDGED_OUTSIDE}
+OF_THE_TRIAL = "tutorlib.exercises.n60_trial"  # is there where cheats are graded
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Any]]:
+    """Each name that a statement binds, and what it is. Raises ImportError, AttributeError."""
+    if isinstance(node, ast.ImportFrom):
+        module = importlib.import_module(node.module or "")
+        for alias in node.names:
+            if not hasattr(module, alias.name):
+                importlib.import_module(f"{node.module}.{alias.name}")
+            yield alias.asname or alias.name, getattr(module, alias.name)
+        return
+    for alias in node.names:
+        module, first = importlib.import_module(alias.name), alias.name.partition(".")[0]
+        yield (alias.asname, module) if alias.asname else (first, importlib.import_module(first))
+
+
+def amiss(text: str) -> list[str]:
+    """What of the modules and classes that a text imports is not there."""
+    tree, names, found = ast.parse(text), {}, []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            try:
+                names |= dict(imported(node))
+            except (ImportError, AttributeError) as error:
+                found.append(str(error))
+
+    def value_of(node: ast.expr) -> Any:
+        if isinstance(node, ast.Name):
+            return names.get(node.id)
+        if isinstance(node, ast.Attribute):
+            return getattr(value_of(node.value), node.attr, None)
+        return None
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(whose := value_of(node.value), ModuleType | type):
+            hides = isinstance(node.ctx, ast.Store) and hasattr(builtins, node.attr)  # a module's `type`, say
+            if not (hasattr(whose, node.attr) or hides):
+                found.append(f"{whose.__name__} has no {node.attr}")
+    told = set(re.findall(r"TUTORLIB_\w+", text)) - VARIABLES
+    return found + [f"no variable is called {name}" for name in sorted(told)]
+
+
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
+def test_what_an_attack_reaches_for_is_there(cheat):
+    assert [line for line in amiss(cheat.text) if OF_THE_TRIAL not in line] == []
+
+
+def test_a_name_that_is_gone_is_seen():
+    gone = "from tutorlib.grading import remote_judge as judge\njudge.sealed = lambda: judge.pickle.dumps(0)"
+    assert amiss(gone) == ["tutorlib.grading.remote_judge has no sealed", "tutorlib.grading.remote_judge has no pickle"]
+    assert amiss("from tutorlib import nobody")
+    assert amiss("import os\nos.environ['TUTORLIB_RESULT']") == ["no variable is called TUTORLIB_RESULT"]
+    assert amiss("from tutorlib.checking import values\nvalues.type = None") == []

@@ -1,8 +1,17 @@
-"""A grading run over one notebook full of bad answers: each costs its exercise alone."""
+"""A grading run over one notebook full of bad answers, each of which costs its exercise alone; and the scores."""
 
+import asyncio
+import fcntl
+import io
 import json
+import mmap
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import traceback
+from contextvars import Context
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,17 +19,31 @@ from xml.etree import ElementTree
 import nbformat
 import psutil
 import pytest
+import torch
+from jupyter_core.utils import run_sync
 from nbformat import v4
+from rich.console import Console
 from typer.testing import CliRunner
 
+from tests.machine.test_turns import is_free
 from tests.trial_course import Course, cell, make_course
+from tutorlib.checking.values import ValueExercise
+from tutorlib.classroom.gradebook import Graded, Judged, Submission
+from tutorlib.classroom.grades import grades_of
+from tutorlib.classroom.hand_ins import HandedIn
+from tutorlib.classroom.roster import enrolled
 from tutorlib.cli import app
-from tutorlib.grading import all_notebooks, grading_run, sandbox
-from tutorlib.grading.all_notebooks import grade
-from tutorlib.grading.grading_run import Limits, judge_environment, page_environment
+from tutorlib.exercises import find, of_notebook
+from tutorlib.grading import grade as grading
+from tutorlib.grading import judge_process, sandbox
+from tutorlib.grading.grade import Settings, grade, judge_environment, page_environment
+from tutorlib.grading.judge_process import JudgeSettings, PageCell, as_reported, start_judge, turn_of
+from tutorlib.grading.scores import BETWEEN_S, Scores, points_possible, progress
 from tutorlib.grading.submission import read_submission
+from tutorlib.machine import device, turns
 from tutorlib.measuring.recorded import RECORDED
-from tutorlib.paths import SOLUTIONS
+from tutorlib.paths import NOTEBOOKS, SOLUTIONS
+from tutorlib.problems.fault import RESTART
 
 TIMEOUT = 10  # seconds for a cell: two of these answers run into it
 
@@ -120,7 +143,7 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
     """A kernel that cannot start, and a page that the grader stumbles over, each before one that is well."""
     for number in ("00_start", "01_layouts", "02_layout_algebra"):
         shutil.copy(SOLUTIONS / f"{number}.ipynb", tmp_path)
-    start, put_together = grading_run.start_judge, all_notebooks.merged_page
+    start, put_together = grading.start_judge, grading.merged_page
 
     def no_process(settings, *rest):
         return start(replace(settings, command=["false"]) if "00.1" in settings.wanted else settings, *rest)
@@ -130,8 +153,8 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
             raise RecursionError("too deep")
         return put_together(name, *rest)
 
-    monkeypatch.setattr(grading_run, "start_judge", no_process)
-    monkeypatch.setattr(all_notebooks, "merged_page", stumbles)
+    monkeypatch.setattr(grading, "start_judge", no_process)
+    monkeypatch.setattr(grading, "merged_page", stumbles)
     args = ["grade", str(tmp_path), "--out", str(tmp_path / "out"), *(["--no-sandbox"] if sandbox.why_open() else [])]
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 1
@@ -149,25 +172,25 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
 
 def test_cells_of_ones_own_that_take_too_long_are_left_out(tmp_path, monkeypatch):
     """All of them: the answers are judged in a second run."""
-    runs, run_once = [], grading_run.run
+    runs, run_once = [], grading.run
 
     def counted(*args):
         runs.append(args)
         return run_once(*args)
 
-    monkeypatch.setattr(grading_run, "run", counted)
-    monkeypatch.setattr(grading_run, "ADDED", 0)
+    monkeypatch.setattr(grading, "run", counted)
+    monkeypatch.setattr(grading, "ADDED", 0)
     notebook = nbformat.read(SOLUTIONS / "00_start.ipynb", as_version=4)
     notebook.cells.insert(0, v4.new_code_cell("late = True"))
     nbformat.write(notebook, tmp_path / "00_start.ipynb")
-    scores = grade(read_submission([tmp_path]), Limits(), sandboxed=not sandbox.why_open())
+    scores = grade(read_submission([tmp_path]), Settings(sandboxed=not sandbox.why_open()))
     assert [one.status for one in scores.outcomes] == ["passed"]
     assert len(runs) == 2
 
 
 def test_a_machine_without_memory_is_no_fault_of_the_answers(tmp_path):
     shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
-    scores = grade(read_submission([tmp_path]), Limits(memory=2**20), sandboxed=False)
+    scores = grade(read_submission([tmp_path]), Settings(memory=2**20, sandboxed=False))
     assert [(one.status, one.points) for one in scores.outcomes] == [("error", 0)]
     assert "00_start could not be run: " in scores.broken["00_start"]
 
@@ -185,3 +208,290 @@ def test_packages_on_pythonpath_are_found_and_nothing_in_the_folder_is(tmp_path,
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", str(tmp_path), "packages"]))
     found = page_environment(tmp_path, ())["PYTHONPATH"].split(os.pathsep)
     assert found[1:] == [str(tmp_path), os.path.abspath("packages")]
+
+
+# Kernels: a broken CUDA context costs its exercise alone -------------------------------------------------------------
+
+ON_GPU = """
+from tutorlib.checking.exercise import Exercise, Verdict
+from tutorlib.machine import device
+from tutorlib.machine.features import MMA_SYNC
+
+device.why_not = lambda feature: None  # as if a GPU were here
+
+broken = False  # as a CUDA context is: for the rest of the process
+
+
+class OnGpu(Exercise):
+    def judge(self, answer):
+        global broken
+        says = answer(0)
+        if broken or says in ("error", "timeout"):
+            said = "the context is broken" if broken else f"it gave {says}"
+            status, broken = "error" if broken else says, True
+            return Verdict(0, (said,), status)
+        return Verdict(self.points)
+
+
+EXERCISES = tuple(OnGpu(id=f"90.{k}", title="answer", points=2, needs=MMA_SYNC) for k in range(1, 5))
+"""
+
+
+@pytest.mark.long
+def test_a_broken_context_costs_its_exercise_alone(tmp_path):
+    course = make_course(tmp_path / "course", {90: 4})
+    (course.root / "tutorlib" / "exercises" / "n90_trial" / "exercises.py").write_text(ON_GPU)
+    kernel = "def answer(n):\n    return {!r}"
+    answers = {k: kernel.format(says) for k, says in enumerate(("right", "error", "timeout", "right"), 1)}
+    path = course.submit(tmp_path, 90, answers)
+    graded = course.tutor("grade", path, "--format", "json")
+    outcomes = json.loads(graded.stdout)["exercises"]
+    assert [(o["status"], o["points"], o["message"]) for o in outcomes] == [
+        ("passed", 2, "2 points"),
+        ("error", 0, "it gave error"),
+        ("timeout", 0, "it gave timeout"),
+        ("passed", 2, "2 points"),
+    ]
+
+
+# Turns on the GPU ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "others", "timed"),
+    [
+        ({}, True, False),  # the course's own cells
+        ({"role": "added"}, True, False),
+        ({"role": "answer", "exercise": "07.7"}, True, False),
+        ({"role": "check", "exercise": "05.3"}, True, True),  # the judge takes its turns itself
+    ],
+)
+def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):
+    monkeypatch.setenv(turns.TURNS, str(tmp_path))
+    (tmp_path / "gpu").touch()
+    with turn_of(PageCell("a-cell", "", **role)):
+        assert is_free(tmp_path / "gpu", fcntl.LOCK_SH) == others
+        assert is_free(tmp_path / "gpu", fcntl.LOCK_EX) == timed
+
+
+# Messages ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_report_has_no_title_and_tells_nobody_to_restart_a_kernel():
+    exercise = ValueExercise(id="90.1", title="answer", points=2, cases=())
+    found = exercise.outcome("partial", 1, f"✗ 90.1 answer: it crashed. {RESTART}\n  Simulated at 128: …")
+    outcome = as_reported(found)
+    assert (outcome.status, outcome.points) == ("partial", 1)
+    assert outcome.message == "it crashed.\n  Simulated at 128: …"
+
+
+# A judge's own work without an end -----------------------------------------------------------------------------------
+
+ENDLESS = """
+import re
+
+from tutorlib.checking.values import ValueExercise, law
+
+
+def agrees(got, n):
+    while got == "forever":
+        pass
+    if got == "in C":
+        re.match("(a+)+$", "a" * 60 + "b")
+    return None if got == n else "no"
+
+
+EXERCISES = tuple(
+    ValueExercise(
+        id=f"{number}.{{k}}", title="answer", points=2, hints=("Do.", "Do it.", "n"),
+        cases=(law("right", [(n,) for n in range(3)], agrees),),
+    )
+    for k in range(1, {count} + 1)
+)
+"""
+ENDLESS_CELL = """
+# %%
+def answer_{k}(n):
+    ### BEGIN SOLUTION (about 1 line)
+    return n
+    ### END SOLUTION
+
+
+# %%
+check("{number}.{k}", answer_{k})
+"""
+BUSY_TIMEOUT = 60  # seconds of real time that a cell may take, however busy the machine is
+COMPUTING = 3  # seconds that judging may compute
+
+
+def test_judging_that_never_ends_costs_its_exercise_alone(tmp_path):
+    course = make_course(tmp_path / "course", {90: 3}, ENDLESS, ENDLESS_CELL)
+    judge = course.root / "tutorlib" / "grading" / "judge_process.py"
+    judge.write_text(judge.read_text().replace("LIMITS = 1.5", f"LIMITS = {COMPUTING / BUSY_TIMEOUT}"))
+    right, endless = "def answer_{}(n):\n    return n", "def answer_{}(n):\n    return 'forever'"
+    answers = {k: text.format(k) for k, text in ((1, right), (2, endless), (3, right))}
+    path = course.submit(tmp_path, 90, answers)
+    graded = course.tutor("grade", path, "--timeout", BUSY_TIMEOUT, "--format", "json")
+    found = {one["id"]: one for one in json.loads(graded.stdout)["exercises"]}
+    assert [(one["status"], one["points"]) for one in found.values()] == [("passed", 2), ("timeout", 0), ("passed", 2)]
+    assert found["90.2"]["message"] == f"judging it had no end after {COMPUTING} seconds of computing"
+
+
+def test_judging_that_never_ends_in_c_code_costs_its_exercise_alone(tmp_path):
+    course = make_course(tmp_path / "course", {90: 2}, ENDLESS, ENDLESS_CELL)
+    answers = {1: "def answer_1(n):\n    return 'in C'", 2: "def answer_2(n):\n    return n"}
+    graded = course.tutor("grade", course.submit(tmp_path, 90, answers), "--timeout", 4, "--format", "json")
+    found = [(one["status"], one["points"], one["message"]) for one in json.loads(graded.stdout)["exercises"]]
+    assert found[0] == ("timeout", 0, "judging it had no end after 6 seconds of computing")
+    assert found[1][:2] == ("passed", 2)
+
+
+REGEX = """
+from tutorlib.grading.judge_process import limited_computing
+from tutorlib.simulate.ptx.parse import parse_ptx
+
+with limited_computing(1.0):
+    parse_ptx("\\n" * 2**20)
+"""
+
+
+def test_the_system_ends_a_judge_that_reads_ptx_without_end():
+    """A megabyte of empty lines takes a regular expression hours."""
+    done = subprocess.run([sys.executable, "-c", REGEX], timeout=600, check=False)
+    assert done.returncode == -signal.SIGXCPU
+
+
+# The judge's process -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_where_cudas_driver_is_loaded_the_judge_starts_in_a_new_python(tmp_path, monkeypatch, loaded):
+    monkeypatch.setattr(judge_process, "main", lambda settings: print("of the parent"))
+    library = tmp_path / ("libcuda.so.1" if loaded else "libcudart.so.13")
+    library.write_bytes(bytes(mmap.PAGESIZE))
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
+        code, printed = judge_in(tmp_path)
+    assert (printed == "of the parent\n") is not loaded
+    assert (code == 1 and "no-such-program" in printed) is loaded, printed  # what the judge itself says in this folder
+
+
+def test_a_process_that_is_shown_no_gpu_does_not_load_the_driver(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: pytest.fail("torch was asked"))
+    assert device.gpu.__wrapped__() is None
+
+
+def test_the_parents_event_loop_is_not_the_forks(tmp_path, monkeypatch):
+    async def wait():
+        await asyncio.sleep(0)
+
+    def waits_as_in_a_new_process(settings):
+        run_sync(wait)()
+        asyncio.get_event_loop().run_until_complete(wait())
+
+    def loop_and_fork():
+        run_sync(wait)()
+        code, printed = judge_in(tmp_path)
+        asyncio.get_event_loop().close()
+        return code, printed
+
+    monkeypatch.setattr(judge_process, "main", waits_as_in_a_new_process)
+    policy = asyncio.get_event_loop_policy()
+    asyncio.set_event_loop_policy(None)
+    try:
+        code, printed = Context().run(loop_and_fork)
+    finally:
+        asyncio.set_event_loop_policy(policy)
+    assert code == 0, printed
+
+
+def test_a_fork_with_no_memory_left_does_nothing_of_its_parent(tmp_path, monkeypatch):
+    def no_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(judge_process, "main", no_memory)
+    monkeypatch.setattr(traceback, "print_exc", no_memory)
+    parent, cleaned = os.getpid(), tmp_path / "cleaned"
+    try:
+        code, _ = judge_in(tmp_path)
+    finally:
+        if os.getpid() != parent:
+            cleaned.touch()
+            os._exit(2)
+    assert code == 1
+    assert not cleaned.exists()
+
+
+def judge_in(folder):
+    """The exit code of a judge that has nothing to judge, and what it printed."""
+    read, write = os.pipe()
+    settings = JudgeSettings([], ["no-such-program"], [], 1.0, 0, 2**33, False, write)
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with (folder / "log").open("wb") as log:
+        pid = start_judge(settings, folder, environment, log.fileno())
+    for end in (read, write):
+        os.close(end)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), (folder / "log").read_text()
+
+
+# Scores --------------------------------------------------------------------------------------------------------------
+
+GRADE = ["grade", "--no-sandbox"] if sandbox.why_open() else ["grade"]
+
+
+def test_unsolved_notebooks_have_no_points():
+    result = CliRunner().invoke(app, [*GRADE, str(NOTEBOOKS), "--format", "json"])
+    assert result.stdout, (result.stderr, result.exception)
+    scores = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert scores["points"] == 0
+    assert scores["exercises"]
+    assert {(one["status"], one["message"]) for one in scores["exercises"]} == {("failed", "not written yet")}
+
+
+def test_what_was_not_timed_counts_as_far_as_it_is_right():
+    exercise = find("01.2")
+    scores = Scores((exercise.outcome("passed", 3, ""), exercise.outcome("not_run", 2, "speed not run")))
+    assert (scores.points, scores.max_points, scores.full) == (5, 5, True)
+
+
+@pytest.mark.parametrize("name", ["01_layouts", "05_copy_kernels", "13_hopper_gemm"])
+def test_the_total_is_a_class_s(name):
+    """Also of wrong answers to exercises that this machine cannot time, or not run."""
+    wrong = [exercise.outcome("failed", 0, "wrong") for exercise in of_notebook(name)]
+    submission = Submission("ann", "", None, 1, "", Graded(tuple(Judged(one, points_possible(one)) for one in wrong)))
+    (grade,) = grades_of(enrolled([HandedIn("ann", "", "")], [])[0], {"ann": submission}, (name,)).grades
+    (missing,) = grades_of(enrolled([HandedIn("bob", "", "")], [])[0], {}, (name,)).grades
+    assert Scores(tuple(wrong)).max_points == grade.max_points == missing.max_points
+
+
+def test_what_was_not_run_counts_in_neither_sum():
+    exercise = find("01.2")
+    scores = Scores((exercise.outcome("passed", 3, ""), exercise.outcome("not_run", 0, "no GPU here")))
+    assert (scores.points, scores.max_points, scores.full) == (3, 3, True)
+    assert "1 not run" in [column.footer for column in scores.table().columns]
+
+
+# Progress ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("total", "seconds_each"), [(1000, 0.1), (7, 30), (1, 0), (3, BETWEEN_S)])
+def test_never_more_than_one_in_ten_seconds_and_one_at_the_end(total, seconds_each):
+    file, now = io.StringIO(), 0.0
+    with progress(Console(file=file), "submissions", total, clock=lambda: now) as done:
+        for _ in range(total):
+            now += seconds_each
+            done()
+    said = file.getvalue().splitlines()
+    assert len(said) <= total * seconds_each / BETWEEN_S + 1
+    assert said[-1].startswith(f"graded {total} of {total} submissions in ")
+
+
+def test_a_terminal_gets_a_bar_with_the_time_left_and_keeps_nothing():
+    file = io.StringIO()
+    with progress(Console(file=file, force_terminal=True, width=100), "notebooks", 2) as done:
+        done("00_start")
+    text = file.getvalue()
+    assert "grading notebooks" in text
+    assert "left:" in text
+    assert "graded" not in text

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.from_afar import answer_to
+from tests.checking.elsewhere import answer_to
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.paths import notebook_names

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.compiling.cpp import failure
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
-from tutorlib.compiling.outside import OVER_MEMORY, run_compiler
+from tutorlib.compiling.programs import OVER_MEMORY, kept_path, nvcc_command, put_in_cache, run_compiler
 from tutorlib.failure import Fail, Flaw
 
 if TYPE_CHECKING:

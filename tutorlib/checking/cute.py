@@ -24,7 +24,7 @@ from tutorlib.checking.part import Part
 from tutorlib.checking.requests import LAUNCH, CuteRequest
 from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code, resources
+from tutorlib.compiling.programs import machine_code, resources
 from tutorlib.compiling.spec import DTYPES
 from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
@@ -32,9 +32,9 @@ from tutorlib.measuring.driver import load_function, prepare
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work
+from tutorlib.simulate.ptx import descriptors
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
-from tutorlib.simulate.ptx.memory import descriptors
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Issued, Report
@@ -190,7 +190,7 @@ def parameters_for(launch: "Launch", tensors: "Sequence[Tensor]", problem: Probl
 
 def finder_in(module: Module, code: CuteCode) -> Find:
     """An instruction's line in the reader's source."""
-    from tutorlib.simulate.ptx.languages.cute_lines import STACKS
+    from tutorlib.simulate.ptx.languages.cute import STACKS
 
     def find(instruction: Instruction) -> SourceLine | None:
         at = instruction.location
@@ -215,7 +215,7 @@ class SimulatedCuteEvidence:
         return self.evidence.at(shape).ptx
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cute_host import simulate_launches
+        from tutorlib.simulate.ptx.languages.cute import simulate_launches
 
         code = self.evidence.at(work.shape)
         module = parse_ptx(code.ptx)

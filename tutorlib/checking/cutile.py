@@ -15,7 +15,7 @@ from tutorlib.checking.part import Part
 from tutorlib.checking.requests import TileRequest, Trial
 from tutorlib.checking.running import Interpretation, calls_of, judged
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cutile import compile_tile_ir, entries_of
+from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
@@ -311,8 +311,7 @@ class SimulatedTiles:
         return "\n".join(one.ptx for one in compiled_tiles(self.evidence, self.problem, shape, ARCH))
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cutile import launch
-        from tutorlib.simulate.ptx.languages.line_table import by_cubin
+        from tutorlib.simulate.ptx.languages.cutile import by_cubin, launch
 
         plan = plan_at(self.evidence, self.problem, work.shape, ARCH)
         compiled = compiled_tiles(self.evidence, self.problem, work.shape, ARCH)

@@ -13,17 +13,19 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from tutorlib.checking.evidence import LaunchPlan, Placed, Planned
-from tutorlib.compiling.cutile import exported
+from tutorlib.compiling.dsls import exported
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cutile.kernels import launched_by, opt_level
-from tutorlib.simulate.cutile.run import TileReport, run
-from tutorlib.simulate.cutile.signature import (
+from tutorlib.dsl.functions import opt_level
+from tutorlib.dsl.launching import launched_by
+from tutorlib.simulate.cutile.run import (
     Accepted,
     Parameter,
+    TileReport,
     array_constraint,
     constraint,
     parameters,
     refuse_launch,
+    run,
 )
 
 SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles

@@ -19,8 +19,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import Served, WrongKind, need_callable
-from tutorlib.dsl.cute.functions import has_own_mark
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.dsl.functions import has_own_mark, inside_of_kernel
 from tutorlib.failure import Fail, Flaw
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from tutorlib.checking.answer import Answer, WrongKind, need_callable
 from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.library_use import InModule
-from tutorlib.dsl.cute.functions import is_jit
+from tutorlib.dsl.functions import is_jit
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.l2 import Order, grouped, raster

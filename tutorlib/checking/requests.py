@@ -29,7 +29,7 @@ from tutorlib.checking.part import Part, require_jit
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.compiling.spec import DTYPES, TensorSpec
-from tutorlib.dsl.cutile.kernels import function_of
+from tutorlib.dsl.functions import function_of
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine.features import cute_target
 from tutorlib.problems.problem import Shape
@@ -112,9 +112,8 @@ class CuteRequest(Request):
 
     def code(self, host: Answer, shape: Shape, arch: str, compiled: dict[Any, Any]) -> CuteCode:
         """arch: "" for the simulator, with the lines of the reader's source. Raises CompileFailed."""
-        from tutorlib.compiling.cute import compile_cute
-        from tutorlib.simulate.ptx.languages.cute_host import SMS
-        from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines, place_of
+        from tutorlib.compiling.dsls import compile_cute
+        from tutorlib.simulate.ptx.languages.cute import SMS, compile_with_lines, place_of
 
         key, specs = (() if self.dynamic else shape, arch), self.specs[shape]
         if key not in compiled:
@@ -131,8 +130,8 @@ class CuteRequest(Request):
         return CuteCode(ptx=made.ptx, launches=self.launches(made, shape, SMS), places=places)
 
     def launches(self, made: Any, shape: Shape, sms: int) -> tuple[RecordedLaunch, ...]:
-        from tutorlib.compiling.cute import cute_arguments
-        from tutorlib.simulate.ptx.languages.cute_host import record_launches
+        from tutorlib.compiling.dsls import cute_arguments
+        from tutorlib.simulate.ptx.languages.cute import record_launches
         from tutorlib.simulate.ptx.parse import parse_ptx
 
         tensors = [tensor_at(FIRST + n * APART, spec) for n, spec in enumerate(self.specs[shape])]
@@ -221,7 +220,7 @@ class TileRequest(Request):
 def interpreted(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]) -> Interpreted:
     """The call on copies of these tensors. Raises CompileFailed, NotSimulated and a placeholder's error."""
     from tutorlib.checking.cutile_launches import launches_interpreted
-    from tutorlib.compiling.cutile import refusals
+    from tutorlib.compiling.dsls import refusals
 
     *inputs, output = (tensor.clone() for tensor in tensors)
     try:

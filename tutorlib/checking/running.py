@@ -16,7 +16,7 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order
 from tutorlib.problems.wrong import BY_LUCK, Wrong, count, input_changed
 from tutorlib.problems.wrong_result import WrongResult
-from tutorlib.simulate.threads import one_thread
+from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

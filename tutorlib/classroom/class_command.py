@@ -13,18 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib.classroom import CannotGrade, exports, feedback, reports, similar_answers
+from tutorlib.classroom import CannotGrade, exports, reports, similar_answers
+from tutorlib.classroom.adjustments import Prepared, prepared
 from tutorlib.classroom.class_run import Run, alone_in, grade_new
+from tutorlib.classroom.grade_student import check_room
 from tutorlib.classroom.gradebook import open_gradebook
-from tutorlib.classroom.grades import Classroom, grades_of
-from tutorlib.classroom.handed_in import handed_in
-from tutorlib.classroom.instructor_files import Prepared, prepared, remarks
+from tutorlib.classroom.grades import Classroom, grades_of, remarks
+from tutorlib.classroom.hand_ins import handed_in
 from tutorlib.classroom.roster import find_in
-from tutorlib.classroom.task import Settings, check_room
-from tutorlib.course.execute import environment
 from tutorlib.grading import sandbox
-from tutorlib.grading.progress_display import progress
-from tutorlib.grading.scratch import scratch_folder
+from tutorlib.grading.grade import Settings
 from tutorlib.problems.wrong import count
 
 
@@ -66,19 +64,16 @@ def grade_folder(
     with ended_by_signals(), ExitStack() as held:
         try:
             check_room()
-            folders = held.enter_context(scratch_folder())
         except OSError as error:
             raise CannotGrade(f"{error.filename}: {error.strerror}.") from None
         if settings.sandboxed and (why := sandbox.why_open()):
             raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
-        held.enter_context(environment(CUDA_TILE_TEMP_DIR=str(folders)))  # else killed processes leave cuTile's behind
         held.enter_context(alone_in(out))
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         with open_gradebook(out / "gradebook.sqlite") as book:
             class_ = prepared(students, out)
             run = Run(students, settings, wanted, list(to_regrade(again, class_)), workers, ray)
-            with progress(console, "submissions") as shown:
-                grade_new(run, book, started=shown.started, done=shown.done)
+            grade_new(run, book, console)
             submissions = book.submissions()
             there = {student.student: submissions[student.student] for student in students}
             classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
@@ -98,7 +93,7 @@ def write_results(classroom: Classroom, out: Path) -> list[Path]:
     """Write the pages, the tables and the zips. Raises OSError."""
     similar = similar_answers.write_similar(classroom, out)
     written = [similar, *reports.write_reports(classroom, out, [similar]), *exports.write_all(classroom, out)]
-    return written + feedback.write_feedback(classroom, out)
+    return written + exports.write_feedback(classroom, out)
 
 
 @contextmanager

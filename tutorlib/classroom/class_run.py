@@ -1,25 +1,37 @@
-"""Grading a class into its gradebook: submissions that are new or changed; the others stay."""
+"""Grading a class into its gradebook: submissions that are new or changed; the others stay.
 
+On this machine, one process starts the judges of several students at a time, each of which the system kills when it
+ends. On Ray, each student is a task: one CPU for each, and one GPU if the cluster has any; Ray decides where.
+"""
+
+import asyncio
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
 
 from tutorlib.checking.randomness import new_seed
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.gradebook import Gradebook, Submission
-from tutorlib.classroom.hand_in_files import Files, files_of
-from tutorlib.classroom.handed_in import HandedIn
-from tutorlib.classroom.pool import graded_here
-from tutorlib.classroom.task import Graded, Settings, Task
+from tutorlib.classroom.grade_student import ENDED, Task, grade_task
+from tutorlib.classroom.gradebook import Gradebook, Graded, Submission
+from tutorlib.classroom.hand_ins import Files, HandedIn, files_of
+from tutorlib.grading.grade import Settings
+from tutorlib.grading.scores import progress
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
 NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
+LOCAL = "local"
+RAY_MISSING = "--ray needs Ray: pip install '.[ray]'"
+AHEAD = 2  # tasks that Ray has for each CPU or GPU, so that none waits for this process
 
 
 @dataclass
@@ -27,7 +39,7 @@ class Run:
     """A class to grade.
 
     wanted: the notebooks that were asked for; None: all that were handed in. again: students to grade anew.
-    workers: processes of this machine.
+    workers: students graded at a time on this machine. ray: the address of a cluster; "local": one of this machine.
     """
 
     students: list[HandedIn]
@@ -38,11 +50,10 @@ class Run:
     ray: str | None = None
 
 
-def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: Callable[[str], None]) -> None:
+def grade_new(run: Run, book: Gradebook, console: Console) -> None:
     """Grade every submission that the gradebook does not have as it is now, and write each as soon as it is done.
 
-    started: called with the number of submissions that are to be graded. done: with the student of each.
-    Raises CannotGrade.
+    console: shows the progress. Raises CannotGrade.
     """
     book.forget(run.again)
     version, seed = course_version(), run.settings.seed
@@ -53,7 +64,6 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
         before = known.get(student.student)
         if not (before and before.answers(content, run.wanted, seed)):
             todo[student.student] = student
-    started(len(todo))
     if not todo:
         return
     settings = {name: replace(run.settings, seed=new_seed() if seed is None else seed) for name in todo}
@@ -65,22 +75,41 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
             contents[name] = content_hash(files, version), files.notes
             yield Task(name, files.notebooks, run.wanted, settings[name])
 
-    for task, graded in graded_by(run, tasks()):
+    def keep(task: Task, graded: Graded) -> None:
         name = task.student
         content, notes = contents.pop(name)
         graded = replace(graded, notes=tuple(dict.fromkeys((*notes, *graded.notes))))
         utc = datetime.now(UTC).isoformat("T", "seconds")
         book.put(Submission(name, content, run.wanted, settings[name].seed, utc, graded))
-        done(name)
+        done()
+
+    with progress(console, "submissions", len(todo)) as done:
+        if run.ray:
+            grade_on_ray(run.ray, tasks(), keep)
+        else:
+            variables = [{"CUDA_VISIBLE_DEVICES": name} for name in visible_gpus()] or [{}] * run.workers
+            grade_here(tasks(), variables, keep)
 
 
-def graded_by(run: Run, tasks: Iterator[Task]) -> Iterator[tuple[Task, Graded]]:
-    """The tasks as they are done, by processes of this machine or of Ray. With GPUs, each task has one to itself."""
-    if run.ray:
-        from tutorlib.classroom.on_ray import graded_on_ray
+def grade_here(
+    tasks: Iterator[Task], variables: Sequence[dict[str, str]], keep: Callable[[Task, Graded], None]
+) -> None:
+    """Grade the tasks on this machine. With GPUs, each task has one to itself. Raises CannotGrade.
 
-        return graded_on_ray(run.ray, tasks)
-    return graded_here(tasks, [{"CUDA_VISIBLE_DEVICES": name} for name in visible_gpus()] or [{}] * run.workers)
+    variables: of the environment, for each of the tasks that are graded at a time.
+    """
+
+    async def work(own: dict[str, str]) -> None:
+        for task in tasks:  # all take from the same ones
+            keep(task, await grade_task(task, own))
+
+    async def everything() -> None:
+        await asyncio.gather(*map(work, variables))
+
+    try:
+        asyncio.run(everything())
+    except OSError as error:
+        raise CannotGrade(f"{error.filename or 'this machine'}: {error.strerror}") from None
 
 
 def visible_gpus() -> list[str]:
@@ -91,6 +120,53 @@ def visible_gpus() -> list[str]:
 
     named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     return named.split(",")[: torch.cuda.device_count()] if named else [*map(str, range(torch.cuda.device_count()))]
+
+
+def grade_on_ray(address: str, tasks: Iterator[Task], keep: Callable[[Task, Graded], None]) -> None:
+    """Grade the tasks on a cluster, or on "local", one of this machine alone. The course is installed on each machine.
+
+    Raises CannotGrade, also where Ray is missing or cannot be reached.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise CannotGrade(RAY_MISSING) from None
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    where = None if address == LOCAL else address
+    try:
+        try:
+            ray.init(where, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:  # Ray raises many kinds
+            raise CannotGrade(f"--ray {address}: {error}") from None
+        signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own prints a trace and aborts
+        grade_remotely(ray, tasks, keep)
+    finally:
+        ray.shutdown()
+
+
+def grade_remotely(ray: Any, tasks: Iterator[Task], keep: Callable[[Task, Graded], None]) -> None:
+    """Submit a few more tasks than the cluster can do at a time. The task of a worker that dies is repeated once."""
+    there = ray.cluster_resources()
+    cpus, gpus = int(there.get("CPU", 1)), int(there.get("GPU", 0))
+    remote = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=1)(graded_bytes)
+    running: dict[Any, Task] = {}
+    while True:
+        while len(running) < AHEAD * (gpus or cpus) and (task := next(tasks, None)):
+            running[remote.remote(task)] = task
+        if not running:
+            return
+        for done in ray.wait(list(running))[0]:
+            try:
+                graded = Graded.loads(ray.get(done))
+            except ray.exceptions.RayTaskError as error:
+                raise CannotGrade(str(error.cause)) from None
+            except ray.exceptions.RayError as error:
+                graded = Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
+            keep(running.pop(done), graded)
+
+
+def graded_bytes(task: Task) -> bytes:
+    return asyncio.run(grade_task(task, {})).dumps()
 
 
 def content_hash(files: Files, version: str) -> str:

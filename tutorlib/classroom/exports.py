@@ -1,16 +1,24 @@
-"""Grades as CSV files: all that is known, and as Moodle and Canvas take them."""
+"""Grades as CSV files: all that is known, and as Moodle and Canvas take them; and zips that return the reports.
 
-import os
+Moodle finds a student by the number in the folder's name, `Full Name_4711_assignsubmission_file_`, and keeps what is
+behind it as the file's name (mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import). Canvas finds one
+by the first two numbers of a file's name, the student's and that of one of the uploads, `name_123_4567_…`
+(app/models/abstract_assignment.rb, infer_comment_context_from_filename).
+"""
+
+import io
 import re
+import zipfile
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tutorlib.classroom.files import as_csv, report_name, write_whole
 from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.tables import as_csv
+from tutorlib.classroom.hand_ins import CANVAS, MOODLE, System, legible
 
-LONGEST_STEM = 40  # letters of a file's name
+REPORT = "report.html"  # always the same, so that Moodle replaces an earlier one
+SYSTEMS: tuple[System, ...] = ("moodle", "canvas")
 
 
 def write_all(classroom: Classroom, out: Path) -> list[Path]:
@@ -26,23 +34,6 @@ def write_all(classroom: Classroom, out: Path) -> list[Path]:
     for name, rows in tables.items():
         write_whole(out / name, as_csv(rows).encode("utf-8", "replace"))
     return [out / name for name in tables]
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file: as a whole, or not at all. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def report_name(name: str) -> str:
-    """A student's name for files: what of it can be in one, and some digits of its hash, which tell two apart."""
-    plain = re.sub(r"[^\w ,()-]", "_", name)[:LONGEST_STEM].strip()
-    return f"{plain}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def graded_row(grade: Grade, row: dict[str, Any]) -> dict[str, Any]:
@@ -112,3 +103,40 @@ def feedback(grade: Grade) -> str:
         f"{verdict.outcome.id} {verdict.outcome.title}: {verdict.points:g} of {verdict.counts:g}" for verdict in lost
     ]
     return "\n".join([*grade.remarks, *lines, *grade.notes])
+
+
+def write_feedback(classroom: Classroom, out: Path) -> list[Path]:
+    """Write OUT/feedback-moodle.zip and OUT/feedback-canvas.zip, each where the class has students there.
+
+    The reports are in OUT. Students whom the system cannot identify are left out. Raises OSError.
+    """
+    written = []
+    for system in SYSTEMS:
+        path = out / f"feedback-{system}.zip"
+        names = {place: grade for grade in classroom.graded if (place := name_in_zip(grade, system))}
+        if not names:
+            path.unlink(missing_ok=True)  # of a class that had some
+            continue
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for place, grade in names.items():
+                entry = zipfile.ZipInfo(place)  # of 1980, so that the same reports give the same zip
+                entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                archive.writestr(entry, (out / "students" / f"{report_name(grade.name)}.html").read_bytes())
+        write_whole(path, packed.getvalue())
+        written.append(path)
+    return written
+
+
+def name_in_zip(grade: Grade, system: System) -> str:
+    """The name that a student's report has in the zip of this system; "" where it can have none."""
+    listed, uploads = grade.enrolled.listed, grade.enrolled.student.uploads
+    if listed.system != system:
+        return ""
+    download = legible(uploads[-1].path.name if uploads else "").replace("\\", " ")  # a folder's end to some tools
+    if found := (MOODLE if system == "moodle" else CANVAS).fullmatch(download):
+        return f"{download[: found.start('file')]}{'/' if system == 'moodle' else ''}{REPORT}"
+    if system == "moodle" and listed.id:  # by the roster, or by an empty folder
+        name = re.sub(r"[_/\\]", " ", legible(listed.name))  # Moodle splits at the first of these
+        return f"{name}_{listed.id}_assignsubmission_file_/{REPORT}"
+    return ""

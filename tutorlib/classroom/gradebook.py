@@ -4,11 +4,12 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.task import Graded
 
 VERSION = 6
 SCHEMA = """
@@ -18,7 +19,7 @@ create table submissions (
     wanted text not null,    -- the notebooks that were asked for, as JSON; null: all that were handed in
     seed text,               -- of the random inputs
     utc text not null,
-    graded text not null     -- `task.Graded`, as JSON
+    graded text not null     -- `Graded`, as JSON
 );
 -- What a reader of the file looks for in the JSON.
 create view outcomes as
@@ -32,6 +33,43 @@ select student, json_extract(value, '$[0]') as exercise, json_extract(value, '$[
 from submissions, json_each(graded, '$.answers');
 create view notes as select student, value as line from submissions, json_each(graded, '$.notes');
 """
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One exercise's outcome. counts: how many points it could give on the machine that graded it."""
+
+    outcome: Outcome
+    counts: float
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A student's graded hand-in, as plain data.
+
+    notebooks: (name, file) of each graded notebook. notes: lines about other files. failed: why the grader itself
+    ended, or "". seconds: the time that it took. answers: (exercise, text of its answer as it was handed in).
+    """
+
+    judged: tuple[Judged, ...] = ()
+    notebooks: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    failed: str = ""
+    answers: tuple[tuple[str, str], ...] = ()
+
+    def dumps(self) -> bytes:
+        judged = [{**asdict(verdict.outcome), "counts": verdict.counts} for verdict in self.judged]
+        return json.dumps({**asdict(self), "judged": judged}).encode()
+
+    @classmethod
+    def loads(cls, text: bytes) -> "Graded":
+        data: dict[str, Any] = json.loads(text)
+        judged = tuple(
+            Judged(Outcome(**verdict), counts) for verdict in data["judged"] for counts in [verdict.pop("counts")]
+        )
+        pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "answers")}
+        return cls(**data | pairs | {"judged": judged, "notes": tuple(data["notes"])})
 
 
 @dataclass(frozen=True)

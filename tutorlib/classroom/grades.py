@@ -1,14 +1,13 @@
 """The grades of a class: the grader's verdicts, late penalties and the instructor's corrections."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC
 from functools import cached_property
 
-from tutorlib.classroom.corrections import Correction, corrected
-from tutorlib.classroom.gradebook import Submission
-from tutorlib.classroom.late_rules import LateNotebook, Rules, late_notebooks
+from tutorlib.classroom.adjustments import Adjustments, Correction, LateNotebook, corrected, late_notebooks, time_in
+from tutorlib.classroom.gradebook import Graded, Judged, Submission
 from tutorlib.classroom.roster import Enrolled
-from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
 
@@ -137,14 +136,6 @@ class Classroom:
         return [grade for grade in self.grades if grade.failed]
 
 
-@dataclass(frozen=True)
-class Adjustments:
-    """The instructor's changes to the grader's verdicts. corrections: student → exercise → corrections."""
-
-    rules: Rules = field(default_factory=Rules)
-    corrections: Mapping[str, Mapping[str, tuple[Correction, ...]]] = field(default_factory=dict)
-
-
 def grades_of(
     students: Iterable[Enrolled],
     submissions: Mapping[str, Submission],
@@ -191,3 +182,24 @@ def grade_of(
     points = {name: (grade.points_of(name), grade.max_points_of(name)) for name in files}
     late, unknown = late_notebooks(adjustments.rules, enrolled, files, points)
     return replace(grade, late=late, unknown_time=unknown)
+
+
+def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
+    """Lines about corrections and times that could not be used."""
+    graded = set(classroom.exercises)
+    for of_student in adjustments.corrections.values():
+        for id in of_student.keys() - graded:
+            yield from (
+                f"{correction.place}: {id} was not asked for; this correction is not applied."
+                for correction in of_student[id]
+            )
+    if unknown := [grade.name for grade in classroom.grades if grade.unknown_time]:
+        yield (
+            f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. Use Moodle's "
+            "grading worksheet as the roster, or add the column `handed in` to your roster."
+        )
+    listed = [grade.enrolled.listed for grade in classroom.grades if adjustments.rules.due]
+    for student in [
+        student for student in listed if len(student.handed_in) > 1 and not time_in(student.handed_in, UTC)
+    ][:1]:
+        yield f"{student.place}: {student.handed_in!r} is no time in English; export the worksheet in English."

@@ -1,23 +1,49 @@
-"""The reports: a page for each student, for each exercise and for the class, each a single file."""
+"""The reports: a page for each student, for each exercise and for the class, each a single file.
+
+All values in them are escaped, and code is highlighted.
+"""
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
-from tutorlib.checking.exercise import Exercise
-from tutorlib.classroom.exports import report_name, write_whole
-from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.report_pages import WORDS, render, state_of
-from tutorlib.classroom.task import Judged
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from tutorlib.checking.exercise import Exercise, Status
+from tutorlib.classroom.files import report_name, write_whole
+from tutorlib.classroom.grade_student import LONGEST_ANSWER
+from tutorlib.classroom.gradebook import Judged
+from tutorlib.classroom.grades import MISSING, Classroom, Grade
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
 from tutorlib.measuring.measurement import Measurement
+from tutorlib.notebook.contents import WORDS as STATES
 
+TEMPLATES = Path(__file__).with_name("templates")
+StateShown = Status | Literal["unwritten"]
+WORDS: dict[StateShown, str] = {
+    "passed": STATES["passed"],
+    "not_run": STATES["not_run"],
+    "partial": STATES["partial"],
+    "failed": STATES["failed"],
+    "error": "ended its notebook",
+    "timeout": "out of time",
+    "unwritten": "not written",
+}
+MOST_MARKUP = 10  # bytes of HTML for a character; code has 6 or 7, and text that is made of signs alone has more
+INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, and marks that turn a line around
+
+NOT_WRITTEN = ("not written yet", MISSING)
 NEXT = 3  # exercises to look at next
 COMMONEST = 20  # mistakes that the class page has
 
@@ -38,7 +64,8 @@ def write_reports(classroom: Classroom, out: Path, links: Iterable[Path] = ()) -
     """
     pages = {out / "index.html": class_page(classroom, [path.name for path in links])}
     for grade in classroom.grades:
-        pages[student_file(grade, out)] = page_in_child(partial(student_page, notebooks=classroom.notebooks), [grade])
+        made = page_in_child(partial(student_page, notebooks=classroom.notebooks), [grade])
+        pages[out / "students" / f"{report_name(grade.name)}.html"] = made
     for id in classroom.exercises:
         made = page_in_child(partial(exercise_page, id=id), classroom.grades)
         pages[out / "exercise" / f"{id}.html"] = made
@@ -53,11 +80,6 @@ def page_in_child(page: Callable[[Iterable[Grade]], str], grades: Sequence[Grade
         return in_child(Allowance(), page, grades)
     except Exceeded:
         return page([grade.without_answers() for grade in grades])
-
-
-def student_file(grade: Grade, out: Path) -> Path:
-    """The file of the student's report."""
-    return out / "students" / f"{report_name(grade.name)}.html"
 
 
 def class_page(classroom: Classroom, links: Iterable[str] = ()) -> str:
@@ -155,3 +177,51 @@ def board(classroom: Classroom) -> tuple[list[Exercise], list[tuple[str, dict[st
     exercises = [find(id) for id in classroom.exercises if any(id in found for found in speeds.values())]
     rows = [(student, found) for student, found in speeds.items() if found]
     return exercises, sorted(rows, key=lambda row: -sum(measured.ratio for measured in row[1].values()))
+
+
+# Templates ------------------------------------------------------------------------------------------------------------
+
+
+def render(template: str, **values: Any) -> str:
+    """A page. Everything that it is told is escaped, but for what `highlighted` has made of a student's code."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["points"] = lambda number: f"{number:g}"
+    environment.filters |= {"highlighted": highlighted, "report_name": report_name}
+    environment.globals |= {
+        "WORDS": WORDS,
+        "state_of": state_of,
+        "verdict_text": verdict_text,
+        "LONGEST_ANSWER": LONGEST_ANSWER,
+    }
+    return environment.get_template(template).render(values)
+
+
+def verdict_text(verdict: Judged) -> str:
+    """An outcome's text beside its state; for a right answer, without the line that has its points."""
+    state, message = state_of(verdict), verdict.outcome.message
+    return "" if state == "unwritten" else message.partition("\n")[2] if state == "passed" else message
+
+
+def state_of(verdict: Judged) -> StateShown:
+    """The state that a page shows for an outcome: an answer that is still to be written is no mistake."""
+    return "unwritten" if verdict.outcome.message in NOT_WRITTEN else verdict.outcome.status
+
+
+def visible(text: str) -> str:
+    """The text with a sign such as ‹U+202E› for each character that hides, or that changes how others are seen."""
+    text = re.sub("\r\n?", "\n", text[:LONGEST_ANSWER])
+    seen = (f"‹U+{ord(c):04X}›" if c not in "\n\t" and unicodedata.category(c) in INVISIBLE else c for c in text)
+    return "".join(seen)[:LONGEST_ANSWER]
+
+
+def highlighted(text: str, marked: Collection[int] = ()) -> Markup:
+    """Code as HTML, for a <pre>: its first LONGEST_ANSWER characters. marked: numbers of lines, from 1."""
+    shown = visible(text)
+    html = highlight(shown, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True, hl_lines=sorted(marked)))
+    return Markup(html) if len(html) <= MOST_MARKUP * len(shown) + 100 else escape(shown)

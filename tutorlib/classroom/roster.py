@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tutorlib.classroom import CannotGrade
-from tutorlib.classroom.handed_in import HandedIn, System, tidy_name
-from tutorlib.classroom.tables import read_csv
+from tutorlib.classroom.files import read_csv
+from tutorlib.classroom.hand_ins import HandedIn, System, tidy_name
 
 NO_STUDENTS = {"points possible", "student, test", "test student"}  # Canvas's second row and its Student View
 COLUMNS = {  # field of `Listed` → its column in Moodle's worksheet and participants, Canvas's gradebook, other tables

@@ -1,8 +1,8 @@
 """Answers of a class that are more alike than chance explains. The instructor reads them; no points depend on them.
 
-Two answers share statements (see `statements`). Those of the page or its solution do not count, nor do those of an
-answer that gives up. Any other counts log2(answers to the exercise / answers that have it) bits, so that a statement of
-the whole class counts nothing.
+Two answers share statements, without what disguises a copy: comments, layout, variable names, order. Those of the page
+or its solution do not count, nor do those of an answer that gives up. Any other counts log2(answers to the exercise /
+answers that have it) bits, so that a statement of the whole class counts nothing.
 
 A pair of students is listed where they share at least LEAST_BITS in one exercise, and more than the median pair by
 DEVIATIONS standard deviations. These are taken from the 95th percentile of the pairs: an approach that a quarter of the
@@ -13,17 +13,21 @@ MOSS and copydetect compare two files by the share of text that they have in com
 answers have most of it in common in every class; therefore the class says here how rare a statement is.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pygments.lexers import CppLexer, PythonLexer
+from pygments.token import Comment, Name, String
 
-from tutorlib.classroom.exports import write_whole
+from tutorlib.classroom.files import write_whole
 from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.report_pages import render, state_of
-from tutorlib.classroom.statements import gives_up, statements
+from tutorlib.classroom.reports import render, state_of
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
@@ -33,6 +37,10 @@ LEAST_BITS = 20.0  # with 780 pairs of 40 students and 100 exercises, chance giv
 DEVIATIONS = 5.0
 LEXING = Allowance(computing_s=120, patience_s=600)  # of a whole class: 40 × 100 answers take 10 s at most
 TAIL, TAIL_DEVIATIONS = 0.95, 1.645  # a quantile, and how many standard deviations of a normal distribution it is away
+MOST = 500  # statements of one answer that are looked at
+NAME = "·"  # stands for each name of a variable, a function or a class
+GIVE_UP = re.compile(r"(def .* :)?( ?(pass|\. \. \.|raise .*|return( \S+)?))?")
+OPEN, CLOSED = frozenset("(["), frozenset(")]")
 MOST_PAIRS = 50  # on the page
 MOST_SHOWN = 5  # exercises of a pair whose answers the page shows
 
@@ -161,3 +169,68 @@ def standing_out(shared: np.ndarray) -> np.ndarray:
     middle, tail = middle_and_tail(shared)
     deviation = max((tail - middle) / TAIL_DEVIATIONS, 1e-9)
     return np.minimum(shared / LEAST_BITS, (shared - middle) / (DEVIATIONS * deviation))
+
+
+# Statements -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Statements:
+    """lines: statement, normalized → the numbers of its lines in the text, from 1."""
+
+    lines: dict[str, set[int]] = field(default_factory=dict)
+    parts: list[str] = field(default_factory=list)
+    at: set[int] = field(default_factory=set)
+
+    def add(self, part: str, line: int) -> None:
+        self.parts.append(part)
+        self.at.add(line)
+
+    def end(self) -> None:
+        """The statement that the parts make up is complete."""
+        if self.parts and len(self.lines) < MOST:
+            self.lines.setdefault(" ".join(self.parts), set()).update(self.at)
+        self.parts, self.at = [], set()
+
+
+def statements(text: str) -> Mapping[str, set[int]]:
+    """The statements of an answer → their lines. Two answers that differ in names, comments and order have the same.
+
+    It takes nothing but the lexer's word: no text is parsed or compiled, and none is refused.
+    """
+    found = Statements()
+    read(PythonLexer(stripnl=False).get_tokens(text), found)
+    return found.lines
+
+
+def gives_up(found: Iterable[str]) -> bool:
+    """Whether an answer of these statements only raises, returns at once or does nothing."""
+    return all(GIVE_UP.fullmatch(one) for one in found)
+
+
+def read(tokens: Any, found: Statements, line: int = 1) -> None:
+    """Add the statements of these tokens of Pygments', the first of which is in this line."""
+    depth = 0
+    for is_string, group in groupby(tokens, key=lambda token: token[0] in String):
+        pieces = list(group)
+        if is_string:
+            written = "".join(piece for kind, piece in pieces if kind not in String.Doc)
+            if "\n" in written:  # a kernel's source
+                read(CppLexer(stripnl=False, ensurenl=False).get_tokens(written.strip("rR\"'")), found, line)
+            elif written:
+                found.add(written, line)
+            line += sum(piece.count("\n") for _, piece in pieces)
+            continue
+        for kind, piece in pieces:
+            if piece in OPEN:
+                depth += 1
+            elif piece in CLOSED:
+                depth = max(0, depth - 1)
+            if not depth and (piece in (";", "{", "}") or "\n" in piece):
+                found.end()
+            elif (piece.strip() and kind not in Comment) or kind in Comment.Preproc:
+                of_library = found.parts[-1:] == ["."] or found.parts[-2:] == [":", ":"]
+                is_own = kind in Name and kind not in Name.Builtin and not of_library
+                found.add(NAME if is_own else piece.strip(), line)
+            line += piece.count("\n")
+    found.end()

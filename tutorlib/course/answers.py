@@ -1,48 +1,117 @@
-"""The solutions' answers as Python objects: the cells that they need, executed as a module.
+"""The cells of a page that its answers need, decided by names alone; and the solutions' answers as Python objects.
 
-CuTe and cuTile read the source of a kernel from its file, so the cells are written to a file.
+A cell is needed where it binds or changes a name that a needed cell reads, wherever that stands. The others are the
+page's demonstrations.
 """
 
+import ast
 import symtable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from tutorlib.compiling.source_files import executed
+from tutorlib.compiling.dsls import executed
 from tutorlib.course.source import SourceCell, parse, read_check
 from tutorlib.paths import SOLUTIONS
 
+LOOKUPS = {"eval", "exec", "globals", "locals", "vars", "get_ipython", "__import__"}  # of names that no text shows
+MUTATORS = {"add", "append", "clear", "extend", "fill", "insert", "pop", "remove", "reverse", "sort", "update"}
+
 
 def load_answers(name: str, solutions: Path = SOLUTIONS) -> dict[str, Any]:
-    """Exercise id → the answer that the solved notebook passes to `check`, in the notebook's order."""
+    """Exercise id → the answer that the solved notebook passes to `check`, in the notebook's order.
+
+    CuTe and cuTile read the source of a kernel from its file, so the cells are written to a file.
+    """
     cells = parse(solutions / f"{name}.py")
     module = executed("\n\n\n".join(cell.solved for cell in needed_cells(cells)) + "\n", f"answers_{name}")
     return {id: getattr(module, answer) for id, answer in checks(cells).items()}
 
 
-def checks(cells: list[SourceCell]) -> dict[str, str]:
+def checks(cells: Sequence[SourceCell]) -> dict[str, str]:
     """Exercise id → the name of its answer."""
     return dict(found for cell in cells if (found := read_check(cell)))
 
 
-def needed_cells(cells: list[SourceCell]) -> list[SourceCell]:
-    """The code cells that bind the names that the answers use, directly or indirectly."""
-    wanted = set(checks(cells).values())
-    needed: list[SourceCell] = []
-    for cell in reversed(cells):
-        if cell.kind == "markdown" or cell.role == "check":
-            continue
-        table = symtable.symtable(cell.solved, "cell", "exec")
-        if wanted & {symbol.get_name() for symbol in table.get_symbols() if binds(symbol)}:
-            needed.insert(0, cell)
-            wanted |= uses(table)
-    return needed
+def needed_cells(cells: Sequence[SourceCell]) -> list[SourceCell]:
+    """The code cells that the answers need, and theirs."""
+    code = [cell for cell in cells if cell.kind == "code" and cell.role != "check"]
+    needed, _ = needed_texts([cell.solved for cell in code], [bool(cell.role) for cell in code])
+    return [cell for cell, stays in zip(code, needed, strict=True) if stays]
 
 
-def binds(symbol: symtable.Symbol) -> bool:
-    return symbol.is_assigned() or symbol.is_imported()
+@dataclass(frozen=True)
+class Names:
+    """Names of the notebook in a cell. binds: those to which it may give a value, or change. reads: also when it calls
+    its functions.
+    """
+
+    binds: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
 
 
-def uses(table: symtable.SymbolTable) -> set[str]:
-    """The global names that code reads, in nested functions too."""
-    symbols = (s for s in table.get_symbols() if s.is_referenced() and (s.is_global() or table.get_type() == "module"))
-    return {symbol.get_name() for symbol in symbols}.union(*map(uses, table.get_children()))
+def needed_texts(
+    texts: Sequence[str], wanted: Sequence[bool], known: Mapping[str, Names | None] = MappingProxyType({})
+) -> tuple[list[bool], frozenset[str] | None]:
+    """Which cells the wanted ones need, and the names that all of these read; all, and None, if that is unknown.
+
+    known: the names of students' texts, which are read elsewhere, within limits.
+    """
+    names = [known[text] if text in known else names_of(text) for text in texts]
+    found = [one for one in names if one]
+    if len(found) < len(texts) or any(one.reads & LOOKUPS for one in found):
+        return [True] * len(texts), None
+    needed = list(wanted)
+    while True:
+        read = frozenset().union(*(one.reads for one, stays in zip(found, needed, strict=True) if stays))
+        more = [stays or bool(one.binds & read) for one, stays in zip(found, needed, strict=True)]
+        if more == needed:
+            return needed, read
+        needed = more
+
+
+@cache
+def names_of(text: str) -> Names | None:
+    """The names of a cell; None where it is not plain Python, as with a magic, or imports all that a module has."""
+    try:
+        tree, top = ast.parse(text), symtable.symtable(text, "cell", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    binds, reads = set(), set()
+    scopes = [top]
+    for scope in scopes:
+        scopes += scope.get_children()
+        for one in scope.get_symbols():
+            if scope is top or one.is_global():
+                binds |= {one.get_name()} if one.is_assigned() or one.is_imported() else set()
+                reads |= {one.get_name()} if one.is_referenced() else set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=[ast.alias("*")]):
+                return None
+            case ast.Attribute(value, ctx=ast.Store()) | ast.Subscript(value, ctx=ast.Store()):
+                binds |= root(value)
+            case ast.Expr(ast.Call(ast.Attribute(value, method))) if method in MUTATORS or method.endswith("_"):
+                binds |= root(value)
+    return Names(frozenset(binds), frozenset(reads))
+
+
+def root(node: ast.expr) -> set[str]:
+    """The name from which a value is reached: {"a"} for a.b[c].d."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return {node.id} if isinstance(node, ast.Name) else set()
+
+
+def trimmed(text: str, read: frozenset[str]) -> str:
+    """A cell without the names that it imports and nothing reads."""
+    kept = list[ast.stmt]()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            node.names = [alias for alias in node.names if (alias.asname or alias.name.split(".")[0]) in read]
+        if not isinstance(node, ast.Import | ast.ImportFrom) or node.names:
+            kept.append(node)
+    return ast.unparse(ast.Module(kept, []))

@@ -14,15 +14,14 @@ already, by name: so their references stay out of reach. Of a kernel, PTX or Til
 its own. What the page's process says of a kernel besides can only lower its points.
 
 On a GPU the notebooks of a submission take turns (`machine.turns`), and other submissions wait. An answer that hangs,
-or ends a process, loses its own points; the others go on in a fresh one (`grading_run`).
+or ends a process, loses its own points; the others go on in a fresh one (`grade`).
 
 Bytes that a student made are read by processes with limits on time and memory: notebooks, cells and zips by children
-of `limited_process`, messages and PTX by the judge's process (`wire`, `cpu_limit`). nvcc, ptxas and tileiras each run
-in a sandbox of their own, and so does a student's C++ program. `tutor class` itself only waits for children, each of
-which the system kills when the one above it ends (`machine.lineage`).
+of `limited_process`, messages and PTX by the judge's process (`wire`, `judge_process`). nvcc, ptxas and tileiras each
+run in a sandbox of their own, and so does a student's C++ program. `tutor grade` and `tutor class` themselves only wait
+for children, each of which the system kills when the one above it ends (`machine.lineage`).
 
-What the sandbox promises (`sandbox` lists what it shows, `supervisor` runs and watches it, `seccomp` says which system
-calls it refuses, and why):
+What the sandbox promises (`sandbox` lists what it shows; `supervisor` runs and watches it, and refuses system calls):
 - No process in it is root on the host, has capabilities or can get any. When root grades, each sandbox has a user of
   its own.
 - It has no network, sees no process but its own, and of the machine's files only those listed, read-only, wherever the

@@ -1,48 +1,57 @@
 """The judge's process: runs a page in a process of its own cell by cell, judges its answers, and reports to the grader.
 
-No student's code runs here. It ends where a cell hangs or ends the page's process; the grader then starts another one.
-Reports are JSON lines on a pipe: one when a cell starts, one when it ends.
+No student's code runs here. It is a fork of the grader, which has imported what it needs already: a new Python takes
+seconds. It ends where a cell hangs or ends the page's process; the grader then starts another one.
+
+Reports are JSON lines on a pipe: {"cell": ID} before a cell runs, {"outcome": …} of an answer, and where the run must
+end, {"ended": [status, why]}.
 """
 
 import ast
 import json
 import os
 import resource
-from contextlib import nullcontext, suppress
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import Context
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from tutorlib.checking.cuda_host import sandbox_programs
-from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.checking.randomness import fix_seed
-from tutorlib.compiling.outside import sandbox_compilers
+from tutorlib.compiling.programs import sandbox_compilers
 from tutorlib.exercises import find
-from tutorlib.grading.cpu_limit import LIMITS, ended_after, no_end
-from tutorlib.grading.limited_process import limit
-from tutorlib.grading.remote_judge import RemotePage, judge
+from tutorlib.grading.limited_process import limit, settle_fork
+from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
 from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program
 from tutorlib.grading.supervisor import within_own_limit
-from tutorlib.grading.transport import Late, Lost
 from tutorlib.machine import device, turns
 from tutorlib.machine.lineage import adopt_orphans
 from tutorlib.problems.fault import RESTART
 
+FILE = "judge.json"  # where a new Python finds its settings
+JUDGE = f"from tutorlib.grading import judge_process as p; p.main(p.JudgeSettings.loads(open({FILE!r}).read()))"
 LONGEST_MESSAGE = 4000  # characters
+LIMITS = 1.5  # time limits of one cell that judging may compute: of 60 s. Solutions take 12 s at most
 
 
 @dataclass(frozen=True)
 class PageCell:
-    """A code cell. role: "answer", "check" or "added"; "" of the page's own. may_raise: whether it is marked so."""
+    """A code cell. role: "answer", "check" or "added"; "" of the page's own."""
 
     id: str
     source: str
     role: str = ""
     exercise: str = ""
-    may_raise: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,13 +71,49 @@ class JudgeSettings:
     sandboxed: bool
     pipe: int
 
-    def dumps(self) -> str:
-        return json.dumps(asdict(self))
-
     @classmethod
     def loads(cls, text: str) -> "JudgeSettings":
+        """From the JSON of `asdict`."""
         data = json.loads(text)
         return cls(**data | {"cells": [PageCell(**one) for one in data["cells"]]})
+
+
+def start_judge(settings: JudgeSettings, folder: Path, environment: Mapping[str, str], log: int) -> int:
+    """Start the judge in a folder, with these variables alone; what it prints goes to the file descriptor `log`.
+
+    Of the others it has the settings' pipe alone. Returns the process's id; it is for the caller to wait for.
+    """
+    new, parent = has_driver(), os.getpid()
+    if pid := os.fork():
+        return pid
+    code = 1
+    try:
+        try:
+            settle_fork(parent, log, settings.pipe)
+            sys.path[:] = [os.path.abspath(path) for path in sys.path]  # nothing is imported from the folder
+            sys.dont_write_bytecode = True
+            os.environ.clear()
+            os.environ.update(environment)
+            tempfile.tempdir = None  # TMPDIR is another one now
+            os.chdir(folder)
+            if new:
+                os.set_inheritable(settings.pipe, True)
+                Path(FILE).write_text(json.dumps(asdict(settings)))
+                os.execv(sys.executable, [sys.executable, "-P", "-c", JUDGE])
+            Context().run(main, settings)  # jupyter_core keeps an event loop in the parent's
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:  # also where printing failed for want of memory: what the parent does when it ends is not done here
+        os._exit(code)
+
+
+def has_driver() -> bool:
+    """Whether CUDA's driver is loaded here, if only to look for a GPU: a fork then crashes in it."""
+    maps = Path("/proc/self/maps")
+    return maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
 
 
 def main(settings: JudgeSettings) -> None:
@@ -82,27 +127,29 @@ def main(settings: JudgeSettings) -> None:
         sandbox_compilers(sandboxed_compiler)
         sandbox_programs(sandboxed_program)
     JudgedPage(settings).run()
-    kill_children()
-
-
-def kill_children() -> None:
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             process.kill()
+
+
+class Ended(Exception):
+    """The run must end: nothing runs in the page's process after this."""
+
+    def __init__(self, status: Status, why: str) -> None:
+        super().__init__(status, why)
 
 
 class JudgedPage:
     """A page while its cells run and its answers are judged."""
 
     def __init__(self, settings: JudgeSettings) -> None:
-        self.settings, self.seconds = settings, settings.seconds
+        self.settings = settings
         os.set_inheritable(settings.pipe, False)
         self.pipe = os.fdopen(settings.pipe, "w", encoding="utf-8")
-        self.ran: dict[str, bool] = {}  # exercise → whether its answer's cell ran to its end
+        self.failed: dict[str, str] = {}  # exercise → what its answer's cell raised, or ""
 
-    def report(self, event: str, cell: PageCell, **seen: Any) -> None:
-        line = {"event": event, "role": cell.role, "exercise": cell.exercise, "cell": cell.id, **seen}
-        self.pipe.write(json.dumps(line) + "\n")
+    def report(self, **seen: Any) -> None:
+        self.pipe.write(json.dumps(seen) + "\n")
         self.pipe.flush()
 
     def run(self) -> None:
@@ -110,59 +157,71 @@ class JudgedPage:
         try:
             self.page = RemotePage(self.settings.command, os.environ, Path.cwd(), memory)
         except (Lost, OSError):
-            self.report("end", PageCell("", ""), end=("error", "no process of its own could be started"))
+            self.report(ended=("error", "no process of its own could be started"))
             raise
-        for cell in self.settings.cells:
-            self.report("start", cell)
-            with turn_of(cell):
-                seen = self.seen_of(cell)
-            self.report("end", cell, **seen)
-            if seen["end"]:
-                break
+        try:
+            for cell in self.settings.cells:
+                self.report(cell=cell.id)
+                with self.deadlines(), turn_of(cell):
+                    self.run_cell(cell)
+        except Ended as end:
+            self.report(ended=end.args)
         self.pipe.close()
 
-    def seen_of(self, cell: PageCell) -> dict[str, Any]:
-        """How a cell went: `passed`, what it `raised`, the `outcome` of the answer it checks, what `end`s the run."""
-        seen: dict[str, Any] = {"passed": False, "raised": "", "end": None}
+    @contextmanager
+    def deadlines(self) -> Iterator[None]:
+        """Raises Ended where the page's process hangs or ends."""
         try:
-            passed, raised = self.page.run(cell.source, self.seconds)
+            yield
         except Late:
-            return seen | {"end": ("timeout", f"no result after {self.seconds:g} seconds")}
+            raise Ended("timeout", f"no result after {self.settings.seconds:g} seconds") from None
         except Lost as error:
-            return seen | {"end": ("error", self.page.last_words() or str(error))}
-        seen |= {"passed": passed or cell.may_raise, "raised": tidy(raised)}
+            raise Ended("error", self.page.last_words() or str(error)) from None
+
+    def run_cell(self, cell: PageCell) -> None:
+        """Run a cell; report the outcome of the answer that it checks. Raises Ended, Lost."""
+        passed, raised = self.page.run(cell.source, self.settings.seconds)
         if not self.page.is_alive():
-            seen["end"] = "error", "it ended the notebook's process"
-        elif cell.role == "answer":
-            self.ran[cell.exercise] = seen["passed"]
-        elif cell.role == "check" and cell.exercise in self.settings.wanted and self.ran.get(cell.exercise):
-            seen |= self.judged(cell, find(cell.exercise))
-        return seen
+            raise Ended("error", "it ended the notebook's process")
+        if cell.role == "answer":
+            self.failed[cell.exercise] = "" if passed else f"your cell fails: {tidy(raised)}"
+        elif cell.role == "check" and cell.exercise in self.settings.wanted and cell.exercise in self.failed:
+            exercise = find(cell.exercise)
+            if why := self.failed[cell.exercise]:
+                self.report(outcome=asdict(exercise.outcome("failed", 0, why)))
+            else:
+                self.report(outcome=asdict(self.judged(cell, exercise)))
 
-    def judged(self, cell: PageCell, exercise: Exercise) -> dict[str, Any]:
-        """The `outcome` of an answer, or what `end`s the run."""
-        try:
-            outcome = self.judge(cell, exercise)
-        except Late:
-            return {"end": ("timeout", f"no result after {self.seconds:g} seconds")}
-        except Lost as error:
-            return {"end": ("error", self.page.last_words() or str(error))}
-        seen: dict[str, Any] = {"outcome": asdict(replace(outcome, message=tidy(outcome.message)))}
-        if outcome.status in ("error", "timeout") and not lacks_gpu(exercise):  # nothing runs here after it
-            seen["end"] = outcome.status, as_reported(exercise, outcome.message)
-        return seen
-
-    def judge(self, cell: PageCell, exercise: Exercise) -> Outcome:
-        """The score of the answer in the page's process, judged in this one."""
+    def judged(self, cell: PageCell, exercise: Exercise) -> Outcome:
+        """The score of the answer in the page's process, judged in this one. Raises Ended, Lost."""
         name = ast.parse(cell.source).body[0].value.args[1].id  # type: ignore[attr-defined]  # check("02.5", name)
-        with ended_after(LIMITS * self.seconds, self.page.process.pid, partial(self.give_up, cell)):
-            return judge(exercise, self.page.end, name, self.seconds)
+        with limited_computing(LIMITS * self.settings.seconds):
+            outcome = as_reported(judge(exercise, self.page.end, name, self.settings.seconds))
+        if outcome.status in ("error", "timeout") and not lacks_gpu(exercise):  # nothing runs here after it
+            raise Ended(outcome.status, outcome.message)
+        return outcome
 
-    def give_up(self, cell: PageCell) -> None:
-        """End this process, which judges without end; the grader goes on in a fresh one."""
-        self.report("end", cell, end=("timeout", no_end(self.seconds)), passed=False, raised="")
-        kill_children()
-        os._exit(1)
+
+@contextmanager
+def limited_computing(seconds: float) -> Iterator[None]:
+    """While its block runs, SIGXCPU ends this process once it has computed for `seconds`.
+
+    It is the limit of the judge's own work: reading PTX, simulating it, comparing results; C code, such as a regular
+    expression, hears nothing else. It is processor time, since a busy machine takes longer for the same work, and
+    waiting for a turn on the GPU takes none. Compilers have limits of their own, and all of a cell the grader's.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    most = [ceil(time.process_time() + seconds), *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_CPU, (min(most), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def no_end(seconds: float) -> str:
+    """The message about an answer that `limited_computing` ended. seconds: the time limit of a cell."""
+    return f"judging it had no end after {LIMITS * seconds:g} seconds of computing"
 
 
 def turn_of(cell: PageCell) -> Any:
@@ -175,14 +234,15 @@ def lacks_gpu(exercise: Exercise) -> bool:
     return not exercise.needs or bool(device.why_not(exercise.needs))
 
 
-def as_reported(exercise: Exercise, message: str) -> str:
-    """A message of `check` without the id and title in front, which the table shows anyway.
+def as_reported(outcome: Outcome) -> Outcome:
+    """An outcome whose message lacks the id and title in front, which the table shows anyway.
 
     Nor does it say that the kernel must be restarted: the grader has done that.
     """
+    message = outcome.message
     for mark in "✓✗–":
-        message = message.removeprefix(f"{mark} {exercise.id} {exercise.title}: ")
-    return tidy(message.replace(f" {RESTART}", ""))
+        message = message.removeprefix(f"{mark} {outcome.id} {outcome.title}: ")
+    return replace(outcome, message=tidy(message.replace(f" {RESTART}", "")))
 
 
 def tidy(text: str) -> str:

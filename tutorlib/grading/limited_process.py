@@ -6,13 +6,14 @@ bytes. This process waits for it, can be interrupted at any time, and takes back
 plain values and the course's own records.
 """
 
+import asyncio
 import gc
 import io
 import os
 import pickle
 import resource
 import signal
-import time
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
@@ -30,6 +31,7 @@ PLAIN = {
     *(("builtins", name) for name in ("frozenset", "list", "set")),
     *(("collections", "defaultdict"), ("pathlib", "PosixPath"), ("zipfile", "ZipInfo")),
 }
+NO_MEMORY = 99  # exit status of a child without memory
 
 
 @dataclass(frozen=True)
@@ -47,23 +49,7 @@ class Allowance:
 
 
 class Exceeded(Exception):
-    """The work exceeded its limits or crashed. The message is one line; `about` names the part that was being read."""
-
-    def __init__(self, why: str, about: Any = None) -> None:
-        super().__init__(why, about)
-        self.about = about
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-_parent: Connection | None = None  # of a child
-
-
-def about(what: Any) -> None:
-    """Tell the parent which part of the work begins, so that it knows at which one the child ended."""
-    if _parent is not None:
-        send_message(_parent, ("about", what))
+    """The work exceeded its limits or crashed. One line, to be said of a text or a file: "needs more than …"."""
 
 
 def in_child(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -71,63 +57,45 @@ def in_child(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs
 
     Raises what `work` raises where that is one of the course's exceptions, and Exceeded.
     """
-    parent, last, refused = os.getpid(), None, ""
+    parent, why = os.getpid(), ""
     ours, theirs = Pipe(duplex=False)
     if not (pid := os.fork()):
-        child(parent, theirs, allowance, lambda: work(*args, **kwargs))
+        do_and_send(parent, theirs, allowance, lambda: work(*args, **kwargs))
     theirs.close()
-    until, room = time.monotonic() + allowance.patience_s, allowance.size
+    content = b""
     try:
-        while True:
-            if not ours.poll(max(0.0, until - time.monotonic())):
-                refused = "cannot be read in time"
-                break
-            try:
-                content = ours.recv_bytes(room)
-            except EOFError:
-                break
-            except OSError as error:  # or the child ended in the middle of it
-                refused = "has more in it than is read" if error.args == ("bad message length",) else ""
-                break
-            room -= len(content)
-            try:
-                message = Records(io.BytesIO(content)).load()
-            except Exception as error:  # what is no record
-                refused = f"makes its reader fail: {type(error).__name__}"
-                break
-            match message:
-                case ["about", last]:
-                    pass
-                case ["returned", value]:
-                    return value
-                case ["raised", error]:
-                    raise error
-                case _:
-                    break
+        with ours:
+            if ours.poll(allowance.patience_s):
+                content = ours.recv_bytes(allowance.size)
+            else:
+                why = "cannot be read in time"
+    except EOFError:
+        pass  # it ended without a result
+    except OSError as error:  # or it ended in the middle of it
+        why = "has more in it than is read" if error.args == ("bad message length",) else ""
     finally:
-        ours.close()
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
-    raise Exceeded(refused or why_ended(status, allowance), last)
+    if content:
+        try:
+            kind, result = Records(io.BytesIO(content)).load()
+        except Exception as error:  # what is no record
+            raise Exceeded(f"makes its reader fail: {type(error).__name__}") from None
+        if kind == "raised":
+            raise result
+        return result
+    raise Exceeded(why or why_ended(status, allowance))
 
 
-def child(parent: int, pipe: Connection, allowance: Allowance, work: Callable[[], object]) -> NoReturn:
+def do_and_send(parent: int, pipe: Connection, allowance: Allowance, work: Callable[[], object]) -> NoReturn:
     """In the child: do the work within its limits, and send what comes of it."""
-    global _parent
     try:
-        die_with(parent)
-        signal.set_wakeup_fd(-1)  # an event loop of the parent's listens there
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
-            signal.signal(number, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):
-            os.dup2(nothing, standard)
-        gc.freeze()  # a collection would copy what the parent holds
+        settle_fork(parent, nothing, pipe.fileno())
         limit(resource.RLIMIT_CORE, 0)
         limit(resource.RLIMIT_CPU, ceil(allowance.computing_s))
         limit(resource.RLIMIT_DATA, allocated() + allowance.memory)
-        _parent = pipe
         try:
             result = ("returned", work())
         except MemoryError:
@@ -136,17 +104,35 @@ def child(parent: int, pipe: Connection, allowance: Allowance, work: Callable[[]
             if not from_course(type(error).__module__):
                 error = Exceeded(f"makes its reader fail: {type(error).__name__}")
             result = ("raised", error)
-        send_message(pipe, result)
+        pipe.send_bytes(pickle.dumps(result))
     except MemoryError:
         os._exit(NO_MEMORY)
     finally:
         os._exit(1)
 
 
-NO_MEMORY = 99  # exit status of a child without memory
+def settle_fork(parent: int, output: int, kept: int) -> None:
+    """Undo what a fork of `parent` inherits and a new process would not have. It dies with its parent.
+
+    output: the file descriptor to which it prints. kept: the one of the others that stays open.
+    """
+    die_with(parent)
+    gc.freeze()  # a collection would copy what the parent holds, and close files whose numbers are others' by then
+    signal.set_wakeup_fd(-1)  # an event loop of the parent's listens there
+    asyncio.set_event_loop_policy(None)  # nor is its loop this one's
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.closerange(3, kept)  # also locks and pipes, which count as the parent's as long as any process has them open
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open until the process ends
+    sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
 
 
 def limit(what: int, most: int) -> None:
+    """Lower a limit of this process, and of those that it starts; one that is lower stays."""
     hard = resource.getrlimit(what)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(what, (most, hard))
@@ -161,7 +147,7 @@ def allocated() -> int:
 
 
 def why_ended(status: int, allowance: Allowance) -> str:
-    """Why a child ended without a result, to be said of a text or a file: "needs more than …"."""
+    """Why a child ended without a result."""
     code = os.waitstatus_to_exitcode(status)
     if code == -signal.SIGXCPU:
         return f"needs more than {allowance.computing_s:g} s of computing"
@@ -170,12 +156,8 @@ def why_ended(status: int, allowance: Allowance) -> str:
     return f"crashes its reader ({signal.Signals(-code).name if code < 0 else f'exit status {code}'})"
 
 
-def send_message(pipe: Connection, message: Any) -> None:
-    pipe.send_bytes(pickle.dumps(message))
-
-
 class Records(pickle.Unpickler):
-    """Takes plain values, and the dataclasses, enumerations' members and exceptions of the course."""
+    """Takes plain values, and the dataclasses and exceptions of the course."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in PLAIN:

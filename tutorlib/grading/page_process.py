@@ -16,8 +16,8 @@ from ipykernel.compiler import XCachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from tutorlib.checking.answer import AnswerQuestion, Served
-from tutorlib.grading.transport import AnswersEnd
+from tutorlib.checking.answer import Served
+from tutorlib.grading.wire import LARGEST, RETURNED, SENT, CannotCross, Opaque, Reader, Writer, parts_of_error
 from tutorlib.notebook.check import Printed
 
 
@@ -42,32 +42,51 @@ class Answers:
     kind = Served
 
     def __init__(self, line: Connection, names: Mapping[str, Any]) -> None:
-        self.names, self.served = names, self.kind(None)
-        self.printed = Printed()
-        services: dict[str, Callable[..., Any]] = {"hold": self.hold, "answer": self.call, "ask": self.ask}
-        self.end = AnswersEnd(line, services, lambda error: self.served.where(error))
+        self.line, self.names = line, names
+        self.hold("")
+
+    def next_call(self) -> tuple[str, tuple, dict[str, Any]] | None:
+        """The service that the judge calls next, and its arguments; None where it has hung up."""
+        try:
+            service, args, named = Reader(SENT).value(self.line.recv_bytes(LARGEST))
+        except (OSError, EOFError):
+            return None
+        return service, args, named
+
+    def answer(self, service: str, args: tuple, named: dict[str, Any]) -> None:
+        """Call the service, and send what it returns or raises."""
+        services: dict[str, Callable[..., Any]] = {"hold": self.hold, "answer": self.served, "ask": self.served.ask}
+        try:
+            result = services[service](*args, **named)
+        except Exception as error:
+            self.send(["raised", *parts_of_error(error), self.served.where(error)])
+        else:
+            self.give(result)
 
     def hold(self, name: str) -> None:
         """The answer of this name is judged next."""
-        self.served = self.kind(self.names.get(name))
-        self.printed = Printed()
+        self.served, self.printed = self.kind(self.names.get(name)), Printed()
 
-    def call(self, *args: Any, **named: Any) -> Any:
-        return self.served(*args, **named)
+    def give(self, result: Any) -> None:
+        """Send the result of a call."""
+        try:
+            self.send(["returned", result])
+        except (CannotCross, ValueError, RuntimeError) as error:  # too large, or it changes while it is written
+            self.send(["returned", Opaque(type(error).__name__)])
 
-    def ask(self, question: AnswerQuestion, *args: Any) -> Any:
-        return self.served.ask(question, *args)
+    def send(self, reply: list[Any]) -> None:
+        self.line.send_bytes(Writer(RETURNED, lenient=True).message(reply))
 
 
 async def serve(answers: Answers, shell: InteractiveShell) -> None:
     """Carry out what the judge asks, until it hangs up. Between two requests nothing else of the page runs."""
-    while call := answers.end.next_call():
+    while call := answers.next_call():
         match call:
             case "run", (str() as source,), _:
-                answers.end.give(await run(shell, source))
+                answers.give(await run(shell, source))
             case _:
                 with redirect_stdout(answers.printed), redirect_stderr(answers.printed):
-                    answers.end.answer(*call)
+                    answers.answer(*call)
 
 
 async def run(shell: InteractiveShell, source: str) -> tuple[bool, str]:

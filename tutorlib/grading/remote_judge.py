@@ -1,14 +1,18 @@
 """Judges an answer from another process, so that nothing it does to its own process can give it points.
 
-The answer stays in the page's process (`page_process`); the judge outside holds a `RemoteAnswer`, as every judge holds
-a `Served`. What crosses is plain data: see `wire`. A value that cannot cross equals nothing.
+The answer stays in the page's process (`page_process`), to which the judge speaks over a line: it calls a service by
+its name, and waits for the reply. It holds a `RemoteAnswer`, as every judge holds a `Served`. What crosses is plain
+data: see `wire`. A value that cannot cross equals nothing.
 """
 
+import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -16,11 +20,74 @@ from typing import Any
 from tutorlib.checking.answer import AnswerQuestion, Served
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.randomness import judging_for_points
-from tutorlib.compiling.outside import OVER_MEMORY, in_gb
-from tutorlib.grading.transport import JudgesEnd, Lost
+from tutorlib.compiling.programs import OVER_MEMORY, in_gb
+from tutorlib.grading.wire import LARGEST, RETURNED, SENT, CannotCross, Opaque, Reader, Writer, exception
+from tutorlib.machine.lineage import die_with
 
 STARTING_S = 60.0
 ENDING_S = 5.0  # for a process whose line broke, and which may be ending
+SHORTEST_S = 1e-6  # 0 would set no alarm
+
+
+class Lost(BaseException):
+    """The other side gives no reply: it hangs or is gone. Not an Exception, or a case would take it for an answer's."""
+
+
+class Late(Lost):
+    """There was no reply before the deadline."""
+
+
+class JudgesEnd:
+    """The judge's end of the line.
+
+    seconds: for which the other end may keep this one waiting, all its replies together. It is an alarm signal's, which
+    ends half-sent messages, too: the judge is its process's main thread.
+    """
+
+    def __init__(self, line: Connection, seconds: float) -> None:
+        self.line, self.seconds = line, seconds
+
+    def call(self, service: str, *args: Any, **named: Any) -> Any:
+        """Raises what the service raises, by its name, and Lost. Arguments that cannot cross are a TypeError."""
+        try:
+            message = Writer(SENT).message([service, args, named])
+        except CannotCross as error:
+            raise TypeError(f"the answer cannot be called with {error}") from None
+        try:
+            with self.waiting():
+                self.line.send_bytes(message)
+                reply = self.line.recv_bytes(LARGEST)
+        except (OSError, EOFError):
+            raise Lost("the notebook's process is gone") from None
+        try:
+            match Reader(RETURNED).value(reply):
+                case ["returned", value]:
+                    return value
+                case ["raised", str() as name, str() as text, str() as words, str() as place]:
+                    raised = exception(name, text, words)
+                    if place:
+                        raised.add_note(place)
+                case _:
+                    raise Lost("it broke the connection to the judge")
+        except CannotCross as error:
+            return Opaque(str(error))
+        raise raised
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Only waiting counts against the limit, not what is done between. Raises Late."""
+        since = time.monotonic()
+        signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, max(self.seconds, SHORTEST_S))
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            self.seconds -= time.monotonic() - since
+
+
+def ring(*_: object) -> None:
+    raise Late("it gave no result in time")
 
 
 class RemotePage:
@@ -36,9 +103,15 @@ class RemotePage:
         nowhere = subprocess.DEVNULL
         with theirs:
             self.process = subprocess.Popen(
-                command, stdin=theirs.fileno(), stdout=nowhere, stderr=nowhere, env=environment, cwd=folder
+                command,
+                stdin=theirs.fileno(),
+                stdout=nowhere,
+                stderr=nowhere,
+                env=environment,
+                cwd=folder,
+                preexec_fn=partial(die_with, os.getpid()),
             )
-        self.end = JudgesEnd(Connection(ours.detach()))
+        self.end = JudgesEnd(Connection(ours.detach()), STARTING_S)
         self.run("", STARTING_S)
 
     def run(self, source: str, seconds: float) -> tuple[bool, str]:
@@ -59,13 +132,11 @@ class RemotePage:
         """The message about a process that has ended, or is about to; "" about one that has not."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(ENDING_S)
-        return "" if self.is_alive() else f"it ended the notebook's process {self.ending()}".rstrip()
+        return "" if self.is_alive() else f"it ended the notebook's process {self.ending()}"
 
     def ending(self) -> str:
         """How the process ended, "(exit code 0)" or "(SIGSEGV)". bubblewrap gives a signal as 128 and its number."""
-        code = self.process.poll()
-        if code is None:
-            return ""
+        code = self.process.returncode
         if code == OVER_MEMORY:
             return f"(its processes used more than {in_gb(self.memory)} of memory together)"
         number = -code if code < 0 else code - 128

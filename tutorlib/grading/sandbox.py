@@ -10,7 +10,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -18,8 +17,8 @@ from glob import glob
 from pathlib import Path
 
 from tutorlib.checking.cuda_host import MOST_PRINTED
-from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_MEMORY, in_gb
-from tutorlib.grading import seccomp, supervisor
+from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY, in_gb
+from tutorlib.grading import supervisor
 from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT
 
@@ -43,12 +42,12 @@ PROGRAMS = (  # in these and in Python's own folders: what starts a process, a s
     *("python", "python3", "python3.*", "nvidia-smi"),
 )
 OF_PYTHON = ("lib", "lib64", "include", "cuda-headers", "pyvenv.cfg")  # below a prefix
-ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside its judges
+ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside them
     *("__init__.py", "failure.py", "half_precision.*", "paths.py"),
     *("checking", "compiling", "draw", "dsl", "kernels", "layouts", "machine", "measuring", "models"),
     *("notebook", "problems", "simulate", "explorers/*.py", "explorers/browser/grid.*"),
-    *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/n*/__init__.py", "exercises/n*/judge*"),
-    *(f"grading/{name}.py" for name in ("__init__", "page_process", "transport", "wire")),
+    *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/judges"),
+    *(f"grading/{name}.py" for name in ("__init__", "page_process", "wire")),
 )
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
 PASSED_ON = (
@@ -145,8 +144,7 @@ def supervised(
     options: Iterable[str], command: Iterable[str], memory: int, file: int, tmpfs: list[str], given: str = ""
 ) -> list[str]:
     """The command that starts another one in bubblewrap. options: bubblewrap's. The others: see `SandboxSettings`."""
-    program = zlib.compress(seccomp.filter_program()).hex()
-    settings = SandboxSettings(memory, OVER_MEMORY, PROCESSES, file, tmpfs, given, program)
+    settings = SandboxSettings(memory, OVER_MEMORY, PROCESSES, file, tmpfs, given)
     return [sys.executable, "-I", "-S", supervisor.__file__, settings.as_argument(), *options, "--", *command]
 
 

@@ -31,15 +31,11 @@ class BadSubmission(Exception):
 
 @dataclass(frozen=True)
 class CodeCell:
-    """One code cell of a submission, or an answer cell that is "markdown" or "raw" now.
-
-    exercise: whose answer it is marked as, or "".
-    """
+    """One code cell of a submission. exercise: whose answer it is marked as, or ""."""
 
     id: str
     exercise: str
     source: str
-    kind: str = "code"
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Submitted:
         """Exercise id → the text of each answer cell found for it; a well-formed notebook has one for each."""
         found: dict[str, tuple[str, ...]] = {}
         for cell in self.cells:
-            if cell.exercise and cell.kind == "code":
+            if cell.exercise:
                 found[cell.exercise] = (*found.get(cell.exercise, ()), cell.source)
         return found
 
@@ -89,7 +85,7 @@ def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
     if not files:
         raise BadSubmission(f"{folder}: there is no notebook in this folder.")
     refused: list[str] = []
-    read = [one for one in read_each(((file, read_notebook) for file in files), refused.append) if one]
+    read = [*read_each(((file, None) for file in files), refused.append)]
     if not read:
         raise BadSubmission(refused[0])
     for why in refused:
@@ -97,25 +93,21 @@ def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
     return newest(read, say)
 
 
-def read_each(
-    files: Iterable[tuple[Path, Callable[[Path], Submitted]]], refused: Callable[[str], None]
-) -> Iterator[Submitted | None]:
-    """The contents of each file; None, and a line to `refused`, if it cannot be read.
+def read_each(files: Iterable[tuple[Path, bytes | None]], refused: Callable[[str], None]) -> Iterator[Submitted]:
+    """The notebooks in these files, content None for one on disk; a line to `refused` for each that cannot be read.
 
     A file that exceeds its limits costs seconds. After MOST_EXCEEDED of them no other is read.
     """
     exceeded = 0
-    for path, read in files:
+    for path, content in files:
         if exceeded == MOST_EXCEEDED:
             refused(f"{path}: not read, since {exceeded} other files could not be read within their limits.")
-            yield None
             continue
         try:
-            yield read(path)
+            yield read_notebook(path, content)
         except BadSubmission as error:
             exceeded += isinstance(error.__cause__, Exceeded)
             refused(str(error))
-            yield None
 
 
 def notebook_files(folder: Path) -> list[Path]:
@@ -147,30 +139,23 @@ def newest(read: Iterable[Submitted], say: Callable[[str], None]) -> list[Submit
     return list(chosen.values())
 
 
-def read_notebook(path: Path) -> Submitted:
-    """The notebook in a file and the notebook of the course that it answers. Raises BadSubmission."""
-    if path.suffix.lower() == ".zip":
-        raise BadSubmission(f"{path}: a zip; unpack it, and name the folder. `tutor class` takes zips.")
-    if path.suffix.lower() != SUFFIX:
-        raise BadSubmission(f"{path}: not a notebook; its name should end in .ipynb.")
-    return within_limits(path, lambda: parsed(path, content_of(path)))
+def read_notebook(path: Path, content: bytes | None = None) -> Submitted:
+    """The notebook in a file and the notebook of the course that it answers. Raises BadSubmission.
 
-
-def read_content(path: Path, content: bytes) -> Submitted:
-    """As read_notebook, of what was read already. path: how messages call it."""
-    return within_limits(path, lambda: parsed(path, content))
-
-
-def within_limits(path: Path, read: Callable[[], Submitted]) -> Submitted:
-    """The result of `read` in a child process with limits. Raises BadSubmission."""
+    content: what was read already of a file that messages call `path`.
+    """
     try:
-        return in_child(READING, read)
+        return in_child(READING, lambda: parsed(path, content_of(path) if content is None else content))
     except Exceeded as error:
         raise BadSubmission(f"{path}: cannot be read: it {error}.") from error
 
 
 def content_of(path: Path) -> bytes:
     """A file's bytes. Raises BadSubmission."""
+    if path.suffix.lower() == ".zip":
+        raise BadSubmission(f"{path}: a zip; unpack it, and name the folder. `tutor class` takes zips.")
+    if path.suffix.lower() != SUFFIX:
+        raise BadSubmission(f"{path}: not a notebook; its name should end in .ipynb.")
     try:
         if path.exists() and not path.is_file():  # reading a pipe would block
             raise BadSubmission(f"{path}: not a notebook: it is not even a file.")
@@ -200,14 +185,9 @@ def load(path: Path, content: bytes) -> NotebookNode:
 
 
 def code_cells(notebook: NotebookNode) -> tuple[CodeCell, ...]:
-    """Its code cells in order, and answer cells that are text now.
-
-    Answers are known by their metadata or, where that is gone, by their ids.
-    """
-    cells = [
-        CodeCell(str(cell.get("id", "")), exercise_marked(cell), cell.source, cell.cell_type) for cell in notebook.cells
-    ]
-    return tuple(cell for cell in cells if cell.kind == "code" or cell.exercise)
+    """Its code cells in order. Answers are known by their metadata or, where that is gone, by their ids."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return tuple(CodeCell(str(cell.get("id", "")), exercise_marked(cell), cell.source) for cell in code)
 
 
 def exercise_marked(cell: NotebookNode) -> str:

@@ -24,7 +24,6 @@ from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 from tutorlib.checking.exercise import Unwritten, WrongKind
 from tutorlib.checking.values import MOST_MODES, has_more_modes
 from tutorlib.compiling.errors import CompileFailed, shortened
-from tutorlib.exercises import rooms
 from tutorlib.failure import Fault, Flaw
 
 if TYPE_CHECKING:
@@ -47,17 +46,21 @@ RETURNED = (
 # And those that the judge sends, beside functions of these modules: what an answer takes, and requests for evidence.
 SENT = (
     *RETURNED,
-    *(f"tutorlib.exercises.{room}.judge" for room in rooms().values()),
-    *("tutorlib.checking.", "tutorlib.compiling.spec"),
+    *("tutorlib.checking.", "tutorlib.compiling.spec", "tutorlib.exercises.judges."),
 )
-FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\b")
+FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.judges)\b")
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {
     kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
 }
 FINDINGS = "tutorlib.simulate.ptx.findings"  # takes long to import
 OF_SIMULATOR = {"NotSimulated": "TooManyRecords", "CannotLaunch": "CannotLaunch"}  # name → what its words alone make
-Tagged = tuple[Any, ...]  # one of KINDS, and what it is made of
+MADE_OF = {  # classes whose values cross as these attributes
+    range: ("start", "stop", "step"),
+    Layout: ("shape", "stride"),
+    Swizzle: ("bits", "base", "shift"),
+    ComposedLayout: ("outer", "inner", "offset"),
+}
 
 
 class Opaque:
@@ -97,7 +100,8 @@ class Writer:
         kind, *parts = self.parts_of(value)
         return [TAGS[kind], *parts]
 
-    def parts_of(self, value: Any) -> Tagged:
+    def parts_of(self, value: Any) -> tuple[Any, ...]:
+        """One of KINDS, and what the value is made of."""
         kind = type(value)
         if kind in (tuple, set, frozenset):
             return kind.__name__, *value
@@ -106,8 +110,8 @@ class Writer:
         if kind is Flaw:
             failures = [[one.kind, [list(known) for known in sorted(one.fields)]] for one in value.failures]
             return "flaw", str(value), failures
-        if kind is range:
-            return "range", value.start, value.stop, value.step
+        if kind in MADE_OF:
+            return kind.__name__, *(getattr(value, name) for name in MADE_OF[kind])
         if kind.__module__ == "numpy":
             import numpy as np
 
@@ -117,12 +121,6 @@ class Writer:
                 return "array", *parts_of_array(value)
         if is_tensor(value):
             return "tensor", *parts_of_tensor(value.detach())
-        if kind is Layout:
-            return "layout", value.shape, value.stride
-        if kind is Swizzle:
-            return "swizzle", value.bits, value.base, value.shift
-        if kind is ComposedLayout:
-            return "composed", value.outer, value.inner, value.offset
         if is_dataclass(kind) and kind.__module__.startswith(self.records):
             taken = (getattr(value, one.name) for one in fields(value) if one.init)
             return "record", kind.__module__, kind.__qualname__, *taken
@@ -222,15 +220,7 @@ class Reader:
         return getattr(import_module(module), name)
 
     def record(self, module: str, name: str, *values: Any) -> Any:
-        if not (
-            isinstance(module, str)
-            and module.startswith(self.records)
-            and isinstance(name, str)
-            and name.isidentifier()
-        ):
-            raise CannotCross("no record of the course's")
-        import_module(module)
-        kind = vars(sys.modules[module]).get(name)
+        kind = vars(import_module(module)).get(name) if module.startswith(self.records) else None
         if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
             raise CannotCross("no record of the course's")
         return kind(**dict(zip((one.name for one in fields(kind) if one.init), values, strict=True)))
@@ -371,9 +361,9 @@ READERS: dict[str, Callable[..., Any]] = {
     "scalar": lambda reader, *parts: read_scalar(*parts),
     "array": lambda reader, *parts: read_array(*parts),
     "tensor": lambda reader, *parts: read_tensor(*parts),
-    "layout": lambda reader, *parts: read_layout(*parts),
-    "swizzle": lambda reader, *parts: Swizzle(*parts),
-    "composed": lambda reader, outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
+    "Layout": lambda reader, *parts: read_layout(*parts),
+    "Swizzle": lambda reader, *parts: Swizzle(*parts),
+    "ComposedLayout": lambda reader, outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
     "record": Reader.record,
     "function": Reader.function,
     "error": lambda reader, name, text, words: exception(str(name), text, str(words)),

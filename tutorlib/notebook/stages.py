@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 from unittest import mock
 
-from tutorlib.compiling.cute import with_reader_line
+from tutorlib.compiling.dsls import with_reader_line
 
 TO_MACHINE_CODE = "CudaToBinaryPass"  # the pass that has LLVM write PTX and ptxas assemble it
 HOST_CODE = ("jit", "_lookup_jit_entry")  # the steps that make machine code for the CPU

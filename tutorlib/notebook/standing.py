@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.exercises import of_notebook, rooms
+from tutorlib.exercises import of_notebook
 from tutorlib.notebook.progress import Attempt
-from tutorlib.paths import NOTEBOOKS
+from tutorlib.paths import NOTEBOOKS, notebook_names
 
 CONTENTS = "contents"  # the name of the contents page
 State = Literal["passed", "partial", "failed", "not_run", "open"]
@@ -121,7 +121,7 @@ def heads() -> tuple[Head, ...]:
         page: dict[str, Any] = json.loads((NOTEBOOKS / f"{CONTENTS}.ipynb").read_text(encoding="utf-8"))
         return tuple(Head(**head) for head in page["metadata"]["tutorlib"]["notebooks"])
     except (OSError, ValueError, LookupError, TypeError):
-        return tuple(Head(name, name) for name in sorted(rooms()))
+        return tuple(Head(name, name) for name in notebook_names())
 
 
 def course_of(attempts: dict[str, Attempt], heads: Sequence[Head]) -> Course:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.from_afar import answer_to
+from tests.checking.elsewhere import answer_to
 from tutorlib.checking.answer import Served
 from tutorlib.exercises import find
 

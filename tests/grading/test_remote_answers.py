@@ -1,0 +1,304 @@
+"""Answers judged from another process: what that process says counts for nothing."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+from cutlass.base_dsl.compiler import CompileCallable
+
+from tests.checking.elsewhere import Forging, answer_to
+from tests.grading.test_wire import judged_from_afar
+from tests.pages.answers import RIGHT, named
+from tests.stand_ins import H200
+from tutorlib.checking import cuda_host, randomness
+from tutorlib.checking.answer import Served
+from tutorlib.checking.evidence import CuteCode, CuteEvidence, TileEvidence
+from tutorlib.checking.requests import evidence_of
+from tutorlib.compiling.dsls import module_from
+from tutorlib.exercises import find, of_notebook
+from tutorlib.grading import sandbox
+from tutorlib.machine import device
+from tutorlib.measuring import bug_launchers
+from tutorlib.paths import notebook_names
+
+
+def judged(id, answer, served=Served):
+    return judged_from_afar(find(id), answer, kind=served)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_one_question_is_asked_and_each_configuration_is_compiled_once(monkeypatch):
+    asked, compiled, compile = [], [], CompileCallable._compile
+
+    def noted(self, host, *args, **options):
+        compiled.append(host)
+        return compile(self, host, *args, **options)
+
+    monkeypatch.setattr(CompileCallable, "_compile", noted)
+
+    class Noting(Served):
+        def ask(self, question, *args):
+            asked.append(question.__name__)
+            return super().ask(question, *args)
+
+    assert judged("04.5", answer_to("04.5"), Noting).status == "passed"
+    assert asked == ["evidence_of"]
+    assert len(compiled) == 2  # dynamic sizes: once for a GPU, and once with the reader's lines
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_right_kernel_of_other_instructions_is_found_by_the_judge():
+    answer = named("07.6", "ct.tfloat32 if a.dtype == ct.float32 else a.dtype → a.dtype").function
+    outcome = judged("07.6", answer)
+    assert outcome.points == 0
+    assert "it compiles, but without mma.sync" in outcome.message
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("id", "row"),
+    [
+        ("09.2", "= cute.make_layout((rows, k, stages), stride=(k, 1, 0))"),
+        ("15.9", "= quantize_mx(block)[::-1]"),
+    ],
+)
+def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(id, row):
+    answer = named(id, row).function
+    outcome, here = judged(id, answer), find(id).grade(answer)
+    assert outcome.message.failures == here.message.failures != ()
+    assert outcome.remedy == here.remedy != ""
+
+
+class Liar(Forging):
+    """Sends another kernel's evidence as it would look if nothing spoke against the answer."""
+
+    looked: object = None
+
+    def evidence_of(self, request):
+        found = evidence_of(self, request)
+        if isinstance(found, CuteEvidence):
+            return replace(found, looked=self.looked)
+        if isinstance(found, str):
+            return found
+        right = {at: tuple(map(without_findings, calls)) for at, calls in found.interpreted.items()}
+        return replace(found, interpreted=right)
+
+
+def without_findings(call):
+    reports = tuple(replace(one, findings=(), repeats=()) for one in call.reports)
+    return replace(call, reports=reports, changed=(), current=True)
+
+
+class Boaster(Liar):
+    looked = (99.0, ("right",))
+
+
+class Babbler(Liar):
+    looked = (float("nan"), ("right",))
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("06.5", "06.4")])
+@pytest.mark.parametrize("served", [Served, Liar, Boaster, Babbler])
+def test_another_exercises_kernel_has_none_whatever_its_process_says(id, other, served):
+    """The vectorized copy is right as a copy, and lacks cp.async."""
+    assert judged(id, answer_to(other), served).points == 0
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("id", ["18.2", "18.12", "18.22"])  # cuTile, C++, CuTe
+@pytest.mark.parametrize("served", [Served, Liar])
+def test_a_bug_that_is_not_mended_is_found_whatever_its_process_says(id, served):
+    assert judged(id, lambda source: source, served).points < 1
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_the_judge_imports_no_mended_source(monkeypatch):
+    """The answer's own process does, in a thread here."""
+    here, imported = threading.get_ident(), []
+
+    def noted(text, name):
+        imported.append(threading.get_ident())
+        return module_from(text, name)
+
+    monkeypatch.setattr(bug_launchers, "module_from", noted)
+    assert judged("18.2", answer_to("18.2")).points == 2
+    assert imported
+    assert here not in imported
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("id", "row"),
+    [
+        ("06.6", "is launching(grid=lambda x: (max(1, x.shape[0] - 1),))"),
+        ("06.6", "is launching(tile=lambda n: 4096)"),
+        ("07.9", "is split(splits=lambda sms, tiles, steps: 1)"),
+    ],
+)
+def test_what_host_code_launches_is_looked_at_whatever_its_process_says(id, row):
+    assert judged(id, named(id, row).function, Liar).points < find(id).points
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_what_host_code_computes_by_itself_reaches_no_output():
+    """Over there the tensors hold nothing."""
+    assert judged("06.6", lambda x, y: y.copy_(x.softmax(-1)), Liar).points == 0
+
+
+CODE = CuteCode(ptx=".version 8.0\n.target sm_80\n.entry k() {}\n", launches=(3,))
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    "sends",
+    [
+        None,
+        {},
+        [CODE],
+        CuteEvidence(),
+        CuteEvidence(looked=3),
+        CuteEvidence(codes=3),
+        CuteEvidence(codes={((64, 64), "80"): CODE}),
+        TileEvidence(),
+    ],
+)
+def test_what_is_no_evidence_has_no_points(sends):
+    forger = type("Forger", (Forging,), {"evidence_of": lambda self, request: sends})
+    outcome = judged("04.4", answer_to("04.4"), forger)
+    assert (outcome.points, outcome.status) == (0, "failed"), outcome.message
+
+
+@pytest.mark.parametrize("gpu", [None, H200], ids=["no GPU", "H200"])
+def test_which_kernels_are_not_simulated(gpu, monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: gpu)
+    exercises = (one for name in notebook_names() for one in of_notebook(name))
+    unlike = {one.id for one in exercises if not getattr(one, "simulated", True)}
+    assert unlike == {"07.7"}  # FP8 of cuTile, which the simulator lacks
+
+
+def test_a_seed_repeats_what_is_drawn(monkeypatch):
+    seen = []
+
+    def noted(n, tile):
+        seen.append((n, tile))
+        return -(-n // tile)
+
+    runs = []
+    for seed in (1, 2, 1):
+        monkeypatch.setattr(randomness, "_fixed", seed)
+        seen.clear()
+        judged("00.1", noted)
+        runs.append(list(seen))
+    assert runs[0] == runs[2] != runs[1]
+
+
+# Compiled functions and layers ---------------------------------------------------------------------------------------
+
+VALUES = ("16.8", "16.9", "16.10", "16.11", "16.13", "16.14", "08.6", "17.3", "17.4", "17.5", "17.6", "17.9")
+
+
+@pytest.fixture(autouse=True)
+def seed(monkeypatch):
+    """One for all that is drawn, as in a grading run."""
+    monkeypatch.setattr("tutorlib.checking.randomness._fixed", 17)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("id", VALUES)
+def test_right_answers_have_all_points_outside(id):
+    for answer in (answer_to(id), *(one.function for one in RIGHT[id][: 1 if id == "08.6" else None])):
+        outcome = judged(id, answer)
+        assert outcome.points == find(id).points_anywhere, outcome.message
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_keys_are_those_that_the_course_tells_apart(seed, monkeypatch):
+    """Whatever is drawn."""
+    monkeypatch.setattr("tutorlib.checking.randomness._fixed", seed)
+    assert judged("17.3", answer_to("17.3")).points == 4
+
+
+class Counting(Forging):
+    """Numbers keys as they would have to be numbered if each pair were asked by itself."""
+
+    def numbered_keys(self, calls):
+        return [(n // 2, "a key") for n in range(len(calls))]
+
+
+class AllAlike(Forging):
+    def numbered_keys(self, calls):
+        return [(0, "a key")] * len(calls)
+
+
+class AllNew(Forging):
+    def numbered_keys(self, calls):
+        return [(n, "a key") for n in range(len(calls))]
+
+
+@pytest.mark.parametrize(("served", "most"), [(Counting, 0), (AllNew, 0), (AllAlike, 0.5)])
+def test_keys_that_are_numbered_without_looking_are_wrong(served, most):
+    """One case of five is about keys that are equal."""
+    assert judged("17.3", lambda *call: 0, served).points <= most
+
+
+def test_who_calls_no_compiler_has_nothing_of_what_it_makes():
+    assert judged("17.4", lambda compile, key: lambda *tensors: (0, *tensors)).points == 0
+
+
+def test_gradients_that_do_not_come_from_gemm_are_not_counted():
+    def beside_it(grad, x, weight, gemm):
+        gemm(grad.flatten(0, -2) * 0, weight.mT.contiguous())
+        gemm(grad.flatten(0, -2).mT.contiguous() * 0, x.flatten(0, -2).mT.contiguous())
+        return grad @ weight, grad.flatten(0, -2).mT @ x.flatten(0, -2)
+
+    outcome = judged("16.8", beside_it)
+    assert outcome.points == 2
+    assert "the gradients do not follow it" in outcome.message
+
+
+class FromMemory(Forging):
+    """Tells of fakes what is right in a notebook, where sizes are known."""
+
+    def fake_result(self, x, weight, dtype, device, symbols):
+        known = {"shape": ["6", "3"], "strides": ["3", "1"], "like": f"{dtype} on {device}"}
+        return known | {"computing": "", "asked": "", "data": False, "new": True}
+
+
+def test_what_is_told_by_heart_is_wrong():
+    assert judged("16.9", answer_to("16.9"), FromMemory).points == 0
+
+
+def in_cpp(body):
+    """An answer to 08.6."""
+    return lambda: f"void add_on_gpu(const float* a, const float* b, float* c, int n) {{ {body} }}"
+
+
+FORGED_PROGRAMS = {
+    "ends": "std::exit(0);",
+    "says so": 'std::printf("%d of %d elements right\\n", n, n); std::fflush(stdout); std::_Exit(0);',
+    "without a GPU": """
+        float *x, *y, *z;
+        cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&y, n * sizeof(float)); cudaMalloc(&z, n * sizeof(float));
+        vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);
+        cudaFree(x); cudaFree(y); cudaFree(z);
+        for (int i = 0; i < n; i++) c[i] = a[i] + b[i];
+    """,
+}
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("name", ["without a GPU", "ends", "says so"])
+def test_a_program_is_judged_by_the_sums_that_it_writes(name):
+    """The GPU that is none adds what nobody else knows."""
+    assert judged("08.6", in_cpp(FORGED_PROGRAMS[name])).points == 0
+
+
+@pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
+@pytest.mark.usefixtures("no_gpu")
+def test_a_program_runs_behind_a_wall(tmp_path, monkeypatch):
+    monkeypatch.setattr(cuda_host, "command_for", sandbox.sandboxed_program)
+    assert judged("08.6", answer_to("08.6")).points == 4
+    harm = tmp_path / "harm"
+    judged("08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))
+    assert not harm.exists()

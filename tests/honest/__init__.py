@@ -1,1 +1,0 @@
-"""Oddities of honest hand-ins: each has full points. In an answer's cell, around it, and in the file."""

@@ -1,0 +1,295 @@
+"""The hand-ins of a class, and each student's files.
+
+A hand-in is a folder, a zip or a file for each student, also under Moodle's and Canvas's names. A zip counts as a
+folder that has its name. Hidden files, environments and what macOS adds are left out. Files are read in a child process
+with limits, and nothing is unpacked on disk.
+"""
+
+import re
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tutorlib.classroom import CannotGrade
+from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
+from tutorlib.grading.submission import LARGEST_NOTEBOOK
+from tutorlib.paths import notebook_names
+
+MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
+CANVAS = re.compile(
+    r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<attempt>\d+)_(?P<file>.+)", re.DOTALL | re.IGNORECASE
+)
+STRAY = "whose is it? Put it into a folder that has its student's name."
+NO_NOTEBOOK = "neither a notebook nor a zip; left out."
+LINK = "a link, which is not followed."
+UNPACKING = Allowance(computing_s=30, memory=2**31, size=2**28, patience_s=600)  # of one student's files
+MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
+NAMED = 3  # files that a line about a hand-in without a notebook names
+ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+System = Literal["", "moodle", "canvas"]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A folder, zip or file as it lies in the class's folder, and what its name says.
+
+    written: the student's name. id: in Moodle or Canvas. late: Canvas's mark. attempt: Canvas counts uploads upwards.
+    """
+
+    path: Path
+    written: str
+    system: System = ""
+    id: str = ""
+    late: bool = False
+    attempt: int = 0
+
+    @property
+    def label(self) -> str:
+        return as_label(self.path.name)
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """One student's uploads, the newest last.
+
+    student: unique in the class. written: the name in the uploads' names.
+    """
+
+    student: str
+    system: System
+    id: str
+    written: str = ""
+    uploads: tuple[Upload, ...] = ()
+
+
+def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn], list[str]]:
+    """Each student's hand-in, by name, and a line for each file without an owner.
+
+    without: a folder that is none of it. Raises CannotGrade.
+    """
+    if not folder.is_dir():
+        raise CannotGrade(f"{folder}: no folder. Unpack the zip of a class, and name the folder.")
+    belongs: dict[tuple[str, System, str], list[Upload]] = {}
+    stray = []
+    for path in sorted(folder.iterdir()):
+        if hidden(path.name) or path == without:
+            continue
+        if path.is_symlink():
+            stray.append(f"{as_label(path.name)}: {LINK}")
+        elif own := upload_of(path):
+            uploads = belongs.setdefault((tidy_name(own.written), own.system, own.id), [])
+            uploads += [own] * (path.is_file() or any(path.iterdir()))  # an empty folder is a student's, too
+        else:
+            stray.append(f"{as_label(path.name)}: {STRAY if is_notebook(path.name) else NO_NOTEBOOK}")
+    if not belongs:
+        raise CannotGrade(f"{folder}: there are no hand-ins: it holds no folder, zip or notebook of a student.")
+    names = [name for name, *_ in belongs]
+    students = []
+    for (name, system, id), uploads in sorted(belongs.items()):
+        student = name if names.count(name) == 1 else f"{name} ({id or 'no id'})"
+        uploads.sort(key=lambda upload: (upload.attempt, upload.path.stat().st_mtime))
+        students.append(HandedIn(student, system, id, name, tuple(uploads)))
+    return students, stray
+
+
+def upload_of(path: Path) -> Upload | None:
+    """The upload in a path; None where its name does not say whose it is."""
+    name = path.name
+    if found := MOODLE.fullmatch(name):
+        return Upload(path, found["name"], "moodle", found["id"])
+    if found := CANVAS.fullmatch(name):
+        return Upload(path, found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]))
+    if path.is_dir():
+        return Upload(path, name)
+    if is_zip(name):
+        return Upload(path, path.stem)
+    stem = re.split(r"\.ipynb\b", name, flags=re.IGNORECASE)[0]
+    if not is_notebook(name) or stem.startswith(tuple(notebook_names())):
+        return None
+    return Upload(path, re.sub(rf"[ _-]+({'|'.join(notebook_names())}).*", "", stem))  # alice of alice_00_start.ipynb
+
+
+def hidden(name: str) -> bool:
+    """Whether a tool made a file or folder: .ipynb_checkpoints, ._00_start.ipynb, __MACOSX, an environment."""
+    return name.startswith((".", "__MACOSX")) or name == "site-packages"
+
+
+def is_zip(name: str) -> bool:
+    return name.lower().endswith(".zip")
+
+
+def is_notebook(name: str) -> bool:
+    """Whether a file's name says so, also where a browser has added to it: 00_start.ipynb.txt, .ipynb.json."""
+    return any(suffix.lower() == ".ipynb" for suffix in Path(name).suffixes[-2:])
+
+
+def legible(name: str) -> str:
+    """A name as text: bytes in it that are no UTF-8, as of an older system, are written as \\xe9."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def as_label(name: str) -> str:
+    """A name as it can be printed and stored."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in legible(name))
+
+
+def tidy_name(name: str) -> str:
+    """A name in one spelling: composed letters, single spaces, nothing that does not print. See `legible`."""
+    letters = (c if c.isprintable() else " " for c in unicodedata.normalize("NFC", legible(name)))
+    return " ".join("".join(letters).split()) or "nameless"
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+class Unreadable(Exception):
+    """A file that cannot be had. Why, in a few words."""
+
+
+class Found(NamedTuple):
+    """A file on disk or in a zip. label: its place, as it can be printed. modified: seconds since 1970.
+
+    read: gives as many bytes as it is asked for; raises Unreadable.
+    """
+
+    label: str
+    modified: float
+    upload: Upload
+    read: Callable[[int], bytes]
+
+    @property
+    def name(self) -> str:
+        return self.label.rpartition("/")[2]
+
+    @property
+    def age(self) -> tuple[int, float, bool, str]:
+        """Sorts the oldest first; of the same age a copy's name comes first, so that it loses."""
+        return self.upload.attempt, self.modified, Path(self.name).stem in notebook_names(), self.label
+
+
+@dataclass(frozen=True)
+class Files:
+    """A student's files: (label, bytes) of the notebooks, the oldest first; lines about others."""
+
+    notebooks: tuple[tuple[str, bytes], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def files_of(student: HandedIn) -> Files:
+    """A student's files, read in a child process."""
+    try:
+        return in_child(UNPACKING, everything_of, student)
+    except Exceeded as error:
+        return Files(notes=(f"None of the files is read: reading them {error}.",))
+
+
+def everything_of(student: HandedIn) -> Files:
+    """The newest notebooks."""
+    unread: dict[tuple[str, str], list[str]] = {}  # upload and reason → labels
+    others, notebooks = list[str](), list[tuple[str, bytes]]()
+    all_files = sorted((file for upload in student.uploads for file in found_in(upload)), key=lambda file: file.age)
+    notes = [f"{upload.label}: handed in late." for upload in student.uploads if upload.late]
+    parts = (file.label.split("/")[1] for file in all_files if "/" in file.label)
+    if len({found["id"] for part in parts if (found := MOODLE.fullmatch(part) or CANVAS.fullmatch(part))}) > 1:
+        notes.append("By their names, these are files of several students. Is it the zip of a class? Unpack it.")
+    for file in reversed(all_files):
+        if is_notebook(file.name) or is_zip(file.name) or file.name.lower().endswith(ARCHIVES):
+            if len(notebooks) == MOST_NOTEBOOKS:
+                notes.append(
+                    f"{file.label}: it and all older files are left out: more than {MOST_NOTEBOOKS} notebooks."
+                )
+                break
+            try:
+                notebooks.append((file.label, content_of(file)))
+            except Unreadable as error:
+                unread.setdefault((file.upload.label, str(error)), []).append(file.label)
+        elif Path(file.name).stem not in notebook_names():  # the text that jupytext keeps beside a page
+            others.append(file.label)
+    for (_, why), labels in unread.items():
+        first, *more = sorted(labels)
+        notes.append(f"{first}{f' and {len(more)} more' * bool(more)}: {why}.")
+    if others and notebooks:
+        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        notes.append(f"not taken along: {', '.join(sorted(others)[:NAMED])}{rest}. The grader takes notebooks.")
+    elif all_files and not (notebooks or unread):
+        names = ", ".join(label.rpartition("/")[2] for label in sorted(others)[:NAMED])
+        notes.append(f"There is no notebook in this hand-in, only {names}{', …' * (len(others) > NAMED)}.")
+    return Files(tuple(notebooks[::-1]), tuple(notes))
+
+
+def content_of(file: Found) -> bytes:
+    """The file's bytes. Raises Unreadable, also if it is empty or too large."""
+    content = file.read(LARGEST_NOTEBOOK + 1)
+    if not content:
+        raise Unreadable("an empty file")
+    if len(content) > LARGEST_NOTEBOOK:
+        raise Unreadable(f"larger than {LARGEST_NOTEBOOK // 2**20} MB")
+    return content
+
+
+def found_in(upload: Upload) -> Iterator[Found]:
+    """The files of an upload, unread. Links are not followed."""
+    for path in sorted(upload.path.rglob("*")) if upload.path.is_dir() else [upload.path]:
+        place = path.relative_to(upload.path.parent)
+        if any(map(hidden, place.parts[1:])) or (path.is_dir() and not path.is_symlink()):
+            continue
+        label = as_label(str(place))
+        if is_zip(path.name) and path.is_file() and not path.is_symlink():
+            yield from members(path, label, upload)
+        else:
+            yield Found(label, path.lstat().st_mtime, upload, partial(read_file, path))
+
+
+def members(path: Path, label: str, upload: Upload) -> Iterator[Found]:
+    """The files of a zip, not those of the zips in it; the zip itself if it cannot be opened."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except Exception:  # zipfile fails in many ways
+        yield Found(label, path.stat().st_mtime, upload, refuse)
+        return
+    for member in archive.infolist():
+        parts = [part for part in member.filename.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+        if member.is_dir() or not parts or any(map(hidden, parts)):
+            continue
+        try:
+            modified = datetime(*member.date_time).timestamp()
+        except ValueError:
+            modified = 0.0
+        yield Found(f"{label}/{as_label('/'.join(parts))}", modified, upload, partial(read_member, archive, member))
+
+
+def refuse(most: int) -> bytes:
+    raise Unreadable("damaged, or not a zip")
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """The first `most` bytes of a file on disk. Raises Unreadable."""
+    if path.is_symlink():
+        raise Unreadable(LINK.rstrip("."))
+    if not path.is_file():
+        raise Unreadable("neither a file nor a folder")
+    if path.name.lower().endswith(ARCHIVES):
+        raise Unreadable("an archive that is not opened; ask for a .zip")
+    try:
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise Unreadable(error.strerror or "cannot be read") from None
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+    """The first `most` bytes of a file in a zip. Raises Unreadable."""
+    if is_zip(member.filename):
+        raise Unreadable("a zip in a zip; ask for the notebooks themselves")
+    try:
+        with archive.open(member) as file:
+            return file.read(most)
+    except MemoryError:
+        raise
+    except Exception:  # a damaged or encrypted member fails in many ways
+        raise Unreadable("damaged, or locked with a password; it cannot be unpacked") from None
