@@ -32,17 +32,15 @@ from tutorlib.measuring.driver import load_function, prepare
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work
-from tutorlib.simulate.ptx import descriptors
-from tutorlib.simulate.ptx.findings import SourceLine
-from tutorlib.simulate.ptx.ir import Instruction, Module
-from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import Find
-from tutorlib.simulate.ptx.report import Issued, Report
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
+    from tutorlib.simulate.ptx.findings import SourceLine
+    from tutorlib.simulate.ptx.ir import Instruction, Module
+    from tutorlib.simulate.ptx.places import Find
+    from tutorlib.simulate.ptx.report import Issued, Report
     from tutorlib.simulate.ptx.simulation import Launch
 
 
@@ -68,7 +66,7 @@ class CuteExercise(KernelExercise):
     spills: bool = True
     part: Part = field(default_factory=Part)
     faults: tuple[Callable[[Compiled], str], ...] = ()
-    vain: Callable[[Sequence[Issued]], str | None] = lambda issued: None
+    vain: "Callable[[Sequence[Issued]], str | None]" = lambda issued: None
 
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:
@@ -126,7 +124,7 @@ class CuteExercise(KernelExercise):
         """The kernel at the size that is compiled, for a compute capability ("90"). Raises CompileFailed."""
         return compiled_cute(evidence.at(self.size_compiled, arch), arch)
 
-    def in_vain(self, reports: Sequence[Report]) -> str | None:
+    def in_vain(self, reports: "Sequence[Report]") -> str | None:
         wasted = (self.vain(report.issued) for report in reports)
         return super().in_vain(reports) or next(filter(None, wasted), None)
 
@@ -147,7 +145,7 @@ def compiled_cute(code: CuteCode, arch: str) -> Compiled:
     return inspect_kernel(arch, code.ptx, cubin, dynamic_smem, by_ptxas=True)
 
 
-def launches_of(code: CuteCode, module: Module) -> "list[Launch]":
+def launches_of(code: CuteCode, module: "Module") -> "list[Launch]":
     """The host function's launches, at made-up addresses. Raises CompileFailed where they cannot be launches."""
     try:
         return [launch_of(one, module) for one in code.launches[:MOST_LAUNCHES]]
@@ -155,7 +153,7 @@ def launches_of(code: CuteCode, module: Module) -> "list[Launch]":
         raise CompileFailed(NO_LAUNCHES) from error
 
 
-def launch_of(one: RecordedLaunch, module: Module) -> "Launch":
+def launch_of(one: RecordedLaunch, module: "Module") -> "Launch":
     """Raises AttributeError, TypeError and ValueError where it cannot be one."""
     from tutorlib.simulate.ptx.launch import three
     from tutorlib.simulate.ptx.simulation import Launch
@@ -177,6 +175,9 @@ def launch_of(one: RecordedLaunch, module: Module) -> "Launch":
 
 def parameters_for(launch: "Launch", tensors: "Sequence[Tensor]", problem: Problem, shape: Shape) -> bytes:
     """A recorded launch's parameters for a problem's tensors. Raises CompileFailed where it has a pointer elsewhere."""
+
+    from tutorlib.simulate.ptx import descriptors
+
     sizes = [math.prod(problem.shape_of(op, shape)) * DTYPES[op.dtype].bytes for op in problem.operands]
     raw = bytearray(launch.parameters)
     placed = dict(relocated(launch.parameters, [tensor.data_ptr() for tensor in tensors], sizes))
@@ -188,11 +189,12 @@ def parameters_for(launch: "Launch", tensors: "Sequence[Tensor]", problem: Probl
     return bytes(raw)
 
 
-def finder_in(module: Module, code: CuteCode) -> Find:
+def finder_in(module: "Module", code: CuteCode) -> "Find":
     """An instruction's line in the reader's source."""
+    from tutorlib.simulate.ptx.findings import SourceLine
     from tutorlib.simulate.ptx.languages.cute import STACKS
 
-    def find(instruction: Instruction) -> SourceLine | None:
+    def find(instruction: "Instruction") -> "SourceLine | None":
         at = instruction.location
         if at is None or module.files.get(at.file) != STACKS or not 0 < at.line <= len(code.places):
             return None
@@ -208,7 +210,7 @@ class SimulatedCuteEvidence:
 
     evidence: CuteEvidence
     budget: float = inf
-    reports: list[Report] = field(default_factory=list)
+    reports: "list[Report]" = field(default_factory=list)
     traced: bool = False
 
     def ptx(self, shape: Shape) -> str:
@@ -216,6 +218,7 @@ class SimulatedCuteEvidence:
 
     def on(self, work: Work) -> Call:
         from tutorlib.simulate.ptx.languages.cute import simulate_launches
+        from tutorlib.simulate.ptx.parse import parse_ptx
 
         code = self.evidence.at(work.shape)
         module = parse_ptx(code.ptx)
@@ -252,6 +255,8 @@ class LaunchedCuteEvidence:
 
     def load(self, shape: Shape) -> list[tuple[Any, Any]]:
         """Each launch, and its function on the GPU at hand. Raises CompileFailed."""
+        from tutorlib.simulate.ptx.parse import parse_ptx
+
         code = self.evidence.at(shape, device.need_gpu().arch)
         launches, cubin = launches_of(code, parse_ptx(code.ptx)), machine_code(code.ptx)
         functions = {name: load_function(cubin, name) for name in {one.kernel.name for one in launches}}

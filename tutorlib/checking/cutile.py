@@ -25,12 +25,12 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work
 from tutorlib.problems.wrong import Wrong, by
 from tutorlib.problems.wrong_result import WrongResult
-from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.simulate.cutile import TileReport
+    from tutorlib.simulate.ptx.report import Report
 
 ARCH = "sm_80"  # whose code is simulated: `simulate.ptx.languages.cutile.ARCH`, which takes long to import
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
@@ -304,7 +304,7 @@ class SimulatedTiles:
 
     evidence: TileEvidence
     problem: Problem
-    reports: list[Report] = field(default_factory=list)
+    reports: "list[Report]" = field(default_factory=list)
     traced: bool = False
 
     def ptx(self, shape: Shape) -> str:

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Answer, WrongKind, need_callable
 from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.library_use import InModule
 from tutorlib.dsl.functions import is_jit
 from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.models.l2 import Order, grouped, raster
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import count
+
+if TYPE_CHECKING:
+    from tutorlib.models.l2 import Order
 
 HostFunction = Callable[..., None]  # a @cute.jit function
 
@@ -135,21 +136,25 @@ COURSE_SHARES = {
 COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
 
 
-def ampere(filled: Filled, order: Order = raster, **settings: Any) -> HostFunction:
+def ampere(filled: Filled, order: "Order | None" = None, **settings: Any) -> HostFunction:
     """The GEMM with the answer's parts: the course's main loop for this number of stages, unless it is one of them.
 
     settings: of GemmConfig.
     """
+    from tutorlib.kernels.ampere.config import GemmConfig
     from tutorlib.kernels.ampere.gemm import make_gemm
     from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
+    from tutorlib.models.l2 import raster
 
     config = GemmConfig(**settings)
     loop = single_buffer if config.stages == 1 else multistage
-    return make_gemm(config, **{"main_loop": loop, "order": order} | filled)
+    return make_gemm(config, **{"main_loop": loop, "order": order or raster} | filled)
 
 
 def ampere_in_groups(filled: Filled, **settings: Any) -> HostFunction:
     """The one whose blocks take tiles in groups, not row after row."""
+    from tutorlib.models.l2 import grouped
+
     return ampere(filled, grouped, **settings)
 
 
