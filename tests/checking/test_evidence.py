@@ -258,6 +258,7 @@ def test_a_cutile_kernel_gets_the_judges_tensors(launches):
         assert values[number : number + 5] == (tensor.data_ptr(), *tensor.shape, *tensor.stride())
 
 
+@pytest.mark.usefixtures("h200")
 def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch):
     problem = find("07.9").problem
     sums = Placed(memory=3, start=0, dtype="float32", shape=(4,), strides=(1,))
