@@ -108,8 +108,12 @@ class CutileExercise(KernelExercise):
             plans.append((self.problem, self.size_inspected, self.target_inspected, GPUS[0]))
         if self.besides:
             tried.append((self.besides[0], self.shapes[0]))
-        trial = (lambda shape: (self.grid(shape), self.constants(shape))) if self.grid else None
-        return tile_request(self.for_request(run), plans, tried, trial)
+        return tile_request(self.for_request(run), plans, tried, self.trial if self.grid else None)
+
+    def trial(self, shape: Shape) -> Trial:
+        """How the kernel is launched."""
+        assert self.grid
+        return self.grid(shape), self.constants(shape)
 
     def seen(self, request: TileRequest, found: Any) -> TileEvidence:
         return replace(used(found, TileEvidence), calls=request.calls)
@@ -120,23 +124,28 @@ class CutileExercise(KernelExercise):
 
         try:
             seen = {shape: self.interpretation(evidence, shape) for shape in self.shapes}
-            beside = self.besides and interpreted_at(evidence, self.besides[0], self.shapes[0])
+            beside = self.look_beside(evidence)
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
-        if beside and (fault := beside.wrong):
-            return wrong(
-                Flaw(f"given matrices in {self.besides[0].inputs[0].dtype}: ") + fault.what,
-                *filter(None, [fault.mistake]),
-            )
-        wasted = next(filter(None, (self.needless(shape, one) for shape, one in seen.items())), "")
-        if not wasted and beside and (others := set(beside.reports[0].factors) - {self.besides[1]}):
-            what = f"given matrices in {self.besides[0].inputs[0].dtype}, ct.mma multiplies in {min(others)}."
-            wasted = Flaw(what, Fail.USES(instruction=min(others)))
+        if isinstance(beside, Verdict):
+            return beside
+        wasted = next(filter(None, (self.needless(shape, one) for shape, one in seen.items())), "") or beside
         if not wasted and self.vain and (what := self.vain(self.compiled(evidence))):
             wasted = Flaw(f"compiled for {self.target_inspected} at {by(self.size_inspected)}, ") + what
         return self.more_than_it_must(wasted) if wasted else None
+
+    def look_beside(self, evidence: TileEvidence) -> Verdict | str:
+        """The verdict on a kernel that is wrong for the other problem, or its needless work there, as a sentence."""
+        if not self.besides:
+            return ""
+        problem, factors = self.besides
+        found, given = interpreted_at(evidence, problem, self.shapes[0]), f"given matrices in {problem.inputs[0].dtype}"
+        if found.wrong:
+            return wrong(Flaw(f"{given}: ") + found.wrong.what, *filter(None, [found.wrong.mistake]))
+        other = min((one for report in found.reports for one in report.factors if one != factors), default="")
+        return other and Flaw(f"{given}, ct.mma multiplies in {other}.", Fail.USES(instruction=other))
 
     def interpretation(self, evidence: TileEvidence, shape: Shape) -> Interpretation:
         """What was interpreted at this size, where blocks, tiles and launches are as asked. Raises as `judged`."""
