@@ -14,11 +14,11 @@ import pytest
 from tests.stand_ins import copied
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, not_run
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.dsl.refusals import RefusalKind, advice_tables
+from tutorlib.dsl.refusals import advice_tables
 from tutorlib.exercises import of_notebook, words
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.paths import ROOT, notebook_names
-from tutorlib.problems.fault import KernelFault
+from tutorlib.problems.work import KernelFault
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,14 +190,13 @@ def raised() -> dict[str, set[str]]:
         for node in nodes:
             if isinstance(node, ast.Attribute | ast.Name):
                 found[ast.unparse(node)] |= passed
-    for table in advice_tables().values():
-        for _, _, *kinds in table:
-            found |= {f"RefusalKind.{RefusalKind(kind).name}": set() for kind in kinds}
     return found
 
 
 def fault_of(fault: Fault) -> str:
     """What is wrong with a row that names this, or ""."""
+    if not fault.fields and any(fault.kind in row[2:] for table in advice_tables().values() for row in table):
+        return ""
     if (kind := KINDS.get(fault.kind)) is None or f"{type(kind).__name__}.{kind.name}" not in raised():
         return f"no {fault.kind!r} is raised"
     fields = {name for name, _ in fault.fields} - raised()[type(kind).__name__]

@@ -20,11 +20,11 @@ from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.failure import Hazard
 from tutorlib.machine import device
-from tutorlib.measuring import targets
-from tutorlib.measuring.measure import WrongWhenTimed
-from tutorlib.problems.fault import RESTART, KernelFault
+from tutorlib.measuring import results
+from tutorlib.measuring.timing import WrongWhenTimed
+from tutorlib.problems.differences import Wrong
 from tutorlib.problems.fused import gelu_of, linear_gelu
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.work import RESTART, KernelFault
 from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
 
 # Its sizes, its speed, its tiers, on made-up measurements ------------------------------------------------------------
@@ -72,7 +72,7 @@ class TestTime:
                 return measured
 
             monkeypatch.setattr(device, "gpu", lambda: H200)
-            monkeypatch.setattr(targets, "target", lambda arch, id: target)
+            monkeypatch.setattr(results, "target_ratio", lambda arch, id: target)
             monkeypatch.setattr("tutorlib.checking.kernel.measure", measure)
             return TIMED.outcome_of(TIMED.time(None))
 

@@ -11,7 +11,7 @@ from tensor_layouts import Layout
 
 from tutorlib.checking.randomness import beside, judging_for_points
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.differences import Wrong, count
 
 
 def double(n):

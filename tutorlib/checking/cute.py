@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.ptx.findings import SourceLine
+    from tutorlib.simulate.ptx.findings import Find, SourceLine
     from tutorlib.simulate.ptx.ir import Instruction, Module
-    from tutorlib.simulate.ptx.places import Find
     from tutorlib.simulate.ptx.report import Issued, Report
     from tutorlib.simulate.ptx.simulation import Launch
 

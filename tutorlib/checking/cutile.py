@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.evidence import LaunchPlan, Placed, Planned, TileEvidence, used
 from tutorlib.checking.exercise import Verdict, not_run, wrong
 from tutorlib.checking.kernel import KernelExercise, first
-from tutorlib.checking.part import Part
 from tutorlib.checking.requests import TileRequest, Trial
 from tutorlib.checking.running import Interpretation, calls_of, judged
 from tutorlib.compiling.compiled import Compiled
@@ -21,10 +20,9 @@ from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
 from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import tensor_specs
+from tutorlib.problems.differences import Wrong, WrongResult, by
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work
-from tutorlib.problems.wrong import Wrong, by
-from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
 ARCH = "sm_80"  # whose code is simulated: `simulate.ptx.languages.cutile.ARCH`, which takes long to import
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
-WHOLE = Part()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +105,15 @@ class CutileExercise(KernelExercise):
             plans.append((self.problem, self.size_inspected, self.target_inspected, GPUS[0]))
         if self.besides:
             tried.append((self.besides[0], self.shapes[0]))
-        return tile_request(self.for_request(run), plans, tried, self.trial if self.grid else None)
+        places = {(problem.name, shape): problem for problem, shape, _, _ in plans}
+        places |= {(problem.name, shape): problem for problem, shape in tried}
+        return TileRequest(
+            **self.for_request(run),
+            trials={at: self.trial(at[1]) for at in places} if self.grid else None,
+            specs={at: tuple(tensor_specs(problem, at[1])) for at, problem in places.items()},
+            plans=tuple({((problem.name, shape), target, sms): None for problem, shape, target, sms in plans}),
+            calls={(problem.name, shape): calls_of(problem, shape) for problem, shape in tried},
+        )
 
     def trial(self, shape: Shape) -> Trial:
         """How the kernel is launched."""
@@ -258,29 +263,6 @@ class CutileExercise(KernelExercise):
 def gpu_here() -> tuple[str, int]:
     """The target and the SMs of the GPU at hand."""
     return device.tile_target(), device.need_gpu().sms
-
-
-def tile_request(
-    common: Mapping[str, Any],
-    plans: Sequence[tuple[Problem, Shape, str, int]],
-    tried: Sequence[tuple[Problem, Shape]],
-    trial: Callable[[Shape], Trial] | None,
-    part: Part = WHOLE,
-) -> TileRequest:
-    """common: as `for_request` has it. plans: what is compiled, for which target and number of SMs.
-
-    tried: what is interpreted. trial: how a kernel is launched; None of a host function.
-    """
-    places = {(problem.name, shape): problem for problem, shape, _, _ in plans}
-    places |= {(problem.name, shape): problem for problem, shape in tried}
-    return TileRequest(
-        **common,
-        part=part,
-        trials={at: trial(at[1]) for at in places} if trial else None,
-        specs={at: tuple(tensor_specs(problem, at[1])) for at, problem in places.items()},
-        plans=tuple({((problem.name, shape), target, sms): None for problem, shape, target, sms in plans}),
-        calls={(problem.name, shape): calls_of(problem, shape) for problem, shape in tried},
-    )
 
 
 # What the evidence has, compiled and launched -------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.library_use import InModule
 from tutorlib.dsl.functions import is_jit
 from tutorlib.failure import Fail, Flaw
+from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from tutorlib.models.l2 import Order

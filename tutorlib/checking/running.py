@@ -8,14 +8,10 @@ from tutorlib.checking.evidence import Calls, Interpreted, used
 from tutorlib.checking.randomness import fresh_generator
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Fault, Flaw, Hazard
-from tutorlib.machine import turns
-from tutorlib.problems.differences import NEARLY, find_difference
-from tutorlib.problems.fault import NOT_LAUNCHED, KernelFault
-from tutorlib.problems.output import Output, Snapshot
+from tutorlib.machine import device
+from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, WrongResult, count, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Launcher, Work, call_in_order
-from tutorlib.problems.wrong import BY_LUCK, Wrong, count, input_changed
-from tutorlib.problems.wrong_result import WrongResult
+from tutorlib.problems.work import NOT_LAUNCHED, Call, KernelFault, Launcher, Output, Snapshot, Work, call_in_order
 from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
@@ -114,7 +110,7 @@ def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | No
 
     Raises CompileFailed and KernelFault.
     """
-    with turns.shared_turn():
+    with device.shared_turn():
         work = Work(problem, shape)
     call = launcher.on(work)  # compiling needs no turn on the GPU
     earlier: list[Pair] = []  # the right results of the calls so far
@@ -133,7 +129,7 @@ def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | No
         earlier.append((result.clone(), allowed.clone()))  # a copy's result is its input, soon refilled
         return wrong
 
-    with turns.shared_turn():
+    with device.shared_turn():
         generator = fresh_generator(str(work.output.tensor.device))
         return first_fault((None, generator, generator), fault)
 
@@ -179,7 +175,7 @@ def find_fault_of_simulated_call(
     """One call: what the simulator noticed, the inputs, the result."""
     from tutorlib.measuring.kernel_work import KernelWork
     from tutorlib.simulate.ptx import CannotLaunch
-    from tutorlib.simulate.ptx.listener import listening
+    from tutorlib.simulate.ptx.memory import listening
 
     kept = [x.clone() for x in work.inputs]
     try:

@@ -12,7 +12,7 @@ from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.library_use import Library, refuse
 from tutorlib.checking.randomness import Drawn, for_points, fresh_rng
 from tutorlib.failure import Fail, Flaw, failures_in
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.differences import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, nested ones included: laws look at each of them; right values have less than a third
 MOST_MODES = 64  # of a layout, nested ones included; no right one has ten

@@ -9,8 +9,7 @@ from tutorlib.checking.answer import Served
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.programs import serialized
 from tutorlib.failure import Fail, Flaw
-from tutorlib.problems.bounds import accumulation
-from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.catalogue import accumulation, gemm
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tutorlib.checking.requests import SourceRequest, evidence_of
 from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 # Exercises whose answer is the host's part of a C++ program: built whole by nvcc, then run.
 
