@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.simulating import find_simulated_fault
+from tutorlib.checking.running import find_simulated_fault
 from tutorlib.compiling.compiled import opcodes
 from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed

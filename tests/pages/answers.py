@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 from tests.pages.table import FUNCTIONS, Answer, read_rows
-from tutorlib.checking import cutile, cutile_host, kernel
+from tutorlib.checking import cutile, kernel
 from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import find
 from tutorlib.failure import Difference, failures_in
@@ -42,7 +42,7 @@ load()
 # Grading them --------------------------------------------------------------------------------------------------------
 
 BY_CHANCE = {Difference.NEARLY}  # as the random inputs have it
-TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "judged"), (cutile_host, "judged"))
+TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "judged"))
 
 
 def refuted(id: str, answer: Callable) -> Outcome:

@@ -8,7 +8,7 @@ import pytest
 from tests.checking.elsewhere import answer_to
 from tests.pages.p08 import ADD, PROMISING, program
 from tests.stand_ins import H200
-from tutorlib.checking.cuda_host import program_run
+from tutorlib.checking.cuda_host import TIME_LIMIT_S, ProgramRun
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
@@ -192,12 +192,12 @@ def test_the_courses_program_is_right():
 def test_who_never_ends_is_not_waited_for_again_and_again(monkeypatch, simulated):
     limits = []
 
-    def run(command, gpu, limit_s=program_run.TIME_LIMIT_S):
+    def run(program, args, key, limit_s):
         limits.append(limit_s)
-        return program_run.ProgramRun("it does not end", endless=True)
+        return ProgramRun("it does not end", endless=True)
 
-    monkeypatch.setattr(program_run, "run_of", run)
+    monkeypatch.setattr(judge, "run_program", run)
     exercise = find("08.6")
     wrongs = exercise.faults(Path("program"), simulated)
     assert len(wrongs) == len(exercise.numbers)
-    assert limits == [program_run.TIME_LIMIT_S] + [judge.AGAIN_S] * (len(wrongs) - 1)
+    assert limits == [TIME_LIMIT_S] + [judge.AGAIN_S] * (len(wrongs) - 1)

@@ -8,8 +8,8 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tests.pages.answers import WRONG
 from tests.pages.table import base_of, by_name, solved
-from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import each_launch
+from tutorlib.checking.answer import Served
+from tutorlib.checking.running import find_simulated_fault
 from tutorlib.exercises import find
 from tutorlib.exercises.judges.cute_host import seen_as_layout
 from tutorlib.exercises.p09 import mma_column
@@ -77,7 +77,8 @@ def test_a_wrong_part_fails_every_time(answer):
 def test_the_share_of_mma_that_was_fetched_ahead(loop, share):
     exercise = replace(find("10.3"), library={})  # the course's own loops are among them
     simulator = exercise.simulator(exercise.evidence(Served(loop)))
-    ((_, (report,)),) = each_launch(exercise.problem, simulator, [exercise.size_counted])
+    find_simulated_fault(exercise.problem, simulator, exercise.size_counted, patterned=False)
+    (report,) = simulator.reports
     assert report.fetched_ahead == share
 
 

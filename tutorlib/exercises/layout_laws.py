@@ -11,8 +11,8 @@ from typing import Any
 
 from tensor_layouts import Layout, compatible, cosize, flatten, idx2crd, mode, rank, right_inverse, size, unwrap
 
-from tutorlib.checking.drawn import Drawn, beside, stretched
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.randomness import Drawn, beside, stretched
 from tutorlib.checking.values import Case, law
 from tutorlib.exercises.values import Draw, Law, drawn
 from tutorlib.failure import FailureKind, Flaw

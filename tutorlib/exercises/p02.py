@@ -12,8 +12,8 @@ from typing import Any
 import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, size
 
-from tutorlib.checking.drawn import Drawn, beside, stretched
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.randomness import Drawn, beside, stretched
 from tutorlib.exercises.layout_laws import (
     alike,
     block_and_grid,

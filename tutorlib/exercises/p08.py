@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 
 from tutorlib.checking.cpp import CppExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
+from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p08 import ProgramExercise
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw

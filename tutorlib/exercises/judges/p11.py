@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tutorlib.checking.ampere import ampere
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.part import HostFunction, Inside, need_callable
+from tutorlib.checking.part import HostFunction, Inside, ampere, need_callable
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.failure import Fail, FailureKind, Flaw
