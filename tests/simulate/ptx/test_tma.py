@@ -12,7 +12,7 @@ from cutlass.memory import SmemAllocator
 
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map, write_tensor_map
-from tutorlib.simulate.ptx.languages.cute import compile_for, record_launches, simulate_call
+from tutorlib.simulate.ptx.languages.cute import compile_for, record_launches, simulate_host
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 THREADS = 64
@@ -205,7 +205,7 @@ def copy_through(tensor, box, widths=(0, 0), beyond=0):
     out = torch.full_like(tensor, torch.nan)
     traced = compile_for(host, [fake(tensor), fake(out)], "sm_90a")
     arguments = [from_dlpack(one, assumed_align=16) for one in (tensor, out)]
-    (report,) = simulate_call(traced, {"a": tensor, "b": out}, arguments)
+    (report,) = simulate_host(traced, {"a": tensor, "b": out}, arguments)
     return out, report
 
 

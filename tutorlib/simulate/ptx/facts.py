@@ -12,7 +12,7 @@ Ends = Literal["", "branch", "leave", "barrier", "arrival", "phase", "warpgroup"
 Doing = Literal[
     "issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store", "bulk load", "phase", "arrive"
 ]
-Brings = Literal["", "mbarriers", "wgmma", "tcgen05", "blocks"]
+Brings = Literal["", "mbarriers", "wgmma", "tcgen05"]
 SPACES = frozenset({"shared", "global", "local", "param"})
 WIDEST = 16  # bytes: no record of accesses is kept for larger pieces
 
@@ -75,7 +75,6 @@ FACTS = {
     "mbarrier.arrive": replace(ACTS, draws=drawn("arrive")),
     "mbarrier.try_wait": replace(ACTS, ends="phase", draws=drawn("phase")),
     "setmaxnreg": NO_RESULT,
-    "clusterlaunchcontrol": replace(ACTS, brings="blocks"),
     "ld": Facts(moves=0, draws={"shared": "read", "global": "load"}),
     "st": replace(ACTS_ALONE, moves=0, stores=True, narrow=True, draws={"shared": "write", "global": "store"}),
     "red": replace(ACTS_ALONE, moves=0, draws={"global": "store"}),

@@ -34,7 +34,7 @@ PEER_BITS = 24
 
 
 Agent = Literal["thread", "wgmma", "tcgen05", "tcgen05.cp", "TMA"]  # who does it, for the threads that ask for it
-Carrier = Literal["TMA", "st.async", "cp.async", "clusterlaunchcontrol"]  # what brings bytes that an mbarrier counts
+Carrier = Literal["TMA", "st.async", "cp.async"]  # what brings bytes that an mbarrier counts
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Register
 from tutorlib.simulate.ptx.meetings import Waiting
 from tutorlib.simulate.ptx.opcodes import decode
-from tutorlib.simulate.ptx.opcodes.mbarriers import waits_for_phase
+from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import BlockTrace

@@ -169,7 +169,7 @@ def look_at(launch: Launch) -> None:
 
 
 def batch_of(launch: Launch, smem: int) -> int:
-    """How many blocks run together: whole clusters, and only one if it may take over those that have not started.
+    """How many blocks run together: whole clusters.
 
     Raises TooManyRecords.
     """
@@ -181,8 +181,6 @@ def batch_of(launch: Launch, smem: int) -> int:
             f"accesses to the shared memory of {cluster} blocks would take {needs / 2**30:.1f} GB to remember: choose "
             "smaller clusters or smaller blocks"
         )
-    if brings(instructions, "blocks"):
-        return cluster
     most = LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1), RECORDS_AT_ONCE // records
     return max(min(one.blocks, *most) // cluster, 1) * cluster
 

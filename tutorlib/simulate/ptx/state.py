@@ -169,14 +169,6 @@ class State:
         for name, values in self.special.items():
             values[:] = self.special_values(name)
 
-    def cancel_launch(self) -> int | None:
-        """Drop the next cluster that has not started. Its first block's number in the grid, or None if none is left."""
-        if self.upcoming >= self.geometry.blocks:
-            return None
-        block = int(self.geometry.number(np.array(self.upcoming)))
-        self.upcoming += self.geometry.cluster_size
-        return block
-
     # operands ---------------------------------------------------------------------------------------------------
 
     def storage(self, register: Register) -> np.ndarray:
@@ -189,16 +181,6 @@ class State:
             dtype = np.bool_ if kind == "pred" else f"u{bits_of(kind) // 8}"
             self.registers[name] = np.full(self.geometry.lanes, self.at_first(name, np.dtype(dtype)), dtype)
         return self.registers[name]
-
-    def halves(self, register: Register) -> tuple[np.ndarray, np.ndarray]:
-        """The lower and the upper 64 bits of a register of 128."""
-        if bits_of(self.kernel.type_of(register)) != 128:
-            raise NotSimulated(f"the register {register.name} as one of 128 bits")
-        low, high = (
-            self.registers.setdefault(f"{register.name}.{half}", np.zeros(self.geometry.lanes, np.uint64))
-            for half in ("low", "high")
-        )
-        return low, high
 
     def at_first(self, name: str, dtype: np.dtype) -> int:
         """A register's value before it is set."""
