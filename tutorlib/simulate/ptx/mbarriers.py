@@ -188,17 +188,13 @@ class Mbarriers(Meeting):
             self.changed, self.gave_up = True, 0
 
     def complete(self, site: int, mbarrier: MbarrierState, count: int, lane: int) -> None:
-        """So many bytes have come, which TMA was told to bring at a site, by a lane. In a cluster that may be another
-        block's: its threads' arrivals for which that lane has waited are over, too."""
-        if self.geometry.cluster_size > 1:
-            cluster = self.clusters[mbarrier.place[0]]
-            near = [
-                one for one in self.made.values() if self.clusters[one.place[0]] == cluster and not one.asynchronous
-            ]
-            waited = [self.component(one.place[0], one.number) for one in near]
-            seen = self.clocks.nothing()
-            seen.vector[waited] = self.clocks.known(lane)[waited]
-            mbarrier.seen |= seen
+        """So many bytes have come, which TMA was told to bring at a site, by a lane: the arrivals of threads for which
+        that lane has waited are over, too."""
+        cluster, seen = self.clusters[mbarrier.place[0]], self.clocks.nothing()
+        quiet = (one for one in self.made.values() if self.clusters[one.place[0]] == cluster and not one.asynchronous)
+        waited = [self.component(one.place[0], one.number) for one in quiet]
+        seen.vector[waited] = self.clocks.known(lane)[waited]
+        mbarrier.seen |= seen
         missing = mbarrier.missing
         mbarrier.missing -= count
         if mbarrier.pending == 0 and 0 <= missing < count:
