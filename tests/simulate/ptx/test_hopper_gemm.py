@@ -9,23 +9,29 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import cuda.bindings.driver as cuda
 import pytest
 import torch
+from cutlass import Int32
+from cutlass.cute.runtime import make_fake_stream
 
 import tutorlib.kernels.hopper as right
 from tests.pages.change import Change, DoesNotApply, swap, without
 from tutorlib.compiling.dsls import lasting_folder
-from tutorlib.exercises.judges.p14 import (
-    compile_config,
-    room_for_accumulators,
-    simulate_config,
-)
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute import Traced
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
 
+TARGET = "sm_90a"
+ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags")
 SCALE = 0.75
+
+
+def compile_config(config: HopperConfig, package: ModuleType = launch) -> Traced:
+    """The host function for matrices of any shape. package: `kernels.hopper.launch`, or that of a changed copy."""
+    return compile_for(package.make_gemm(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
+
 
 compiled_once = cache(compile_config)
 
@@ -46,10 +52,21 @@ def simulate_gemm(
     if config.transposed:
         given = {"a": b, "b": a, "c": c.T, "scale_a": of_b, "scale_b": of_a}
     tensors = {name: x for name, x in given.items() if x is not None} | room_for_accumulators(config, clusters)
-    (report,) = simulate_config(compiled or compiled_once(config), tensors, clusters)
+    arguments = [launch.dlpack(tensors[name]) if name in tensors else None for name in ARGUMENTS]
+    arguments += [clusters, cuda.CUstream(0)]
+    (report,) = simulate_host(compiled or compiled_once(config), dict(tensors), arguments)
     if config.stream_k:
         assert not tensors["flags"].any()
     return c, a.float() @ b.float().T * (SCALE if config.scaled else 1), report
+
+
+def room_for_accumulators(config: HopperConfig, clusters: int) -> dict[str, torch.Tensor]:
+    """NaN, and zeroed flags, where blocks share tiles."""
+    if not config.stream_k:
+        return {}
+    blocks = clusters * config.cluster_size
+    acc = torch.full((blocks * config.tile[0] * config.tile[1],), torch.nan)
+    return {"acc": acc, "flags": torch.zeros(blocks * config.threads // 32, dtype=torch.int32)}
 
 
 def in_major(matrix: torch.Tensor, major: str) -> torch.Tensor:

@@ -172,7 +172,7 @@ class TileLaunch:
     undetermined: the number that stands where cuTile leaves a value of a dtype undetermined.
     padding: the same for a load, where it is another number. silent: whether the kernel prints nothing.
     running: the block that runs; last: the number of the last one.
-    changes: how often a block changed the value of an element.
+    changes: how often a block changed an element's value.
     padded: the loads that left elements undetermined, as findings; padding_blocks: the blocks that did them.
     tensors: the arguments by name; before: copies of those stored to, made before that.
     loaded: of each array, how many elements were loaded. largest: the elements of the largest tile of it.
