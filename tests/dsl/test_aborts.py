@@ -20,8 +20,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.launching import dynamic_smem, runtime_names
 from tutorlib.dsl.refusals import cute_message, places_of
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.layouts import smem_layout
-from tutorlib.kernels.ampere.thread_share import make_mma
+from tutorlib.kernels.ampere.thread_share import make_mma, smem_layout
 from tutorlib.kernels.doubling import double
 
 

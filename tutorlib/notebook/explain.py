@@ -82,9 +82,8 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
 
     from tutorlib.checking.kernel import KernelExercise
     from tutorlib.exercises import find
-    from tutorlib.problems.differences import find_difference
+    from tutorlib.problems.differences import by, find_difference
     from tutorlib.problems.work import Work
-    from tutorlib.problems.wrong import by
 
     exercise = find(id)
     if not isinstance(exercise, KernelExercise):

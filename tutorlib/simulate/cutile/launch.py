@@ -20,9 +20,8 @@ from torch import Tensor
 
 from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.cutile.dtypes import Number, poison
-from tutorlib.simulate.ptx.findings import Finding, NotSimulated, SourceLine
+from tutorlib.simulate.ptx.findings import Finding, NotSimulated, SourceLine, quoted
 from tutorlib.simulate.ptx.geometry import coordinates, in_grid
-from tutorlib.simulate.ptx.places import quoted
 
 NEVER = 0  # the number of the history without accesses
 Known = dict[int, int]  # by block: how many of its epochs, each of which ends with a release, are over

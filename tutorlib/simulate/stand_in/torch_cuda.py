@@ -10,9 +10,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from tutorlib.simulate.ptx.arena import ALIGNMENT
 from tutorlib.simulate.ptx.languages.cute import OnDevice
 from tutorlib.simulate.ptx.launch import fresh_memory
+from tutorlib.simulate.ptx.memory import ALIGNMENT
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 from tutorlib.simulate.tensors import poison
 

@@ -10,7 +10,8 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.flags import fences_of
 from tutorlib.simulate.ptx.ir import Address, Register
-from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
+from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, WaitingForPhase
+from tutorlib.simulate.ptx.meetings import by_key
 from tutorlib.simulate.ptx.memory import PEER_BITS
 from tutorlib.simulate.ptx.opcodes.integers import computed
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
@@ -83,20 +84,19 @@ def arrive_after_copies(op: Operation) -> Step:
 
 def test(op: Operation) -> Step:
     """mbarrier.test_wait: whether a phase is over. The first test in a phase finds that it is not."""
-    out, (at, parity_of), mbarriers = op.target(0, "pred"), phase_of(op), op.units.mbarriers
+    groups, mbarriers = waits_for_phase(op, None), op.units.mbarriers
 
     def test_for(lanes: np.ndarray) -> None:
-        for mbarrier, parity, which in mbarriers.grouped(op.site, lanes, at(lanes), parity_of(lanes)):
-            over = mbarrier is None or (
-                not mbarriers.refuses(op.site, mbarrier, parity, lanes[which]) and mbarrier.is_over(parity)
-            )
-            out[lanes[which]] = over
-            if over:
-                mbarriers.pass_by(mbarrier, lanes[which])
-            else:  # the next test may find it over: a loop of tests never lets all threads come to rest
-                op.units.bulk.deliver_async(mbarrier)
+        for group in mbarriers.test(groups(lanes)):
+            op.units.bulk.deliver_async(group.mbarrier)  # lest a loop of tests never lets all threads come to rest
 
     return op.by_lanes(test_for)
+
+
+def waits_for_phase(op: Operation, then: int | None) -> Callable[[np.ndarray], list[WaitingForPhase]]:
+    """For these lanes of a test_wait or try_wait, by what they wait for. then: where the others go on."""
+    (places, parities), passed = phase_of(op), op.target(0, "pred")
+    return lambda lanes: op.units.mbarriers.groups(op.site, lanes, places(lanes), parities(lanes), passed, then)
 
 
 def phase_of(op: Operation) -> tuple[SharedPlaces, LaneValues]:
@@ -151,6 +151,7 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "mapa": map_address,
     "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.units.clusters.arrive, relaxed="relaxed" in op.parts)),
     "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.units.registers.give, count=op.count(0))),
+    "setmaxnreg.inc": lambda op: op.by_lanes(partial(op.units.registers.take, op.site, count=op.count(0))),
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),
     "griddepcontrol.wait": lambda op: op.by_lanes(op.state.watch.clocks.wait_for_launch_before),

@@ -97,11 +97,11 @@ def access(op: Operation) -> Step:
         registers = [op.spread(each) for each in op.sources(items, "b32")]
     else:
         registers = [op.state.storage(Register(name)) for name in op.register_names(0)]
-    does = op.units.tensor.store if stores else op.units.tensor.load
 
     def move(warps: np.ndarray) -> None:
         for warp in warps.tolist():
-            does(op.site, warp, addresses(np.arange(warp * WARP, (warp + 1) * WARP)), registers, where)
+            given = addresses(np.arange(warp * WARP, (warp + 1) * WARP))
+            op.units.tensor.access(op.site, warp, given, registers, where, stores)
 
     return op.by_warps(move)
 
