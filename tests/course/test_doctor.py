@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from tests.stand_ins import H200
 from tutorlib.cli import app
 from tutorlib.course import doctor
-from tutorlib.machine import device, versions
-from tutorlib.measuring import targets
-from tutorlib.problems.fault import RESTART
+from tutorlib.machine import device
+from tutorlib.measuring import results
+from tutorlib.problems.work import RESTART
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def machine(monkeypatch):
         monkeypatch.setattr(device, "driver_version", lambda: driver)
         monkeypatch.setattr(torch.version, "cuda", cuda)
         if packages is not None:
-            monkeypatch.setattr(versions, "packages", lambda: packages)
-        monkeypatch.setattr(targets, "load", lambda: {})
+            monkeypatch.setattr(device, "packages", lambda: packages)
+        monkeypatch.setattr(results, "load_targets", lambda: {})
         monkeypatch.setattr(doctor, "device_answers", lambda: None)
 
     return make

@@ -13,7 +13,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.draw.simulated import Story, WarpAccess, bank_grid_of, telling, timelines_of, worst_accesses
 from tutorlib.kernels.ladder import AMPERE_RUNGS
-from tutorlib.models.banks import wavefronts
+from tutorlib.models.memory import wavefronts
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 COPIES = load_answers("05_copy_kernels")

@@ -4,8 +4,7 @@ import pytest
 
 from tests.stand_ins import copied
 from tutorlib.machine import device
-from tutorlib.models.hopper_gemm import gemm_time
-from tutorlib.models.work import Sm
+from tutorlib.models.hopper_gemm import Sm, gemm_time
 from tutorlib.notebook import tuner
 
 SHAPE = (4096, 4096, 4096)

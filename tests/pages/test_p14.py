@@ -23,8 +23,8 @@ from tutorlib.exercises import p14 as n14
 from tutorlib.exercises.judges.hopper import Chosen, shown
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
-from tutorlib.measuring import targets
-from tutorlib.models import hopper_gemm, work
+from tutorlib.measuring import results
+from tutorlib.models import hopper_gemm
 from tutorlib.paths import SWEEPS
 
 sides = st.sampled_from([1, 2, 4])
@@ -116,7 +116,7 @@ def test_waves_by_handing_out_clusters_one_by_one(m, n, tile, cluster, at_once):
 @settings(max_examples=60)
 @given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 12))
 def test_stream_k_shares_the_work(count, tiles, k_tiles):
-    assert n14.shares_work(work.stream_k, count, tiles, k_tiles) is None
+    assert n14.shares_work(hopper_gemm.stream_k, count, tiles, k_tiles) is None
 
 
 def test_a_dequantized_product_is_deepgemms_sum_over_blocks():
@@ -133,7 +133,7 @@ def test_a_dequantized_product_is_deepgemms_sum_over_blocks():
 @pytest.mark.parametrize("shape", [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192)])
 def test_the_model_knows_what_each_lever_is_for(shape):
     def of(**changes):
-        return hopper_gemm.gemm_time(HopperConfig(**changes), *shape, work.Sm())
+        return hopper_gemm.gemm_time(HopperConfig(**changes), *shape, hopper_gemm.Sm())
 
     assert of(cluster=(2, 1)) < of(cluster=(1, 2)) < of()
     if shape[0] == 2048:  # one wave
@@ -203,7 +203,7 @@ CHOICE = replace(
 @pytest.mark.usefixtures("timed")
 @pytest.mark.parametrize(("target", "points"), [(None, 3), (0.8, 3), (0.9, 2)])
 def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
-    monkeypatch.setattr(targets, "target", lambda arch, id: target)
+    monkeypatch.setattr(results, "target_ratio", lambda arch, id: target)
     verdict = CHOICE.time(None)
     assert verdict.points == points
     assert verdict.measurement.shape == TIMED[1]
@@ -211,7 +211,7 @@ def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
 
 @pytest.mark.usefixtures("timed")
 def test_a_recorded_measurement_stands_for_all(monkeypatch):
-    monkeypatch.setattr(targets, "target", lambda arch, id: 1.0)
+    monkeypatch.setattr(results, "target_ratio", lambda arch, id: 1.0)
     before = replace(copied(0.95), shape=TIMED[0], baseline="cuBLAS")
     monkeypatch.setattr(kernel, "recorded", lambda id, shape: before if shape == TIMED[0] else None)
     assert CHOICE.time(None).measurement == before

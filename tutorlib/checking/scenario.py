@@ -14,7 +14,7 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.compiling.errors import without_colours
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.differences import Wrong
 
 Record = dict[str, Any]
 Scenario = Callable[..., Record]  # takes the Served answer, then plain data

@@ -97,7 +97,7 @@ def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 
 
-course = partial(of_course, "hopper.first_parts")
+course = partial(of_course, "hopper.first")
 
 # At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
 # epilogue overwrites the stages.
@@ -149,7 +149,7 @@ EXERCISES = (
         points=3,
         part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
         shapes=SHAPES[:2],
-        library=course("ring_layout") | of_course("hopper.layouts", "smem_layout"),
+        library=course("ring_layout") | of_course("hopper.pipeline", "smem_layout"),
     ),
     ValueExercise(
         id="13.2",

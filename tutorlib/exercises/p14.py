@@ -17,11 +17,20 @@ from tutorlib.checking.randomness import more_for_points
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
 from tutorlib.exercises.judges import hopper as judge
 from tutorlib.machine.features import WGMMA
-from tutorlib.models.hopper_gemm import Pair, count_waves, dequantize, gemm_time, register_split, step_bytes
-from tutorlib.models.work import Sm, clusters_at_once, stream_k
+from tutorlib.models.hopper_gemm import (
+    Pair,
+    Sm,
+    clusters_at_once,
+    count_waves,
+    dequantize,
+    gemm_time,
+    register_split,
+    step_bytes,
+    stream_k,
+)
 from tutorlib.problems.catalogue import gemm, gemm_shared
+from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -495,7 +504,7 @@ OTHERS = (
             streams("more clusters than K tiles", ((16, 20), (1, 3), (2, 5)), (8, 2, 3), (5, 1, 4)),
             streams("an H200 at 4096 and 8192", H200, (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
         ),
-        library={"work.stream_k": stream_k},
+        library={"hopper_gemm.stream_k": stream_k},
     ),
     ValueExercise(
         id="14.9",

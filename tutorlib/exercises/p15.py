@@ -22,7 +22,7 @@ from tutorlib.models.block_formats import (
     quantize_nv,
     scaled_dot,
 )
-from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
+from tutorlib.models.memory import accumulator_place, tmem_columns
 from tutorlib.problems.catalogue import gemm
 
 # Inputs of 15.9 to 15.11, of 15.1 and 15.2.

@@ -173,7 +173,7 @@ def gates(name: str, rows: tuple[int, ...], dtype: str) -> Case:
 
     def expected(weights: "list[Tensor]", x: "Tensor", factor: float) -> Record:
         gate, up, down = weights
-        gate_up = resolve_name(f"{KERNELS}.{MLP}:interleave")(gate, up)
+        gate_up = resolve_name(f"{KERNELS}.{LAYER}:interleave")(gate, up)
         return {
             "number of calls of gated_linear": 1,
             "gate_up": gate_up,
@@ -200,7 +200,7 @@ def quick_gelu(x: "Tensor") -> "Tensor":
 QUICK = wrong_results("16.1", quick_gelu=quick_gelu)
 EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
 KERNELS = "tutorlib.kernels"
-OPS, FUSED, LAYER, MLP = "fused.ops", "fused.ampere", "fused.linear", "fused.mlp"
+FUSED, LAYER = "ampere.fused", "layers"
 
 
 EXERCISES = (
@@ -213,7 +213,7 @@ EXERCISES = (
         part=inside(judge.elementwise, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
         mistakes=lambda shape: QUICK,
-        library=of_course(OPS, "gelu"),
+        library=of_course(FUSED, "gelu"),
     ),
     CuteExercise(
         id="16.2",
@@ -236,7 +236,7 @@ EXERCISES = (
         whole=WHOLE,
         part=inside(judge.with_op, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
-        library=of_course(OPS, "bias_gelu", "gelu"),
+        library=of_course(FUSED, "bias_gelu", "gelu"),
     ),
     CuteExercise(
         id="16.4",
@@ -282,7 +282,7 @@ EXERCISES = (
         whole=GATED[1:],
         part=inside(judge.with_gate, "activate", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
-        library=of_course(FUSED, "gated", "gate_and_up") | of_course(OPS, "swiglu", "silu"),
+        library=of_course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),
     ),
     ValueExercise(
         id="16.8",
@@ -342,6 +342,6 @@ EXERCISES = (
         title="GatedMLP",
         points=3,
         cases=(gates("an MLP", (2, 5), "float64"), gates("an MLP in bf16, and a matrix", (5,), "bfloat16")),
-        library=of_course(MLP, "interleave", "FusedMLP.__init__"),
+        library=of_course(LAYER, "interleave", "FusedMLP.__init__"),
     ),
 )

@@ -14,11 +14,11 @@ from tutorlib.checking.scenario import Record, as_the_course, recorded, unlike
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals
 from tutorlib.exercises.judges import p17 as judge
-from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
+from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand, Problem, Shape
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -296,7 +296,7 @@ MAJORITY = OnIntegers(
     baseline=lambda y, *tensors: y.copy_(bits_of_most(*tensors)),
     baseline_name="torch",
 )
-COURSE = "tutorlib.kernels.kernel_cache"  # where the course has the same functions
+COURSE = "tutorlib.kernels.compiled_once"  # where the course has the same functions
 
 CAPTURED = ("launches in each graph", "tensors of the caller that it writes to")
 

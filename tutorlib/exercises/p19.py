@@ -16,7 +16,7 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.attention import AttentionProblem, attention_problem
-from tutorlib.problems.bounds import UNIT_ROUNDOFF
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:

@@ -144,7 +144,7 @@ slot: Any = partial(
 )
 
 
-course = partial(of_course, "attention.parts")
+course = partial(of_course, "attention.roles")
 
 EXERCISES = (
     ValueExercise(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tutorlib.measuring.recorded import DONE, LATER, LAUNCHES, READY, TORCH, records
+from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, records
 from tutorlib.notebook.stages import Stages, compile_in_stages
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from tutorlib.checking.cuda_host.program import command
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.kernels.cpp.gemm import Variant
-from tutorlib.kernels.cpp.program import program
+from tutorlib.kernels.cpp import Variant, program
 from tutorlib.machine import device
 from tutorlib.notebook.measured import NBSP, show_sweep
 

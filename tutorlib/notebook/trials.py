@@ -13,13 +13,12 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
-from tutorlib.measuring.measure import measure
-from tutorlib.measuring.measurement import Measurement, within_noise
+from tutorlib.measuring.timing import Measurement, measure, within_noise
 from tutorlib.notebook.measured import explained, show_ratio
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,7 +45,9 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         traced = compile_with_lines(host, specs)
-        return simulated(f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic))
+        return simulated(
+            f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic=dynamic)
+        )
 
     import torch
 

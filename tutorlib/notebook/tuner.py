@@ -8,13 +8,12 @@ from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher
-from tutorlib.measuring.levers import stacks_of
-from tutorlib.measuring.measure import measure
-from tutorlib.measuring.results import SweepResults
+from tutorlib.measuring.results import SweepResults, stacks_of
+from tutorlib.measuring.timing import measure
 from tutorlib.notebook.measured import Rows, show_ratio, size, tables
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from pandas import DataFrame

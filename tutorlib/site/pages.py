@@ -12,7 +12,7 @@ from nbformat import NotebookNode, v4
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 from tutorlib.site.figures_page import figure_anchor
 from tutorlib.site.links import notebook_links
 from tutorlib.site.live import explorer_data

@@ -13,7 +13,7 @@ from tutorlib.course.readme import reached
 from tutorlib.measuring.results import Results, all_results
 from tutorlib.notebook.standing import Course, Standing, course_of
 from tutorlib.paths import DATA, FIGURES, NOTEBOOKS, ROOT
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 from tutorlib.site.figures_page import figures_page
 from tutorlib.site.links import manual_text, notebook_links, repository
 from tutorlib.site.pages import SHOWN, site_page, sources

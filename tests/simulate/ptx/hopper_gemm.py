@@ -12,7 +12,7 @@ from cutlass.cute.runtime import make_fake_stream
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_call
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
 
 TARGET = "sm_90a"
 ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags")
@@ -45,7 +45,7 @@ def simulate_gemm(
     tensors = {name: x for name, x in given.items() if x is not None} | room_for_accumulators(config, clusters)
     arguments = [launch.dlpack(tensors[name]) if name in tensors else None for name in ARGUMENTS]
     arguments += [clusters, cuda.CUstream(0)]
-    (report,) = simulate_call(compiled or compiled_once(config), dict(tensors), arguments)
+    (report,) = simulate_host(compiled or compiled_once(config), dict(tensors), arguments)
     if config.stream_k:
         assert not tensors["flags"].any()
     return c, a.float() @ b.float().T * (SCALE if config.scaled else 1), report

@@ -20,8 +20,8 @@ from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.results import known_sweeps
+from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from tutorlib.kernels.hopper.config import HopperConfig

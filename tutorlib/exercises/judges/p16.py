@@ -15,7 +15,7 @@ from tutorlib.checking.part import Filled, HostFunction
 from tutorlib.checking.scenario import Record, raised
 from tutorlib.checking.served import Served
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.models.row_gemm import RowGemm
+from tutorlib.models.hopper_gemm import RowGemm
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class LayerFlaw(FailureKind):
 
 
 def elementwise(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.fused.ampere import make_elementwise
+    from tutorlib.kernels.ampere.fused import make_elementwise
 
     return make_elementwise(filled["op"])
 
@@ -42,8 +42,7 @@ def elementwise(filled: Filled) -> HostFunction:
 def with_bias_matrix(filled: Filled) -> HostFunction:
     from cutlass import cute
 
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused
-    from tutorlib.kernels.fused.ops import bias_gelu
+    from tutorlib.kernels.ampere.fused import Fusion, bias_gelu, make_fused
 
     def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
         got = require_extents(filled["as_matrix"](bias, rows), (rows, cute.size(bias)))
@@ -58,20 +57,19 @@ def with_bias_matrix(filled: Filled) -> HostFunction:
 
 
 def with_op(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused
+    from tutorlib.kernels.ampere.fused import Fusion, make_fused
 
     return make_fused(Fusion(filled["op"]))
 
 
 def with_fetch(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused, whole_matrix
-    from tutorlib.kernels.fused.ops import add
+    from tutorlib.kernels.ampere.fused import Fusion, add, make_fused, whole_matrix
 
     return make_fused(Fusion(add, whole_matrix, filled["fetch"]))
 
 
 def with_reduction(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.fused.ampere import make_amax
+    from tutorlib.kernels.ampere.fused import make_amax
 
     return make_amax(filled["reduce"])
 
@@ -79,7 +77,7 @@ def with_reduction(filled: Filled) -> HostFunction:
 def with_gate(filled: Filled) -> HostFunction:
     from cutlass import cute
 
-    from tutorlib.kernels.fused.ampere import make_gated
+    from tutorlib.kernels.ampere.fused import make_gated
 
     def activate(tCrC: cute.Tensor) -> cute.Tensor:
         pairs, atoms, (neighbors, rest) = tCrC.shape
@@ -169,7 +167,7 @@ def model(name: str) -> "nn.Module":
     """The model of this name, with random parameters, for inputs of WIDTH."""
     from torch import nn
 
-    from tutorlib.kernels.fused.mlp import LlamaMLP
+    from tutorlib.kernels.layers import LlamaMLP
 
     def layer(**options: Any) -> nn.Linear:
         return nn.Linear(WIDTH, WIDTH, **options)
@@ -196,12 +194,12 @@ MODELS = ("an MLP", "layers in layers", "a bias", "another dtype", "frozen, in e
 @contextmanager
 def products_times(factor: float) -> Iterator[None]:
     """Kernels on the CPU compute with this factor meanwhile, which shows the layers that run on them."""
-    from tutorlib.kernels.fused import linear
+    from tutorlib.kernels import layers
 
     def multiply(a: "Tensor", b: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
         return factor * (a @ b.mT) + (0 if bias is None else bias)
 
-    with mock.patch.object(linear, "multiply", multiply):
+    with mock.patch.object(layers, "multiply", multiply):
         yield
 
 
@@ -391,7 +389,7 @@ def gated_module(answer: Served, weights: "list[Tensor]", x: "Tensor", factor: f
     """16.14: the module that an answer makes of a plain MLP with these weights: gate, up and down."""
     import torch
 
-    from tutorlib.kernels.fused.mlp import LlamaMLP
+    from tutorlib.kernels.layers import LlamaMLP
 
     plain = LlamaMLP(*reversed(weights[0].shape), dtype=weights[0].dtype)
     with torch.no_grad():

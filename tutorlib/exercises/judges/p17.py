@@ -26,9 +26,9 @@ from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.dsls import with_reader_line
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.kernels.kernel_cache import for_torch
-from tutorlib.machine import device, turns
-from tutorlib.measuring.bench import host_us
+from tutorlib.kernels.compiled_once import for_torch
+from tutorlib.machine import device
+from tutorlib.measuring.timing import host_us
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,7 +60,7 @@ class LaunchExercise(ValueExercise):
             return replace(verdict, points=verdict.points * self.points_anywhere / self.points)
         if self.needs and (reason := device.why_not(self.needs)):
             return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
-        with turns.own_turn():
+        with device.own_turn():
             record, failed = record_of(served, self.timed)
         if failed or record[0]:
             return wrong("on the GPU " + (failed.what if failed else record[0]))
