@@ -31,10 +31,9 @@ from tutorlib.measuring.driver import load_function, prepare
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx import descriptors
-from tutorlib.simulate.ptx.findings import SourceLine
+from tutorlib.simulate.ptx.findings import Find, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:

@@ -52,6 +52,11 @@ INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 
 
+def of_course(module: str, *names: str) -> dict[str, InModule]:
+    """The course's own functions that do what an exercise asks for, for its library."""
+    return {f"the course's {name}": InModule(f"tutorlib.kernels.{module}", name) for name in names}
+
+
 def as_told(library: Library) -> dict[str, tuple[str, ...]]:
     """The library as plain data, for another process: each spelling with a name, or a module and a name in it."""
     return {spelled: (part,) if isinstance(part, str) else tool_place(part) for spelled, part in library.items()}

@@ -14,11 +14,16 @@ from hypothesis import strategies as st
 
 from tests.pages.answers import RIGHT
 from tests.pages.table import by_name, solved
+from tests.stand_ins import H200, copied
+from tutorlib.checking import kernel
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 from tutorlib.exercises import p14 as n14
+from tutorlib.exercises.judges.hopper import Chosen, shown
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.machine import device
+from tutorlib.measuring import results
 from tutorlib.models import hopper_gemm
 from tutorlib.paths import SWEEPS
 
@@ -171,6 +176,65 @@ def test_lazy_configurations_are_slower_than_the_tiers_of_14_11():
     best = ratios[solved("14.11")()]
     assert best == max(ratios.values())
     assert max(ratios[config] for config in lazy) < max(find("14.11").tiers) * best
+
+
+# Choosing a configuration -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """A GPU on which everything is right, and the second shape slower."""
+    monkeypatch.setattr(device, "need_gpu", lambda: H200)
+    monkeypatch.setattr(kernel, "recorded", lambda id, shape: None)
+    monkeypatch.setattr(
+        kernel,
+        "measure",
+        lambda problem, launcher, shape: replace(copied(RATIOS[shape]), shape=shape, baseline="cuBLAS", gbps=None),
+    )
+
+
+TIMED = ((256, 512, 1024), (512, 768, 8192))
+RATIOS = dict(zip(TIMED, (1.1, 0.8), strict=True))
+CHOICE = replace(
+    find("14.12"), id="99.1", part=Chosen(by_shape=True, timed=TIMED, close=1.14), points=3, tiers=(0.9,), spans=()
+)
+
+
+@pytest.mark.usefixtures("timed")
+@pytest.mark.parametrize(("target", "points"), [(None, 3), (0.8, 3), (0.9, 2)])
+def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
+    monkeypatch.setattr(results, "target_ratio", lambda arch, id: target)
+    verdict = CHOICE.time(None)
+    assert verdict.points == points
+    assert verdict.measurement.shape == TIMED[1]
+
+
+@pytest.mark.usefixtures("timed")
+def test_a_recorded_measurement_stands_for_all(monkeypatch):
+    monkeypatch.setattr(results, "target_ratio", lambda arch, id: 1.0)
+    before = replace(copied(0.95), shape=TIMED[0], baseline="cuBLAS")
+    monkeypatch.setattr(kernel, "recorded", lambda id, shape: before if shape == TIMED[0] else None)
+    assert CHOICE.time(None).measurement == before
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (HopperConfig(), "for 256×512×1024 the course's model expects"),
+        (HopperConfig(dtype="fp16"), "A and B are bf16, not fp16"),
+        (HopperConfig(scaled=True), "scaled is not for this exercise"),
+        ((128, 256, 64), "not a HopperConfig"),
+    ],
+)
+def test_a_choice_that_is_refused_by_itself(config, says):
+    message = CHOICE.grade(lambda m, n, k: config).message
+    assert says in message
+
+
+def test_a_configuration_shows_what_differs():
+    assert shown(HopperConfig()) == "HopperConfig()"
+    assert shown(HopperConfig(cluster=(2, 1), polls=True)) == "cluster=(2, 1), polls=True"
 
 
 # Faults told ------------------------------------------------------------------------------------------------------
