@@ -153,13 +153,10 @@ class Mbarriers(Meeting):
         known = self.clocks.over(lanes, self.component(mbarrier.place[0], mbarrier.number))
         for lane in lanes[(last < mbarrier.phase) & (known <= last)].tolist():
             if not self.clocks.knows(lane, mbarrier.over):
-                says = (
-                    f"{self.geometry.show_thread(lane)} arrives on the mbarrier at {self.where(mbarrier.place, lane)} "
-                )
-                says += (
-                    "again and cannot know that the phase is over in which it arrived last: it may be counted twice "
-                )
-                self.notice(Hazard.MBARRIER(lacks="phase"), site, says + "in one, in place of another thread")
+                who, where = self.geometry.show_thread(lane), self.where(mbarrier.place, lane)
+                says = f"{who} arrives on the mbarrier at {where} again and cannot know that the phase is over in "
+                says += "which it arrived last: it may be counted twice in one, in place of another thread"
+                self.notice(Hazard.MBARRIER(lacks="phase"), site, says)
         mbarrier.arrived |= dict.fromkeys(lanes.tolist(), mbarrier.phase)
         seen = self.clocks.relaxed(lanes, CTA) if relaxed else self.clocks.release(lanes)
         self.count_off(site, mbarrier, seen, count)
