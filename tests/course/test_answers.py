@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.course.conftest import PAGE, write_source
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.served import Served
 from tutorlib.course import answers
 from tutorlib.course.answers import names_of, needed_texts, trimmed
 from tutorlib.exercises import find, of_notebook

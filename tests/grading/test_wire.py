@@ -14,9 +14,8 @@ import torch
 from msgpack import ExtType, packb
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
-from tutorlib.checking.answer import WrongKind
+from tutorlib.checking.answer import Served, WrongKind
 from tutorlib.checking.exercise import Exercise, Outcome
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.course.answers import load_answers

@@ -3,7 +3,7 @@
 import subprocess
 
 from tests.pages.p08 import ADD, HOST
-from tutorlib.checking.cuda_host.program import command
+from tutorlib.checking.cuda_host import command
 from tutorlib.compiling.programs import nvcc_command
 from tutorlib.kernels.cpp import in_tiles
 from tutorlib.measuring.results import all_sweep_results

@@ -10,8 +10,8 @@ from tensor_layouts.atoms_nv import SM90_64x256x16_F32BF16BF16_SS as MMA
 
 from tests.pages.answers import RIGHT, WRONG
 from tests.pages.table import by_name
+from tutorlib.checking.answer import Served
 from tutorlib.checking.running import find_fault
-from tutorlib.checking.served import Served
 from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers

@@ -16,8 +16,8 @@ from tests.pages.answers import RIGHT
 from tests.pages.table import by_name, solved
 from tests.stand_ins import H200, copied
 from tutorlib.checking import kernel
+from tutorlib.checking.answer import Served
 from tutorlib.checking.running import find_fault
-from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 from tutorlib.exercises import p14 as n14
 from tutorlib.exercises.judges.hopper import Chosen, shown

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.checking.elsewhere import answer_to
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Served
 from tutorlib.exercises import find
 
 

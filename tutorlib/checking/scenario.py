@@ -8,9 +8,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.randomness import rng_of_run
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.compiling.errors import without_colours
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in

@@ -6,10 +6,10 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges.hopper import first_gemm, with_ring_layout
 from tutorlib.machine.features import WGMMA

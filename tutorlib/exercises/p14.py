@@ -8,12 +8,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import KernelSettings, Small, inside
-from tutorlib.checking.randomness import more_for_points
+from tutorlib.checking.randomness import Drawn, beside, more_for_points
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
 from tutorlib.exercises.judges import hopper as judge
 from tutorlib.machine.features import WGMMA

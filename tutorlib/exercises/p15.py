@@ -7,10 +7,10 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.facts import at_most, blocks, issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, Small, inside
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges import p15 as judge
 from tutorlib.machine.features import TCGEN05

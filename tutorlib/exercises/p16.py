@@ -8,10 +8,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import computed_twice, issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.scenario import Record, as_the_course, recorded
 from tutorlib.checking.values import Case, ValueExercise, law
 from tutorlib.exercises.judges import p16 as judge

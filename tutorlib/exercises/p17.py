@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.randomness import rng_of_run
+from tutorlib.checking.randomness import Drawn, beside, rng_of_run
 from tutorlib.checking.scenario import Record, as_the_course, recorded, unlike
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals
 from tutorlib.exercises.judges import p17 as judge
 from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile

@@ -10,9 +10,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import of_course
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.attention import AttentionProblem, attention_problem

@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, KernelSettings, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges.p20 import AllParts, attention, without_overlap
 from tutorlib.machine.features import WGMMA

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cpp import INSPECTED
-from tutorlib.checking.cuda_host.program import command
+from tutorlib.checking.cuda_host import command
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import compile_cpp

@@ -10,10 +10,10 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.evidence import CuteRequest
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import Filled, HostFunction, KernelSettings, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
+from tutorlib.checking.requests import CuteRequest
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import Fail, FailureKind, Flaw

@@ -6,21 +6,21 @@ from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from tutorlib.checking.compile_calls import (
+from tutorlib.checking.answer import place_in
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
+from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
+from tutorlib.checking.values import attempt
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.dsls import compile_cute
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.compile_calls import (
     CompiledBefore,
     Requested,
     WithoutCompile,
     compile_requests,
     tensor_type,
 )
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
-from tutorlib.checking.served import place_in
-from tutorlib.checking.values import attempt
-from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.dsls import compile_cute
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import is_jit
 from tutorlib.exercises.judges.p11 import OrderFlaw, in_a_kernel, little_saved
 from tutorlib.failure import Fail, FailureKind, Flaw

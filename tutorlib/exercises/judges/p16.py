@@ -10,10 +10,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.part import Filled, HostFunction
 from tutorlib.checking.scenario import Record, raised
-from tutorlib.checking.served import Served
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models.hopper_gemm import RowGemm
 from tutorlib.problems.problem import Shape

@@ -18,12 +18,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from tutorlib.checking.compile_calls import compilations_noted
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.scenario import Record, raised, record_of
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.dsls import with_reader_line
+from tutorlib.dsl.compile_calls import compilations_noted
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.compiled_once import for_torch

@@ -8,20 +8,20 @@ from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.evidence import CutileEvidence, CutileRequest, Request, SourceRequest, used
+from tutorlib.checking.evidence import TileEvidence, used
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
+from tutorlib.checking.requests import Request, SourceRequest, TileRequest
+from tutorlib.checking.running import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
-from tutorlib.machine.features import cute_target
 from tutorlib.measuring.launchers import CudaLauncher
 from tutorlib.measuring.simulated_launchers import as_simulated, launched, launcher_of, simulator_of
 from tutorlib.problems.differences import by, find_difference
@@ -312,9 +312,6 @@ class FixExercise(KernelExercise):
         except (CompileFailed, KernelFault):
             return 0
 
-    def unrun(self, why: str) -> Verdict:
-        return compiled_not_run(cute_target(str(self.needs.since)), why)
-
 
 @dataclass(frozen=True, kw_only=True)
 class CuteFix(FixExercise, CuteExercise):
@@ -327,10 +324,10 @@ class CutileFix(FixExercise, CutileExercise):
 
     part: Part
 
-    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> CutileRequest:
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> TileRequest:
         return replace(super().request(simulated, run), part=self.part, calls={})
 
-    def look(self, evidence: CutileEvidence) -> None:
+    def look(self, evidence: TileEvidence) -> None:
         """Nothing: the simulator finds more."""
 
 

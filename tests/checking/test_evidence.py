@@ -1,40 +1,46 @@
 """Kernels of another process, up to the driver: what is made of their evidence here, and what is refused."""
 
 import ctypes
-import struct
-import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from tests.checking.elsewhere import answer_to
+from tests.checking.elsewhere import answer_to, graded_for_points
+from tests.grading.test_wire import judged_from_afar
+from tests.pages.answers import WRONG
 from tests.stand_ins import H200
-from tutorlib.checking.evidence import APART, FIRST, CuteCode, CuteEvidence, RecordedLaunch, used
-from tutorlib.checking.launch_plan import MOST_TILE_IR, LaunchPlan, Placed, Planned, TileIr
-from tutorlib.checking.launching import (
-    LaunchedHostEvidence,
-    compiled_cutile,
-    launches_of,
-    load_entry,
-    packed,
-    parameters_for,
-    plan_at,
-    sizes_of,
+from tutorlib.checking import cutile
+from tutorlib.checking.answer import Served
+from tutorlib.checking.cute import launches_of, parameters_for
+from tutorlib.checking.cutile import LaunchedTiles, compiled_tiles, gpu_here, loaded, plan_at
+from tutorlib.checking.evidence import (
+    APART,
+    FIRST,
+    MOST_TILE_IR,
+    CuteCode,
+    CuteEvidence,
+    LaunchPlan,
+    Placed,
+    Planned,
+    RecordedLaunch,
+    TileEvidence,
+    used,
 )
-from tutorlib.checking.served import Served
 from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.programs import machine_code
-from tutorlib.exercises import find
+from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
+from tutorlib.paths import notebook_names
+from tutorlib.problems.problem import Operand
 from tutorlib.problems.work import Work
 from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def h200(monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: H200)
 
@@ -44,15 +50,16 @@ def evidence_at(id, shape):
     return find(id).evidence(Served(answer_to(id)), (), (shape,))
 
 
+@pytest.mark.usefixtures("h200")
 @pytest.mark.parametrize("id", ["04.5", "04.8", "05.8", "13.9"])  # dynamic, a scalar beside, TMA, TMA beside layouts
 def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
     exercise = find(id)
     shape = exercise.sizes[0]
-    code = evidence_at(id, shape).compiled_at(shape, "90")
+    code = evidence_at(id, shape).at(shape, "90")
     work = Work(exercise.problem, shape, "cpu")
     addresses = {tensor.data_ptr() for tensor in work.tensors}
     for launch in launches_of(code, parse_ptx(code.ptx)):
-        raw = parameters_for(launch, work.tensors, sizes_of(exercise.problem, shape))
+        raw = parameters_for(launch, work.tensors, exercise.problem, shape)
         found = set()
         for each in launch.kernel.parameters:
             mine = raw[each.offset : each.offset + each.size]
@@ -61,6 +68,7 @@ def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
         assert not any(FIRST <= one < FIRST + APART for one in found)
 
 
+@pytest.mark.usefixtures("h200")
 def test_what_an_exercise_examines_is_there_beside_what_runs():
     """18.22 looks at code for sm_80 on any GPU."""
     exercise = find("18.22")
@@ -70,15 +78,10 @@ def test_what_an_exercise_examines_is_there_beside_what_runs():
 def test_a_pointer_out_of_its_tensor_is_refused():
     code = CuteCode(ptx=PTX, launches=(replace(LAUNCH, parameters=(FIRST + 64).to_bytes(8, "little")),))
     (launch,) = launches_of(code, parse_ptx(PTX))
-    assert parameters_for(launch, [torch.zeros(17)], [68]) != launch.parameters
+    one = replace(find("04.5").problem, dims="N", inputs=(), output=Operand("x", "N", "fp32"))
+    assert parameters_for(launch, [torch.zeros(17)], one, (17,)) != launch.parameters
     with pytest.raises(CompileFailed, match="leads out of its tensors"):
-        parameters_for(launch, [torch.zeros(16)], [64])
-
-
-def test_parameters_lie_as_a_kernel_reads_them():
-    raw, offsets = packed(("ptr", "u32", "ptr"), (2**40, 3, 2**41))
-    assert offsets == [0, 8, 16]
-    assert raw == struct.pack("<QiiQ", 2**40, 3, 0, 2**41)
+        parameters_for(launch, [torch.zeros(16)], one, (16,))
 
 
 @pytest.mark.parametrize(
@@ -135,18 +138,12 @@ def test_no_other_launch_is_read(other):
 @pytest.mark.parametrize("sent", [None, 3, CuteCode(ptx="no kernel"), CuteCode(ptx=b".entry")])
 def test_no_other_code_is_read(sent):
     with pytest.raises(CompileFailed, match="cannot be read"):
-        CuteEvidence(simulated={(64,): sent}).simulated_at((64,))
+        CuteEvidence(codes={((64,), ""): sent}).at((64,))
 
 
 def test_an_exception_in_the_place_of_an_entry_is_raised_where_it_is_used():
     with pytest.raises(CompileFailed, match="its words"):
         used(CompileFailed("its words"), CuteCode)
-
-
-@pytest.mark.parametrize("sent", [(bytes(MOST_TILE_IR + 1), 3), ("text", 3), (b"", "3 --device-debug"), (b"", 9)])
-def test_no_other_tile_ir_is_compiled(sent):
-    with pytest.raises(CompileFailed, match="cannot be read"):
-        TileIr(tile_ir=sent[0], opt_level=sent[1]).checked()
 
 
 @pytest.mark.parametrize(
@@ -156,7 +153,15 @@ def test_no_other_tile_ir_is_compiled(sent):
         LaunchPlan(launches=3, memories=()),
         LaunchPlan(launches=(), memories=(3,)),
         LaunchPlan(launches=(replace(PLANNED, grid=(0,)),), memories=()),
-        LaunchPlan(launches=(replace(PLANNED, opt_level=9),), memories=()),
+        *(
+            LaunchPlan(launches=(replace(PLANNED, **other),), memories=())
+            for other in (
+                {"opt_level": 9},
+                {"opt_level": "3 --device-debug"},
+                {"tile_ir": "text"},
+                {"tile_ir": bytes(MOST_TILE_IR + 1)},
+            )
+        ),
         LaunchPlan(launches=(replace(PLANNED, args=(2**40,)),), memories=()),
         *(
             LaunchPlan(launches=(replace(PLANNED, args=(where,)),), memories=())
@@ -169,9 +174,10 @@ def test_no_other_tile_ir_is_compiled(sent):
     ],
 )
 def test_a_plan_that_is_none_is_refused(plan):
-    evidence = SimpleNamespace(plans={((8,), "sm_80", 3): plan})
+    problem = find("06.6").problem
+    evidence = TileEvidence(plans={((problem.name, (8,)), "sm_80", 3): plan})
     with pytest.raises(CompileFailed, match="cannot be read"):
-        plan_at(evidence, find("06.6").problem, (8,), "sm_80", 3)
+        plan_at(evidence, problem, (8,), "sm_80", 3)
 
 
 @pytest.mark.parametrize("reach", [{"shape": (5,)}, {"start": 4}, {"strides": (2,)}])
@@ -183,12 +189,13 @@ def test_a_tensor_beyond_its_memory_is_refused(reach):
         replace(placed, **reach).within([memory])
 
 
+@pytest.mark.usefixtures("h200")
 def test_a_tile_kernel_with_other_parameters_is_not_launched():
     """That of 06.4 in the place of 06.1's."""
     shape = find("06.4").shapes[0]
-    compiled = compiled_cutile(evidence_at("06.4", shape), find("06.4").problem, shape, device.tile_target())
+    (compiled,) = compiled_tiles(evidence_at("06.4", shape), find("06.4").problem, shape, *gpu_here())
     with pytest.raises(CompileFailed, match="parameters other than its tensors"):
-        load_entry(compiled, ("ptr", "u32", "u32") * 2)
+        loaded(compiled, replace(PLANNED, args=(3,)), [])
     ((_, kinds),) = entries_of(compiled.ptx)
     assert set(kinds) == {"ptr", "u32"}
 
@@ -215,6 +222,7 @@ def launches(monkeypatch):
     monkeypatch.setattr(driver, "cuModuleGetFunction", lambda module, name: (good, name.decode()))
     monkeypatch.setattr(driver, "cuFuncSetAttribute", lambda name, kind, value: asked.append((kind, value)) or (good,))
     monkeypatch.setattr(driver, "cuLaunchKernelEx", launch)
+    monkeypatch.setattr(driver, "cuLaunchKernel", lambda *given: asked.append(given) or (good,))
     return asked
 
 
@@ -222,6 +230,7 @@ def parameter(places, number, size):
     return ctypes.string_at(ctypes.c_void_p.from_address(places + 8 * number).value, size)
 
 
+@pytest.mark.usefixtures("h200")
 def test_a_cute_kernel_gets_the_judges_tensors(launches):
     exercise = find("13.9")
     work = Work(exercise.problem, exercise.shapes[0], "cpu")
@@ -235,21 +244,21 @@ def test_a_cute_kernel_gets_the_judges_tensors(launches):
     assert "hopper" in name
 
 
+@pytest.mark.usefixtures("h200")
 def test_a_cutile_kernel_gets_the_judges_tensors(launches):
     exercise = find("06.5")
     shape = exercise.shapes[0]
     work = Work(exercise.problem, shape, "cpu")
     call = exercise.launcher(evidence_at("06.5", shape)).on(work)
     call()
-    ((name, blocks, threads, smem, stream, places),) = launches
-    assert (blocks, threads, smem, stream) == ((*exercise.grid(shape), 1, 1)[:3], (1, 1, 1), 0, 7)
+    ((name, x, y, z, *threads, smem, stream, (values, _), _),) = launches
+    assert ((x, y, z), threads, smem, stream) == ((*exercise.grid(shape), 1, 1)[:3], [1, 1, 1], 0, 7)
     assert name.startswith("softmax")
     for number, tensor in zip((0, 5), work.tensors, strict=True):
-        assert parameter(places, number, 8) == struct.pack("<Q", tensor.data_ptr())
-        sizes = [struct.unpack("<i", parameter(places, number + n, 4))[0] for n in range(1, 5)]
-        assert sizes == [*tensor.shape, *tensor.stride()]
+        assert values[number : number + 5] == (tensor.data_ptr(), *tensor.shape, *tensor.stride())
 
 
+@pytest.mark.usefixtures("h200")
 def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch):
     problem = find("07.9").problem
     sums = Placed(memory=3, start=0, dtype="float32", shape=(4,), strides=(1,))
@@ -258,19 +267,48 @@ def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch)
 
     def add_to(_, launch, memories):
         (placed,) = launch.taken
-        address, kept = placed.within(memories).data_ptr(), weakref.ref(memories[placed.memory])
+        memory = placed.within(memories)
 
         def run():
-            assert kept() is not None  # a launch has the address alone
-            memory = (ctypes.c_float * 4).from_address(address)
-            found.append(list(memory))
-            memory[:] = [n + 1 for n in memory]
+            found.append(memory.tolist())
+            memory.add_(1)
 
         return run
 
-    monkeypatch.setattr(LaunchedHostEvidence, "prepared", add_to)
-    evidence = SimpleNamespace(plans={((8, 8, 8), device.tile_target(), H200.sms): plan})
-    call = LaunchedHostEvidence(evidence).on(Work(problem, (8, 8, 8), "cpu"))
+    monkeypatch.setattr(cutile, "loaded", add_to)
+    monkeypatch.setattr(cutile, "compiled_tiles", lambda *args: [None])
+    evidence = TileEvidence(plans={((problem.name, (8, 8, 8)), device.tile_target(), H200.sms): plan})
+    call = LaunchedTiles(evidence).on(Work(problem, (8, 8, 8), "cpu"))
     call()
     call()
     assert found == [[0.0] * 4] * 2
+
+
+# `check` and the grader give an answer the same points with the same words -------------------------------------------
+
+KEEPS = ("KeptByAll",)  # these meet the second judge with what the first one left them
+IDS = [exercise.id for name in notebook_names() for exercise in of_notebook(name)]
+
+
+@pytest.fixture
+def seed(monkeypatch):
+    """One for all that is drawn, as in a grading run."""
+    monkeypatch.setattr("tutorlib.checking.randomness._fixed", 26)
+
+
+def assert_judged_alike(id, answer):
+    """Both times for points, and so with the same drawn calls."""
+    here, there = graded_for_points(id, Served(answer)), judged_from_afar(find(id), answer, 600.0)
+    assert there == here
+
+
+@pytest.mark.usefixtures("no_gpu", "seed")
+@pytest.mark.parametrize("id", IDS)
+def test_a_solution_is_judged_alike(id):
+    assert_judged_alike(id, answer_to(id))
+
+
+@pytest.mark.usefixtures("no_gpu", "seed")
+@pytest.mark.parametrize("id", [id for id in IDS if WRONG.get(id)])
+def test_a_wrong_answer_is_judged_alike(id):
+    assert_judged_alike(id, next(one.function for one in WRONG[id] if one.text not in KEEPS))

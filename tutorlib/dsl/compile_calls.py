@@ -11,21 +11,35 @@ CONTROLS = ("options", "is_experimental", "trace_finalize_hooks")  # of cute.com
 MODE = re.compile(r"\?(?:\{[^}]*\})?|(?P<static>\d+)")
 
 
+class WithoutCompile(Exception):
+    """A @cute.jit function was called directly; the message is its name."""
+
+
+class CompiledBefore(Exception):
+    """A function was called that had been compiled before."""
+
+
 @contextmanager
 def compilations_noted() -> Iterator[list[bool]]:
     """For each call of cute.compile in the block that succeeds, whether its result takes torch's tensors (TVM-FFI)."""
     from cutlass.base_dsl.compiler import CompileCallable
+    from cutlass.cutlass_dsl import CuTeDSL
     from cutlass.cutlass_dsl.tvm_ffi_provider import TVMFFIJitCompiledFunctionBase
 
     noted: list[bool] = []
-    does = CompileCallable._compile
+    does, dsl = CompileCallable._compile, CuTeDSL._get_dsl()
 
     def note(self: CompileCallable, *args: Any, **options: Any) -> Any:
         compiled = does(self, *args, **options)
         noted.append(isinstance(compiled, TVMFFIJitCompiledFunctionBase))
         return compiled
 
-    with options_kept(), mock.patch.object(CompileCallable, "_compile", note):
+    with (
+        mock.patch.object(
+            dsl, "compile_options", dsl.compile_options
+        ),  # one that raises leaves its own to the next one
+        mock.patch.object(CompileCallable, "_compile", note),
+    ):
         yield noted
 
 
@@ -46,7 +60,7 @@ class Requested:
     @property
     def named(self) -> dict[str, Any]:
         """The options that are arguments of the host function."""
-        return own(self.options)
+        return {name: value for name, value in self.options.items() if name not in CONTROLS}
 
     def __call__(self, *args: Any) -> None:
         from cutlass import cute
@@ -57,11 +71,6 @@ class Requested:
         if self.compiled is None:
             self.compiled = cute.compile(self.host, *self.arguments, **self.options)
         self.compiled(*args)
-
-
-def own(options: dict[str, Any]) -> dict[str, Any]:
-    """Of the arguments that cute.compile takes by name, those of the host function."""
-    return {name: value for name, value in options.items() if name not in CONTROLS}
 
 
 @contextmanager
@@ -85,14 +94,11 @@ def compile_requests() -> Iterator[list[Requested]]:
     def refuse(dsl: BaseDSL, function: Any, *args: Any, **kwargs: Any) -> None:
         raise WithoutCompile(function.__name__)
 
-    def stop(function: Any, *args: Any, **kwargs: Any) -> None:
-        raise CompiledBefore
-
     with (
         mock.patch.object(CompileCallable, "_compile", note),
         mock.patch.object(BaseDSL, "_func", refuse),
-        mock.patch.object(CudaDialectJitCompiledFunction, "__call__", stop),
-        mock.patch.object(TVMFFIJitCompiledFunctionBase, "__call__", stop),
+        mock.patch.object(CudaDialectJitCompiledFunction, "__call__", side_effect=CompiledBefore),
+        mock.patch.object(TVMFFIJitCompiledFunctionBase, "__call__", side_effect=CompiledBefore),
     ):
         try:
             yield requests
@@ -115,24 +121,6 @@ def without_data(argument: Any) -> Any:
     return runtime.make_fake_tensor(kind, shape, stride=stride, memspace=gmem, assumed_align=told.align)
 
 
-class WithoutCompile(Exception):
-    """A @cute.jit function was called directly; the message is its name."""
-
-
-class CompiledBefore(Exception):
-    """A function was called that had been compiled before."""
-
-
-@contextmanager
-def options_kept() -> Iterator[None]:
-    """A compilation that raises leaves its options to the next function that the DSL compiles; here they end."""
-    from cutlass.cutlass_dsl import CuTeDSL
-
-    dsl = CuTeDSL._get_dsl()
-    with mock.patch.object(dsl, "compile_options", dsl.compile_options):
-        yield
-
-
 @dataclass(frozen=True)
 class TensorType:
     """What cute.compile knows of a tensor. align: of its address, in bytes; None for an element's. None among the sizes
@@ -150,14 +138,12 @@ def tensor_type(argument: Any) -> TensorType | None:
 
     if isinstance(argument, runtime._FakeTensor):
         parts: Any = (argument.shape, argument.stride)
-        shape, stride = (tuple(mode if isinstance(mode, int) else None for mode in part) for part in parts)
-    elif isinstance(argument, runtime._Tensor):
+        return TensorType(
+            argument._assumed_align, *(tuple(n if isinstance(n, int) else None for n in part) for part in parts)
+        )
+    if isinstance(argument, runtime._Tensor):
         *_, layout = argument.__cache_key__  # "generic o (?,4):(1,?{i64 div=2})"
-        shape, stride = map(modes_in, layout.partition(" o ")[2].split(":"))
-    else:
-        return None
-    return TensorType(argument._assumed_align, shape, stride)
-
-
-def modes_in(text: str) -> tuple[int | None, ...]:
-    return tuple(int(mode["static"]) if mode["static"] else None for mode in MODE.finditer(text))
+        texts = layout.partition(" o ")[2].split(":")
+        modes = (tuple(int(n["static"]) if n["static"] else None for n in MODE.finditer(text)) for text in texts)
+        return TensorType(argument._assumed_align, *modes)
+    return None
