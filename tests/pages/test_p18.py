@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.changed import right_answers
 from tests.pages.p18 import NAMES
 from tutorlib import CheckFailed, check, explain
+from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.judges.p18 import CAUSES, Diagnosis, DiagnosisExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
@@ -187,7 +187,7 @@ def test_after_three_wrong_pairs_the_fix_comes_first(monkeypatch):
     assert "say where and why" in message(None)
     assert all("the cause or both are wrong" in message(line) for line in (12, 14, 15))
     assert "Solve 18.6 first" in message(16)
-    check("18.6", right_answers("18_bug_hunt")["18.6"])
+    check("18.6", load_answers("18_bug_hunt")["18.6"])
     assert "the cause or both are wrong" in message(16)
 
 

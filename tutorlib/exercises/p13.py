@@ -7,7 +7,7 @@ from random import Random
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import at_most, groups, issued, looped
-from tutorlib.checking.library_use import InModule, of_course
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
@@ -94,7 +94,6 @@ def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
 
 # 13.7 main_loop -------------------------------------------------------------------------------------------------
 
-KERNELS = "tutorlib.kernels.hopper"
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 
 
@@ -122,15 +121,11 @@ A_GROUP_IN_EACH_STEP = (
     issued("") <= 29_000,
 )
 
-COURSE_KERNELS = {
-    name: InModule(f"{KERNELS}.{module}", name)
-    for module, names in {
-        "first": ("make_first_gemm", "first_kernel"),
-        "specialized": ("make_specialized", "specialized_kernel"),
-        "gemm": ("make_gemm", "gemm_kernel"),
-    }.items()
-    for name in names
-}
+COURSE_KERNELS = (
+    of_course("hopper.first", "make_first_gemm", "first_kernel")
+    | of_course("hopper.specialized", "make_specialized", "specialized_kernel")
+    | of_course("hopper.gemm", "make_gemm", "gemm_kernel")
+)
 
 # ----------------------------------------------------------------------------------------------------------------
 

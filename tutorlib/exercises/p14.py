@@ -14,20 +14,7 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import Drawn, beside, more_for_points
 from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
-from tutorlib.exercises.judges.hopper import (
-    ACCUMULATORS,
-    FEW_SMS,
-    FLAGS,
-    Chosen,
-    ChosenExercise,
-    WholeKernel,
-    always_deferred,
-    not_deferred,
-    persistent,
-    registers_late,
-    specialized,
-    stores_in_turn,
-)
+from tutorlib.exercises.judges import hopper as judge
 from tutorlib.machine.features import WGMMA
 from tutorlib.models.hopper_gemm import (
     Pair,
@@ -80,23 +67,23 @@ WAITS = ARRIVALS + 2 * 3
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 
 BENCH = (4096, 4096, 4096)
-RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3} | FEW_SMS
+RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3} | judge.FEW_SMS
 SPLIT: KernelSettings = {"persistent": False, "split_k": 2}
 ROLES: Small = {
-    (200, 136, 136): {"tile": (128, 64, 64), "stages": 2} | FEW_SMS,
-    (200, 72, 72): {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2} | FEW_SMS,
+    (200, 136, 136): {"tile": (128, 64, 64), "stages": 2} | judge.FEW_SMS,
+    (200, 72, 72): {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2} | judge.FEW_SMS,
 }
 PRODUCE: Small = {(200, 136, 264): RING | {"cluster": (2, 1)}, (136, 72, 264): RING | SPLIT | {"cluster": (2, 1)}}
 IN_TURN = (136, 72, 136)  # where stores are not deferred
 CONSUME: Small = {(200, 136, 264): RING | {"defer_stores": True}, IN_TURN: RING}
 STORE: Small = {
-    (136, 512, 72): {"tile": (64, 256, 64), "stages": 2, "store_stages": 2} | FEW_SMS,
-    (136, 128, 72): {"tile": (64, 128, 64), "stages": 2, "store_stages": 1} | FEW_SMS,
+    (136, 512, 72): {"tile": (64, 256, 64), "stages": 2, "store_stages": 2} | judge.FEW_SMS,
+    (136, 128, 72): {"tile": (64, 128, 64), "stages": 2, "store_stages": 1} | judge.FEW_SMS,
 }
 LOAD: Small = {(256, 136, 200): RING | {"cluster": (2, 2)}, (64, 200, 136): RING | {"cluster": (1, 4)}}
 FREE: Small = {(256, 136, 328): RING | {"cluster": (2, 2)}, (64, 136, 520): RING | SPLIT | {"cluster": (1, 2)}}
 # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
-HAND_OVER: Small = {(64, 192, 520): {"tile": (64, 192, 64), "stages": 4, "stream_k": True} | FEW_SMS}
+HAND_OVER: Small = {(64, 192, 520): {"tile": (64, 192, 64), "stages": 4, "stream_k": True} | judge.FEW_SMS}
 SMALL_RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3}
 WHOLE: dict[Shape, KernelSettings] = {
     (136, 72, 264): SMALL_RING | {"cluster": (2, 2), "defer_stores": True},
@@ -106,6 +93,7 @@ WHOLE: dict[Shape, KernelSettings] = {
 }
 
 
+SHARED = gemm_shared(judge.ACCUMULATORS, judge.FLAGS)
 part: Any = partial(CuteExercise, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
 
 PART_EXERCISES = (
@@ -113,7 +101,7 @@ PART_EXERCISES = (
         id="14.5",
         title="load_shared",
         points=3,
-        part=inside(persistent, "load", small=LOAD, cluster=(2, 1)),
+        part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
         rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
         library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
     ),
@@ -121,7 +109,7 @@ PART_EXERCISES = (
         id="14.7",
         title="produce_tiles",
         points=3,
-        part=inside(persistent, "produce", small=PRODUCE),
+        part=inside(judge.persistent, "produce", small=PRODUCE),
         rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
     ),
@@ -129,8 +117,8 @@ PART_EXERCISES = (
         id="14.13",
         title="take_roles",
         points=3,
-        part=inside(persistent, "roles", small=ROLES),
-        faults=(registers_late,),
+        part=inside(judge.persistent, "roles", small=ROLES),
+        faults=(judge.registers_late,),
         rules=(
             issued("setmaxnreg") <= 24,
             issued("bar.sync|barrier") <= 24,
@@ -143,10 +131,10 @@ PART_EXERCISES = (
         id="14.14",
         title="consume_tiles",
         points=4,
-        part=inside(persistent, "consume", small=CONSUME, defer_stores=True),
-        faults=(not_deferred,),
+        part=inside(judge.persistent, "consume", small=CONSUME, defer_stores=True),
+        faults=(judge.not_deferred,),
         counted=IN_TURN,
-        vain=always_deferred,
+        vain=judge.always_deferred,
         rules=(
             # 2 blocks with 3 tiles of 3 K tiles: 6 tiles of a piece in each of 4 warps, and the end of 2 blocks
             *at_most({"bar.sync|barrier": 16, "cp.async.bulk.wait_group": 6 * 4 + 16, "mbarrier.arrive": 2 * 9 * 5}),
@@ -160,19 +148,16 @@ PART_EXERCISES = (
         id="14.15",
         title="store_pieces",
         points=3,
-        part=inside(persistent, "store", small=STORE, defer_stores=True),
-        faults=(stores_in_turn,),
-        rules=(
-            # the first piece may wait for a buffer too
-            *at_most(
-                {
-                    "bar.warp.sync": 2 * STORED,
-                    "bar.sync|barrier": 16,
-                    "fence.proxy": STORED,
-                    "stmatrix": 4 * STORED,
-                    "cp.async.bulk.tensor.2d.global": STORED,
-                }
-            ),
+        part=inside(judge.persistent, "store", small=STORE, defer_stores=True),
+        faults=(judge.stores_in_turn,),
+        rules=at_most(  # the first piece may wait for a buffer too
+            {
+                "bar.warp.sync": 2 * STORED,
+                "bar.sync|barrier": 16,
+                "fence.proxy": STORED,
+                "stmatrix": 4 * STORED,
+                "cp.async.bulk.tensor.2d.global": STORED,
+            }
         ),
         library={"store_pieces": InModule(PARTS, "store_pieces")},
     ),
@@ -180,23 +165,23 @@ PART_EXERCISES = (
         id="14.16",
         title="free_stage",
         points=3,
-        part=inside(persistent, "free", small=FREE, cluster=(2, 1)),
+        part=inside(judge.persistent, "free", small=FREE, cluster=(2, 1)),
         library={"free_stage": InModule(PARTS, "free_stage")},
     ),
     part(
         id="14.17",
         title="hand_over",
         points=4,
-        problem=gemm_shared(ACCUMULATORS, FLAGS),
-        part=inside(persistent, "give", "add", small=HAND_OVER, stream_k=True),
+        problem=SHARED,
+        part=inside(judge.persistent, "give", "add", small=HAND_OVER, stream_k=True),
         library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
     ),
     part(
         id="14.18",
         title="my_gemm",
         points=4,
-        problem=gemm_shared(ACCUMULATORS, FLAGS),
-        part=WholeKernel(small=WHOLE),
+        problem=SHARED,
+        part=judge.WholeKernel(small=WHOLE),
         shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
         bench_shape=BENCH,
         tiers=(0.98,),
@@ -423,7 +408,11 @@ counting = partial(equals, wanted=step_bytes)
 waving = partial(equals, wanted=count_waves)
 
 choosing: Any = partial(
-    ChosenExercise, needs=WGMMA, problem=gemm_shared(ACCUMULATORS, FLAGS), patterned=False, spills=False
+    judge.ChosenExercise,
+    needs=WGMMA,
+    problem=SHARED,
+    patterned=False,
+    spills=False,
 )
 loop: Any = partial(part, shapes=LOOP_SHAPES, requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"))
 OTHERS = (
@@ -431,7 +420,7 @@ OTHERS = (
         id="14.1",
         title="produce",
         points=4,
-        part=inside(specialized, "produce", small=STEPS),
+        part=inside(judge.specialized, "produce", small=STEPS),
         rules=LOOP_RULES,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
     ),
@@ -439,7 +428,7 @@ OTHERS = (
         id="14.2",
         title="consume",
         points=5,
-        part=inside(specialized, "consume", small=STEPS),
+        part=inside(judge.specialized, "consume", small=STEPS),
         rules=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
@@ -577,7 +566,7 @@ OTHERS = (
         id="14.11",
         title="fastest",
         points=4,
-        part=Chosen(
+        part=judge.Chosen(
             by_shape=False,
             timed=(LARGE,),
             levers="hopper_levers",
@@ -591,7 +580,7 @@ OTHERS = (
         id="14.12",
         title="choose",
         points=6,
-        part=Chosen(
+        part=judge.Chosen(
             by_shape=True,
             timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),
             told=((512, 512, 512), (1024, 1024, 512)),  # where one for a longer K costs 1.18 to 1.53

@@ -12,14 +12,7 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, Small, inside
 from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.judges.p15 import (
-    FEW_SMS,
-    WholeKernel,
-    blackwell,
-    freed_late,
-    other_columns,
-    other_threads,
-)
+from tutorlib.exercises.judges import p15 as judge
 from tutorlib.machine.features import TCGEN05
 from tutorlib.models.block_formats import (
     E2M1,
@@ -131,19 +124,20 @@ def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random
 BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
-HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | FEW_SMS}  # tiles half as wide
+NARROW: Small = {SIMULATED[0]: {"tile": (128, 64, 64)} | judge.FEW_SMS}
+HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | judge.FEW_SMS}  # tiles half as wide
 LOOPS: Small = {  # where work is counted; five tiles of two K tiles, two stages, three accumulators of one part
     **HALF,
-    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | FEW_SMS,
+    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | judge.FEW_SMS,
 }
 
 ALONE_AND_PAIR: Small = {
-    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | FEW_SMS,
-    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | FEW_SMS,
+    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | judge.FEW_SMS,
+    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | judge.FEW_SMS,
 }
 PAIRS: Small = {
-    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | FEW_SMS,
-    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | FEW_SMS,
+    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | judge.FEW_SMS,
+    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | judge.FEW_SMS,
 }
 
 
@@ -151,9 +145,7 @@ ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
 WHOLE = of_course("blackwell.gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
-EPILOGUE = (
-    *at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48}),
-)
+EPILOGUE = at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48})
 # No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
 # for lane 0 splits its warp, which then waits for each stage twice.
 NO_BARRIERS = issued("bar.sync|barrier") <= 24
@@ -170,7 +162,7 @@ blackwell_exercise = partial(
     CuteExercise,
     needs=TCGEN05,
     spills=False,
-    faults=(other_columns(pair=False),),
+    faults=(judge.other_columns(pair=False),),
     problem=gemm("bf16"),
     shapes=SHAPES,
 )
@@ -217,7 +209,7 @@ EXERCISES = (
         title="tensor_memory",
         points=3,
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
-        part=inside(blackwell, "allocate", "release", small={SIMULATED[0]: {"tile": (128, 64, 64)} | FEW_SMS}),
+        part=inside(judge.blackwell, "allocate", "release", small=NARROW),
         library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release", "pair_allocate", "pair_release")},
         rules=(
             # of two blocks
@@ -231,8 +223,8 @@ EXERCISES = (
         title="produce",
         points=3,
         requires=LOOP_INSTRUCTIONS,
-        part=inside(blackwell, "produce", small=LOOPS),
-        vain=freed_late,
+        part=inside(judge.blackwell, "produce", small=LOOPS),
+        vain=judge.freed_late,
         library=of_course("blackwell.parts", "produce_tiles"),
         rules=(NO_BARRIERS, SPLIT),
     ),
@@ -241,8 +233,8 @@ EXERCISES = (
         title="multiply",
         points=5,
         requires=LOOP_INSTRUCTIONS,
-        part=inside(blackwell, "multiply", small=LOOPS),
-        vain=freed_late,
+        part=inside(judge.blackwell, "multiply", small=LOOPS),
+        vain=judge.freed_late,
         library=of_course("blackwell.parts", "multiply_tiles"),
         rules=(NO_BARRIERS, WAITS),
     ),
@@ -251,8 +243,8 @@ EXERCISES = (
         title="store",
         points=4,
         requires=LOOP_INSTRUCTIONS,
-        part=inside(blackwell, "store", small=LOOPS),
-        vain=freed_late,
+        part=inside(judge.blackwell, "store", small=LOOPS),
+        vain=judge.freed_late,
         library=of_course("blackwell.parts", "store_tiles"),
         rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
     ),
@@ -261,7 +253,7 @@ EXERCISES = (
         title="mma",
         points=3,
         requires=("tcgen05",),
-        part=Inside(kernel=blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
+        part=Inside(kernel=judge.blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
         library=of_course("blackwell.parts", "make_umma", "issue"),
         rules=(issued("tcgen05.mma") <= 72,),  # 4 for each of 18 K tiles
     ),
@@ -269,9 +261,9 @@ EXERCISES = (
         id="15.8",
         title="pair",
         points=7,
-        part=inside(blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
-        faults=(other_columns(pair=True),),
-        vain=freed_late,
+        part=inside(judge.blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
+        faults=(judge.other_columns(pair=True),),
+        vain=judge.freed_late,
         library=of_course("blackwell.parts", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
@@ -312,7 +304,7 @@ EXERCISES = (
         title="make_t2r",
         points=3,
         requires=("tcgen05.ld",),
-        part=inside(blackwell, "make_t2r", small=HALF, jit=False),
+        part=inside(judge.blackwell, "make_t2r", small=HALF, jit=False),
         library=of_course("blackwell.parts", "make_t2r"),
         rules=(issued("tcgen05.ld") <= 48,),
     ),
@@ -321,8 +313,8 @@ EXERCISES = (
         title="make_gemm",
         points=5,
         requires=LOOP_INSTRUCTIONS,
-        part=WholeKernel(),
-        faults=(other_threads, other_columns(pair=False)),
+        part=judge.WholeKernel(),
+        faults=(judge.other_threads, judge.other_columns(pair=False)),
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
@@ -341,8 +333,8 @@ EXERCISES = (
         title="make_pair_gemm",
         points=4,
         requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
-        part=WholeKernel(pair=True),
-        faults=(other_threads, other_columns(pair=True)),
+        part=judge.WholeKernel(pair=True),
+        faults=(judge.other_threads, judge.other_columns(pair=True)),
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,

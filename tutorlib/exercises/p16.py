@@ -39,22 +39,14 @@ def rows_of(layout: Any) -> list[int]:
     return rows
 
 
-def sources(features: int, width: int) -> list[int]:
-    return [
-        half * features + piece * width + row
-        for piece in range(features // width)
-        for half in (0, 1)
-        for row in range(width)
-    ]
-
-
 def is_interleaved(got: Any, features: int, width: int) -> str | None:
     try:
-        rows, wanted = rows_of(got), sources(features, width)
+        rows = rows_of(got)
     except (TypeError, ValueError):
         return "it should be a pair (shape, stride) of tuples of whole numbers, equally long"
     if len(rows) != 2 * features:
         return f"it has {len(rows)} rows, and gate and up together have {2 * features}"
+    wanted = rows_of(((width, 2, features // width), (1, features, width)))
     for at, (row, want) in enumerate(zip(rows, wanted, strict=True)):
         if row != want:
             which = f"{'up' if want >= features else 'gate'}'s row {want % features}"

@@ -110,7 +110,7 @@ EXERCISES = (
         "largest",
         lines=("if t < half:", 26),
         cause="barrier in a branch",
-        rules=(*at_most({BARRIERS: 250, "ld.shared": 300, "ld.global": 160, "st.global": 60}),),
+        rules=at_most({BARRIERS: 250, "ld.shared": 300, "ld.global": 160, "st.global": 60}),
         requires=("bar.sync",),
     ),
     *pair(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.facts import at_most, issued
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.spec import DType
@@ -212,14 +212,12 @@ def seen(shape: Shape, tm: int, tn: int) -> int:
     return sum(min(keys, -(-(m + tm) // tn) * tn) for m in range(0, queries, tm)) * d
 
 
-COURSE_ATTENTION = {
-    name: InModule("tutorlib.kernels.attention.tiles", name)
-    for name in (
-        *("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries"),
-        *("scores", "keys_step", "queries_step"),
-    )
-}
-ONLINE_STEP = {name: InModule("tutorlib.kernels.attention.tiles", name) for name in ("online_step", "scaled_step")}
+COURSE_ATTENTION = of_course(
+    "attention.tiles",
+    *("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries"),
+    *("scores", "keys_step", "queries_step"),
+)
+ONLINE_STEP = of_course("attention.tiles", "online_step", "scaled_step")
 OF_E = issued("fma.rm.f32") <= 0  # rounded down: ct.exp splits its argument with it
 SELECTS = "selp.f32|cvt.rn.f32.u32"  # a bool becomes a number, which may mask, too
 DIVISIONS = "div|rcp"

@@ -108,8 +108,8 @@ ONE_GROUP = (
 )
 # In 20.4's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores, and 624 maxima;
 # two numbers are rounded by one of 384 conversions.
-ONCE_A_SCORE = (
-    *at_most({"shfl.sync.bfly": 200, "ex2": 700, "mul.f32": 2000, "max": 800, "cvt.rn.bf16": 400, NEEDLESS: 16}),
+ONCE_A_SCORE = at_most(
+    {"shfl.sync.bfly": 200, "ex2": 700, "mul.f32": 2000, "max": 800, "cvt.rn.bf16": 400, NEEDLESS: 16}
 )
 ONCE_LOADED = (issued("cp.async.bulk.tensor.4d.shared") <= 9, issued(NEEDLESS) <= 16)
 # In SMALL the warps wait 48 times, 40 of them for their turn, and pass it on 36 times.

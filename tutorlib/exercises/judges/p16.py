@@ -194,12 +194,12 @@ MODELS = ("an MLP", "layers in layers", "a bias", "another dtype", "frozen, in e
 @contextmanager
 def products_times(factor: float) -> Iterator[None]:
     """Kernels on the CPU compute with this factor meanwhile, which shows the layers that run on them."""
-    from tutorlib.kernels import layers as linear
+    from tutorlib.kernels import layers
 
     def multiply(a: "Tensor", b: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
         return factor * (a @ b.mT) + (0 if bias is None else bias)
 
-    with mock.patch.object(linear, "multiply", multiply):
+    with mock.patch.object(layers, "multiply", multiply):
         yield
 
 

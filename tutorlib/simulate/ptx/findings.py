@@ -71,7 +71,7 @@ class NamedMemory:
 class Finding:
     """One thing wrong with a kernel, whose result may be right by luck.
 
-    kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be in flight;
+    kind: "unwaited": shared memory is read, or written anew, while a copy into it may still be in flight;
         "race": two threads use the same memory, one of them to write, with nothing between that orders them; or a
             launch uses what the one before may still be storing;
         "unwritten": shared memory is read that was never written;
@@ -82,7 +82,8 @@ class Finding:
         "overlap": several blocks store different values to one place, or one loads what another stores, unordered;
         "divergent": an instruction of a whole warp that some of its threads do not reach;
         "proxy": TMA or wgmma reads what threads wrote, and no proxy fence lies between;
-        "mbarrier": an mbarrier never initialized, or whose count of arrivals or bytes cannot be right;
+        "mbarrier": an mbarrier never initialized, or whose count of arrivals or bytes cannot be right, or may not be in
+            another order of the threads;
         "deadlock": threads wait for something that cannot come any more;
         "registers": what a thread computes does not fit into the registers that setmaxnreg left it;
         "endless": the kernel does not end; "assertion": its own assert fails;
