@@ -68,13 +68,6 @@ def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
         assert not any(FIRST <= one < FIRST + APART for one in found)
 
 
-@pytest.mark.usefixtures("h200")
-def test_what_an_exercise_examines_is_there_beside_what_runs():
-    """18.22 looks at code for sm_80 on any GPU."""
-    exercise = find("18.22")
-    assert ".target sm_80" in exercise.compile_for(evidence_at("18.22", exercise.sizes[-1])).ptx
-
-
 def test_a_pointer_out_of_its_tensor_is_refused():
     code = CuteCode(ptx=PTX, launches=(replace(LAUNCH, parameters=(FIRST + 64).to_bytes(8, "little")),))
     (launch,) = launches_of(code, parse_ptx(PTX))
