@@ -14,7 +14,6 @@ import traceback
 from contextvars import Context
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import nbformat
 import psutil
@@ -98,8 +97,6 @@ def batch(course, tmp_path_factory):
     assert not list(temporary.iterdir())
     scores = json.loads(graded.stdout)
     assert json.loads((folder / "kept" / "scores.json").read_text()) == scores
-    (suite,) = ElementTree.parse(folder / "kept" / "90_trial.xml").getroot()
-    assert (suite.get("tests"), suite.get("errors")) == ("18", "4")
     return {int(outcome["id"][3:]): outcome for outcome in scores["exercises"]}
 
 

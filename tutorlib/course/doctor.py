@@ -7,8 +7,7 @@ from tutorlib.checking.kernel import SIMULATED
 from tutorlib.machine import device, versions
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import targets
-from tutorlib.notebook.progress import NoRecord, best
-from tutorlib.notebook.standing import course_of, heads
+from tutorlib.notebook.standing import NoRecord, best, course_of, heads
 from tutorlib.problems.fault import RESTART
 
 KINDS = {MMA_SYNC: "Ampere kernels", TMA: "kernels with TMA", WGMMA: "Hopper kernels", TCGEN05: "Blackwell kernels"}

@@ -33,7 +33,7 @@ What the sandbox promises (`sandbox` lists what it shows; `supervisor` runs and 
   sockets and pipes can hold. The supervisor looks four times a second. Processes, open files and the size of a file
   have limits.
 - It ends when the grader does, however the grader ends.
-A limit of the grader's own that is lower is kept, and said.
+A limit of the grader's own that is lower is kept.
 
 The course's own kernels and models are in reach of an answer, and so is what libraries can do of an exercise. An answer
 whose code or cell names one of these is refused (`checking.library_use`); code that is written to hide a name gets past

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from tutorlib.checking.exercise import Outcome, Status
+from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.randomness import new_seed
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import find, of_notebook
@@ -188,7 +188,10 @@ async def run(
         if added:
             page.leave_out_added(added)
             return None
-        status, why = end or ended_itself(pipe, settings)
+        if end is None:  # the system ends a judge that computes for too long
+            over = pipe.code == -signal.SIGXCPU
+            end = ("timeout", no_end(settings.seconds)) if over else ("error", "it ended the grading run")
+        status, why = end
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{page.name} could not be run: {why}. {' '.join(log[-3:])}")
@@ -196,16 +199,9 @@ async def run(
 
 
 class Reports(asyncio.StreamReader):
-    """The lines of a judge's process. status: how it ended, as `os.wait` tells, once it is gone."""
+    """The lines of a judge's process. code: how it ended, as of `os.waitstatus_to_exitcode`, once it is gone."""
 
-    status = 0
-
-
-def ended_itself(reports: Reports, settings: Settings) -> tuple[Status, str]:
-    """Status and message if the judge's process ended without a report: the system may have ended it."""
-    if os.WIFSIGNALED(reports.status) and os.WTERMSIG(reports.status) == signal.SIGXCPU:
-        return "timeout", no_end(settings.seconds)
-    return "error", "it ended the grading run"
+    code = 0
 
 
 @asynccontextmanager
@@ -234,7 +230,7 @@ async def judge_child(
     finally:
         transport.close()
         kill_all(pid)
-        pipe.status = os.waitpid(pid, 0)[1]
+        pipe.code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def page_environment(folder: Path, wanted: Iterable[str]) -> dict[str, str]:

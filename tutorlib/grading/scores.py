@@ -1,16 +1,13 @@
-"""The scores of a submission, as JSON, as a table and as JUnit XML; and the progress of a run that makes them."""
+"""The scores of a submission, as JSON and as a table; and the progress of a run that makes them."""
 
 import os
 import platform
-import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from xml.etree import ElementTree
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -30,8 +27,6 @@ STYLES = {
     "not_run": "blue",
 }
 
-UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot hold
-KINDS = {"passed": "", "not_run": "skipped", "error": "error", "timeout": "error"}  # JUnit's words; else "failure"
 BETWEEN_S = 10.0  # seconds between two lines about progress in a file, at least
 
 
@@ -103,28 +98,6 @@ def machine() -> dict[str, Any]:
     """The machine on which this was graded."""
     here = {"platform": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()}
     return here | versions.this_machine()
-
-
-def junit(name: str, outcomes: Iterable[Outcome]) -> str:
-    """A test suite of this name, with a test case for each exercise."""
-    kinds = [(outcome, KINDS.get(outcome.status, "failure")) for outcome in outcomes]
-    number = Counter(kind for _, kind in kinds)
-    totals = {"tests": len(kinds), "failures": number["failure"], "errors": number["error"]}
-    totals |= {"skipped": number["skipped"]}
-    root = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(root, "testsuite", {"name": name} | {key: str(n) for key, n in totals.items()})
-    for outcome, kind in kinds:
-        title = printable(f"{outcome.id} {outcome.title}")
-        case = ElementTree.SubElement(suite, "testcase", classname=outcome.id[:2], name=title)
-        if kind:
-            message = printable(outcome.message)
-            ElementTree.SubElement(case, kind, message=message.partition("\n")[0]).text = message
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def printable(text: str) -> str:
-    return UNPRINTABLE.sub("?", text)
 
 
 @contextmanager

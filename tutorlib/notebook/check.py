@@ -11,7 +11,7 @@ from tutorlib.checking.exercise import Answer, Outcome
 from tutorlib.checking.patience import grade_patiently
 from tutorlib.exercises import find
 from tutorlib.failure import failures_in
-from tutorlib.notebook import progress
+from tutorlib.notebook import standing
 from tutorlib.problems.wrong import count
 
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
@@ -124,4 +124,4 @@ def _record(outcome: Outcome) -> None:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(outcome.as_json(), ensure_ascii=False) + "\n")
     elif JUDGED_OUTSIDE not in os.environ:
-        progress.record(outcome)
+        standing.record(outcome)
