@@ -58,7 +58,7 @@ PROGRESS := sed -nuE 's! *(Downloading|Using cached) ([^ ]*/)?([^ /]+) \(([0-9]{
 	@echo "2 of 4  the packages: PyTorch, the CuTe DSL, cuTile, NVIDIA's compilers, JupyterLab"
 	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-compile -e '.[dev,site]' | $(PROGRESS)
 	@echo "3 of 4  CUDA's headers, for the C++ of notebook 08"
-	@$(BIN)/python -m tutorlib.compiling.nvcc
+	@$(BIN)/python -m tutorlib.compiling.programs
 	@echo "4 of 4  Python's bytecode"
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || :  # in parallel, unlike pip; some packages contain files that are not Python
 	@touch $@

@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 130
-#     summary: Compose, complement, divide, repeat, invert. You write them; their laws and the real CuTe check them.
+#     summary: Compose, complement, divide, repeat, invert. You write them; their laws check them.
 # ---
 
 # %% [markdown]

@@ -26,8 +26,7 @@ from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.layouts.notation import layout
 from tutorlib.layouts.oracle import ask
 from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
-from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 TIMES = 5  # of which the median counts
 SLOW = ("12.6", "14.11", "14.18", "15.13", "20.9")

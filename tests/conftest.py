@@ -226,6 +226,6 @@ def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 @pytest.fixture
 def trial(tmp_path: Path) -> Iterator[None]:
     """A registry with the exercises 90.1, 90.2 and 90.3 of a trial course in place of the course's own."""
-    modules = {"n90_trial": trial_course.EXERCISES.format(number=90, count=3)}
+    modules = {"p90": trial_course.EXERCISES.format(number=90, count=3)}
     with trial_course.registered(tmp_path / "exercises", modules):
         yield

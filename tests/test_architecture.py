@@ -42,13 +42,12 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib", ()),  # nor the notebooks' part, until a name of it is used
         ("tutorlib.cli", ()),
         ("tutorlib.checking.kernel", ()),
-        ("tutorlib.compiling.cute", ()),
-        ("tutorlib.dsl.cutile.kernels", ()),
-        ("tutorlib.compiling.cutile", ()),
+        ("tutorlib.compiling.dsls", ()),
+        ("tutorlib.dsl.functions", ()),
         ("tutorlib.compiling.cpp", ()),
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),
         ("tutorlib.notebook.measured", ()),
-        ("tutorlib.exercises.n16_fusion.exercises", ()),  # whoever grades looks at the exercises of every page
+        ("tutorlib.exercises.p16", ()),  # whoever grades looks at the exercises of every page
         ("tutorlib.grading.page_process", ("tensor_layouts",)),  # each page that is graded imports it
     ],
 )
@@ -306,9 +305,13 @@ def test_a_mistake_has_words_and_words_have_a_mistake():
                 said[id] |= table.get("mistakes", {}).keys()
     for file in (ROOT / "tutorlib/exercises").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("mistakes", "wrong_results"):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in ("mistakes", "wrong_results"):
                 made[node.args[0].value] |= {keyword.arg for keyword in node.keywords}
-    assert {id: names for id, names in said.items() if names} == made
+            if name == "value_exercise":
+                known = [keyword.value for keyword in node.keywords if keyword.arg == "mistakes"]
+                made[node.args[0].elts[0].value] |= {key.value for table in known for key in table.keys}
+    assert {id: names for id, names in said.items() if names} == {id: names for id, names in made.items() if names}
 
 
 def test_two_families_share_no_kind():

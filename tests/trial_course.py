@@ -53,10 +53,10 @@ check("{number}.{k}", answer)
 
 @contextmanager
 def registered(folder: Path, modules: dict[str, str]) -> Iterator[None]:
-    """While open, the registry of this process has these rooms, name → text of their exercises, not the course's."""
+    """While open, the registry of this process has these modules of exercises, name → text, not the course's."""
     folder.mkdir()
     for name, text in modules.items():
-        make_room(folder / name, text)
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exercises, "__path__", [str(folder)])
         forget_exercises()
@@ -64,20 +64,12 @@ def registered(folder: Path, modules: dict[str, str]) -> Iterator[None]:
             yield
         finally:
             for name in modules:
-                sys.modules.pop(f"{exercises.__name__}.{name}.exercises", None)
                 sys.modules.pop(f"{exercises.__name__}.{name}", None)
     forget_exercises()
 
 
-def make_room(folder: Path, text: str) -> None:
-    """A page's room that holds its exercises alone."""
-    folder.mkdir()
-    (folder / "__init__.py").touch()
-    (folder / "exercises.py").write_text(text, encoding="utf-8")
-
-
 def forget_exercises() -> None:
-    for cached in (exercises.rooms, exercises.of_notebook, exercises.find):
+    for cached in (exercises.pages, exercises.of_notebook, exercises.find):
         cached.cache_clear()
 
 
@@ -116,13 +108,14 @@ def make_course(root: Path, sizes: dict[int, int], exercises: str = EXERCISES, e
     exercises, exercise: the texts of a module of exercises, and of an answer's cell and its check.
     """
     package = root / "tutorlib"
-    shutil.copytree(ROOT / "tutorlib", package, ignore=shutil.ignore_patterns("__pycache__", "n[0-9][0-9]_*"))
+    shutil.copytree(ROOT / "tutorlib", package, ignore=shutil.ignore_patterns("__pycache__", "p[0-9][0-9].py"))
     (root / "solutions").mkdir()
     (root / "notebooks").mkdir()
     (root / "README.md").write_text("<!-- begin table -->\n<!-- end table -->\n")
     shutil.copy(ROOT / "pyproject.toml", root)
     for number, count in sizes.items():
-        make_room(package / "exercises" / f"n{number}_trial", exercises.format(number=number, count=count))
+        module = package / "exercises" / f"p{number}.py"
+        module.write_text(exercises.format(number=number, count=count), encoding="utf-8")
         cells = [exercise.format(number=number, k=k) for k in range(1, count + 1)]
         (root / "solutions" / f"{number}_trial.py").write_text(START + "".join(cells))
     course = Course(root)

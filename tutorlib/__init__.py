@@ -11,14 +11,13 @@ from typing import Any
 from tutorlib import half_precision
 
 NAMES = {  # module → its functions, classes, constants and submodules that pages import
+    "compiling.compiled": "BLACKWELL_OPCODES HOPPER_OPCODES allocated_columns counts opcodes story",
     "compiling.cpp": "HEADER compile_cpp",
-    "compiling.cute": "compilations compile_cute",
-    "compiling.cutile": "compile_all compile_cutile",
+    "compiling.dsls": "compile_all compile_cute compile_cutile",
     "compiling.errors": "CompileFailed ToolMissing",
-    "compiling.ptx": "BLACKWELL_OPCODES HOPPER_OPCODES allocated_columns counts opcodes story",
-    "compiling.ptxas": "serialized",
-    "compiling.sass": "SASS_OPCODES disassemble main_loop_of",
+    "compiling.programs": "SASS_OPCODES disassemble main_loop_of serialized",
     "compiling.spec": "TensorSpec",
+    "dsl.functions": "compilations",
     "draw.algebra": "show_complement show_compose show_divide show_product",
     "draw.attention": "show_attention show_key_tiles show_tiles",
     "draw.banks": "show_banks show_swizzle",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from tutorlib.simulate_command.cli import add_to as add_simulate_to
+from tutorlib.simulate.cli import add_to as add_simulate_to
 
 if TYPE_CHECKING:
     from tutorlib.instruments.sweeps.sweep import Sweep

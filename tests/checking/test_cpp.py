@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.pages.p08 import ADD, FIRST
-from tutorlib.compiling import nvcc, outside
+from tutorlib.compiling import programs
 from tutorlib.exercises import find
 from tutorlib.measuring import launchers
 
@@ -32,7 +32,7 @@ def test_what_a_gemm_without_tma_hears():
 @pytest.mark.usefixtures("nothing_kept")
 class TestMissingTools:
     def test_without_a_host_compiler(self, monkeypatch):
-        monkeypatch.setattr(nvcc.shutil, "which", lambda name: None)
+        monkeypatch.setattr(programs.shutil, "which", lambda name: None)
         outcome = find("08.1").grade(lambda: ADD)
         assert outcome.status == "not_run"
         assert outcome.message == (
@@ -42,10 +42,10 @@ class TestMissingTools:
 
     def test_without_nvcc(self, monkeypatch):
         def missing(name):
-            raise outside.metadata.PackageNotFoundError(name)
+            raise programs.metadata.PackageNotFoundError(name)
 
-        outside.packaged_program.cache_clear()
-        monkeypatch.setattr(outside.metadata, "files", missing)
+        programs.packaged_program.cache_clear()
+        monkeypatch.setattr(programs.metadata, "files", missing)
         outcome = find("08.1").grade(lambda: ADD)
         assert outcome.status == "not_run"
         assert outcome.message == "– 08.1 vector_add: not run: nvcc is missing: pip install nvidia-cuda-nvcc"

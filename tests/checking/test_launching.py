@@ -24,13 +24,13 @@ from tutorlib.checking.launching import (
     sizes_of,
 )
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cutile import compile_tile_ir, entries_of
+from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code
+from tutorlib.compiling.programs import machine_code
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.problems.work import Work
-from tutorlib.simulate.ptx.memory.descriptors import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 

@@ -19,7 +19,7 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import InModule, plain_function, refuse_library_use
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.n11_grid_swizzle import exercises as traffic
+from tutorlib.exercises import p11 as traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.models import banks
@@ -116,9 +116,7 @@ def test_what_knows_the_answers_is_told():
     def asks(order, rows, columns):
         return traffic.visits(order, rows, columns)
 
-    assert "it calls tutorlib.exercises.n11_grid_swizzle.exercises.visits, which belongs to the checks" in told_of(
-        "11.2", asks
-    )
+    assert "it calls tutorlib.exercises.p11.visits, which belongs to the checks" in told_of("11.2", asks)
 
 
 def told_of(id, answer):

@@ -11,8 +11,8 @@ from tests.compiling.kernels import (
     spilling_kernel,
     wide_kernel,
 )
-from tutorlib.compiling import ptxas
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling import programs
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 
 VECTOR = TensorSpec((1024,))
@@ -48,7 +48,7 @@ def test_instructions():
 )
 def test_the_cubin_is_read_as_ptxas_describes_it(kernel):
     compiled = compile_cute(launch(kernel), [VECTOR])
-    _, said = ptxas.assemble(compiled.ptx)
+    _, said = programs.assemble(compiled.ptx)
     assert f"Used {compiled.registers} registers" in said
     assert f"{compiled.stack_bytes} bytes stack frame" in said
 

@@ -8,9 +8,10 @@ from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
 from tests.compiling.kernels import double_kernel, launch
-from tutorlib.compiling.cute import call_host, compilations, compile_cute
+from tutorlib.compiling.dsls import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.functions import compilations
 from tutorlib.exercises import find
 
 VECTOR = TensorSpec((1024,))

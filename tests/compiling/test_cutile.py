@@ -3,7 +3,7 @@
 import cuda.tile as ct
 import pytest
 
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 

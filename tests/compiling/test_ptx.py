@@ -1,6 +1,6 @@
 """Reading a GEMM's PTX."""
 
-from tutorlib.compiling.ptx import counts, opcodes, story
+from tutorlib.compiling.compiled import counts, opcodes, story
 
 PTX = """
 .visible .entry gemm(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import opcodes, story
-from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of, read_listing
+from tutorlib.compiling.compiled import opcodes, story
+from tutorlib.compiling.dsls import compile_cute
+from tutorlib.compiling.programs import SASS_OPCODES, disassemble, main_loop_of, read_listing
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import TUNED, loads_spread, multistage

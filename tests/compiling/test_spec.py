@@ -7,7 +7,7 @@ import torch
 from cutlass import cute
 
 from tests.compiling.kernels import double_kernel, launch
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 
 

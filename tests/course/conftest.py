@@ -7,7 +7,7 @@ import pytest
 
 from tests.trial_course import EXERCISES, registered
 
-MODULES = {f"n{number}_trial": EXERCISES.format(number=number, count=1) for number in (90, 91)}
+MODULES = {f"p{number}": EXERCISES.format(number=number, count=1) for number in (90, 91)}
 PAGE = dedent('''\
     # %% [markdown]
     # # A page

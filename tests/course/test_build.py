@@ -48,12 +48,12 @@ def test_a_cutile_kernel_gets_a_raise_that_its_compiler_accepts(tmp_path):
 
 def test_nbval_compares_the_line_of_an_exercise_that_needs_no_gpu_alone(tmp_path):
     """Elsewhere a kernel's line says "not run"."""
-    on_gpu = "from tutorlib.machine.features import MMA_SYNC\n" + MODULES["n90_trial"].replace(
+    on_gpu = "from tutorlib.machine.features import MMA_SYNC\n" + MODULES["p90"].replace(
         "points=2", "points=2, needs=MMA_SYNC"
     )
     tags = []
-    for folder, module in (("cpu", MODULES["n90_trial"]), ("gpu", on_gpu)):
-        with registered(tmp_path / folder, {"n90_trial": module}):
+    for folder, module in (("cpu", MODULES["p90"]), ("gpu", on_gpu)):
+        with registered(tmp_path / folder, {"p90": module}):
             tags.append(student_notebook(parse(write_source(tmp_path))).cells[3].metadata.get("tags"))
     assert tags == [["nbval-check-output"], None]
 

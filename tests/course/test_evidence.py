@@ -139,7 +139,7 @@ else:
 def course(tmp_path_factory):
     """A trial course in whose data exercise 90.1 has a measurement and 90.2 has none."""
     course = make_course(tmp_path_factory.mktemp("evidence") / "course", {90: 2})
-    (course.root / "tutorlib" / "exercises" / "n90_trial" / "exercises.py").write_text(TIMED)
+    (course.root / "tutorlib" / "exercises" / "p90.py").write_text(TIMED)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(results, "DATA", course.root / "figures" / "data")
         measured = Result("passed", 2, 2, (copied(0.95),))

@@ -19,8 +19,8 @@ from tutorlib.draw.palette import CATEGORIES, INK, RAMP, category, channels
 from tutorlib.draw.tile_space import array_grid, space_grid
 from tutorlib.draw.timeline import timeline_grid
 from tutorlib.draw.warps import show_warps
-from tutorlib.exercises.n09_gemm_baseline.judge import in_cute
-from tutorlib.exercises.n19_attention_tiles.exercises import key_tiles
+from tutorlib.exercises.judges.p09 import in_cute
+from tutorlib.exercises.p19 import key_tiles
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
 from tutorlib.models.block_formats import E4M3

@@ -6,7 +6,7 @@ from cutlass import cute
 from cutlass.cute.atom import ThrCopy
 from cutlass.cute.nvgpu import warp
 
-from tutorlib.compiling.cute import call_host, compile_cute
+from tutorlib.compiling.dsls import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig

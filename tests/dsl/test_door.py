@@ -9,7 +9,7 @@ PACKAGE = ROOT / "tutorlib"
 COURSE = (  # what the course alone takes of the DSLs
     "checking/compile_calls.py",
     "half_precision.py",
-    "notebook/stages.py",
+    "notebook/launches.py",
 )
 DOOR = [*sorted((PACKAGE / "dsl").rglob("*.py")), *(PACKAGE / name for name in COURSE)]
 

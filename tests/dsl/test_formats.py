@@ -14,10 +14,10 @@ from cutlass.cute.runtime import make_fake_stream
 from tests.compiling.kernels import launch, shared_kernel
 from tests.dsl.refused_copies import vectors_down_a_column
 from tests.dsl.refused_cute import REFUSED
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cute.taken_over import dynamic_smem, runtime_names
+from tutorlib.dsl.launching import dynamic_smem, runtime_names
 from tutorlib.dsl.refusals import cute_message, places_of
 from tutorlib.kernels.doubling import double
 

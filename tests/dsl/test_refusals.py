@@ -8,8 +8,7 @@ import pytest
 from tests.dsl import refused_copies, refused_cute, refused_cutile  # noqa: F401
 from tutorlib.checking.exercise import Exercise
 from tutorlib.compiling import errors
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.dsls import compile_cute, compile_cutile
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.refusals import CUTE, CUTILE, INLINED, what_to_do

@@ -14,7 +14,7 @@ from tutorlib.checking import randomness
 from tutorlib.checking.cuda_host import program_run
 from tutorlib.checking.evidence import CuteCode, CuteEvidence, CutileEvidence, evidence_of
 from tutorlib.checking.served import Served
-from tutorlib.compiling.source_files import module_from
+from tutorlib.compiling.dsls import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.machine import device

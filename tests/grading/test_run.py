@@ -237,7 +237,7 @@ EXERCISES = tuple(OnGpu(id=f"90.{k}", title="answer", points=2, needs=MMA_SYNC) 
 @pytest.mark.long
 def test_a_broken_context_costs_its_exercise_alone(tmp_path):
     course = make_course(tmp_path / "course", {90: 4})
-    (course.root / "tutorlib" / "exercises" / "n90_trial" / "exercises.py").write_text(ON_GPU)
+    (course.root / "tutorlib" / "exercises" / "p90.py").write_text(ON_GPU)
     kernel = "def answer(n):\n    return {!r}"
     answers = {k: kernel.format(says) for k, says in enumerate(("right", "error", "timeout", "right"), 1)}
     path = course.submit(tmp_path, 90, answers)

@@ -15,10 +15,10 @@ import pytest
 from tests.grading.test_sandbox import behind_the_wall, needs_bubblewrap, started_inside, wait_for
 from tests.trial_course import Course, make_course
 from tutorlib.checking.cuda_host.program import build_program
-from tutorlib.compiling import outside
+from tutorlib.compiling import programs
 from tutorlib.compiling.cpp import compile_cuda
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_MEMORY
+from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY
 from tutorlib.grading import sandbox, supervisor
 from tutorlib.grading.supervisor import ABSENT, MACHINES, NEWEST, REFUSED, X32, filter_program
 
@@ -279,9 +279,9 @@ long x = B<24, 1>::v;
 @pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("source", ['#include "/dev/zero"', '#include "/dev/urandom"', TEMPLATES])
 def test_a_compilers_memory_has_a_limit(monkeypatch, source):
-    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
+    monkeypatch.setattr(programs, "_sandbox", sandbox.sandboxed_compiler)
     monkeypatch.setattr(sandbox, "COMPILER_MEMORY", 2**29)  # it takes seconds to use more
-    monkeypatch.setattr(outside, "COMPILER_MEMORY", 2**29)
+    monkeypatch.setattr(programs, "COMPILER_MEMORY", 2**29)
     with pytest.raises(CompileFailed) as refused:
         compile_cuda(source)
     assert str(refused.value) == "the compiler used more than 0.5 GB of memory"
@@ -290,8 +290,8 @@ def test_a_compilers_memory_has_a_limit(monkeypatch, source):
 
 @pytest.mark.usefixtures("nothing_kept")
 def test_a_compilers_time_has_a_limit(monkeypatch):
-    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
-    monkeypatch.setattr(outside, "LIMIT_S", 1.0)
+    monkeypatch.setattr(programs, "_sandbox", sandbox.sandboxed_compiler)
+    monkeypatch.setattr(programs, "LIMIT_S", 1.0)
     with pytest.raises(CompileFailed, match="nvcc is not done with it after 1 s"):
         compile_cuda(TEMPLATES)
 
@@ -300,7 +300,7 @@ def test_a_compilers_time_has_a_limit(monkeypatch):
 def test_a_programs_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch):
     secret = tmp_path / "secret.txt"
     secret.write_text("SECRET here;")
-    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
+    monkeypatch.setattr(programs, "_sandbox", sandbox.sandboxed_compiler)
     with pytest.raises(CompileFailed, match="secret") as refused:
         build_program(f'#include "{secret}"\nint main() {{}}', "sm_90")
     assert "SECRET" not in f"{refused.value} {refused.value.detail}"
@@ -308,9 +308,9 @@ def test_a_programs_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch
 
 def test_what_a_compiler_prints_has_a_limit(tmp_path):
     script = tmp_path / "prints.py"
-    script.write_text(f"import sys\nfor _ in range(100): sys.stderr.write('x' * {outside.MOST_PRINTED // 10})")
-    done = outside.run_compiler([sys.executable, script], tmp_path)
-    assert len(done.stderr) == outside.MOST_PRINTED
+    script.write_text(f"import sys\nfor _ in range(100): sys.stderr.write('x' * {programs.MOST_PRINTED // 10})")
+    done = programs.run_compiler([sys.executable, script], tmp_path)
+    assert len(done.stderr) == programs.MOST_PRINTED
 
 
 # The filter of system calls ------------------------------------------------------------------------------------------

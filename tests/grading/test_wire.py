@@ -21,7 +21,7 @@ from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.n16_fusion.judge.host_functions import elementwise
+from tutorlib.exercises.judges.p16.host_functions import elementwise
 from tutorlib.failure import Fail, Flaw
 from tutorlib.grading.page_process import Answers
 from tutorlib.grading.remote_judge import JudgesEnd, Late, Lost, judge

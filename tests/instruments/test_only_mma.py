@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.ceilings import BLOCKS, CONFIG, K, mma_sync_tflops, only_mma
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import opcodes
+from tutorlib.compiling.compiled import opcodes
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorlib.exercises.n13_hopper_gemm.exercises import ring
+from tutorlib.exercises.p13 import ring
 from tutorlib.models.mbarrier import FAULTS, LOOPS, RingModel, fresh
 
 arrivals = st.tuples(st.just("arrive"), st.integers(0, 3))  # with so many bytes announced

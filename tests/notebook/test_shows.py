@@ -26,8 +26,7 @@ from tutorlib.notebook.measured import (
     show_speeds,
     show_sweep,
 )
-from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 COPIES = load_answers("05_copy_kernels")
 SCALE = """

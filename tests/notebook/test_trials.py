@@ -16,7 +16,7 @@ from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tests.stand_ins import H200, copied, multiplied
 from tutorlib.checking.cuda_host.program import command
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.nvcc import nvcc_command
+from tutorlib.compiling.programs import nvcc_command
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.cpp.program import in_tiles
 from tutorlib.kernels.doubling import double

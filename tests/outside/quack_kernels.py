@@ -8,9 +8,9 @@ import torch
 from torch.nn import functional
 from torch.testing import assert_close
 
-from tests.outside.table import PYTHON, Case, Source
+from tests.outside.runs import PYTHON, Case, Source
 
-SOURCE = Source("QuACK", "Dao-AILab/quack", "TUTORLIB_QUACK", "nvidia-cutlass-dsl")
+SOURCE = Source("QuACK", "Dao-AILab/quack", "TUTORLIB_QUACK")
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 SINCE_HOPPER = TARGETS[1:]  # its GEMMs
 CASES: list[tuple[tuple[str, ...], Callable[[], None]]] = []

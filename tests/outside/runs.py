@@ -1,23 +1,62 @@
-"""Running cases by the command that users have."""
+"""Others' kernels, run by the command that users have.
+
+python -m tests.outside.runs [PATTERN]    the cases whose names match: one line of JSON for each
+
+A case is right if its program ends without an error: each compares its result with torch's. docs/coverage.md has what
+came of them all.
+"""
 
 import json
 import os
 import re
 import subprocess
-import tempfile
+import sys
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.outside.opcodes import opcodes_of
-from tests.outside.table import PYTHON, Case
 from tutorlib.compiling.errors import without_colours
 from tutorlib.paths import ROOT
-from tutorlib.simulate.kept import ENDING, KeptLaunch
-from tutorlib.simulate.ptx.parse import parse_ptx
 
+PYTHON = sys.executable
 SECONDS = 240  # of one case
+
+
+@dataclass(frozen=True)
+class Source:
+    """Others' kernels. variable: the environment variable that names a checkout of the repository."""
+
+    name: str
+    repository: str
+    variable: str
+
+    @property
+    def checkout(self) -> Path:
+        return Path(os.environ[self.variable]).resolve()
+
+    @property
+    def is_here(self) -> bool:
+        return self.variable in os.environ
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel on small inputs.
+
+    command: what `tutor simulate --` runs; it fails with an AssertionError where the result is not torch's. target:
+    "sm_90a", for which it is compiled. folders: from which it imports.
+    """
+
+    source: Source
+    name: str
+    target: str
+    command: tuple[str, ...]
+    folders: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.source.name}: {self.name}"
 
 
 @dataclass
@@ -25,11 +64,10 @@ class Outcome:
     """What came of a case.
 
     outcome: "right", "wrong" (not torch's result) or "stops". why: of the last two. findings: sentences, each with its
-    line. opcodes: whether the simulator knows them, by target.
+    line.
     """
 
-    source: str
-    kernel: str
+    case: str
     target: str
     outcome: str
     why: str = ""
@@ -37,38 +75,40 @@ class Outcome:
     instructions: int = 0
     findings: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    opcodes: dict[str, dict[str, bool]] = field(default_factory=dict)
+
+
+def all_cases() -> Iterator[Case]:
+    """Of the sources that are here."""
+    from tests.outside import programs, quack_kernels, triton_tutorials
+
+    yield from programs.cases()
+    for module in (quack_kernels, triton_tutorials):
+        if module.SOURCE.is_here:
+            yield from module.cases()
 
 
 def run(case: Case) -> Outcome:
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        outcome = judged(case, *simulated(case, Path(folder)))
-        opcodes: dict[str, bool] = {}
-        for launch in kept_in(Path(folder)):
-            for opcode, known in opcodes_of(parse_ptx(launch.ptx)).items():
-                opcodes[opcode] = opcodes.get(opcode, True) and known
+    outcome = judged(case, *simulated(case))
     outcome.seconds = round(time.monotonic() - started, 1)
-    outcome.opcodes = {case.target: opcodes} if opcodes else {}
     return outcome
 
 
-def simulated(case: Case, keep: Path) -> tuple[dict[str, Any], str]:
-    """The report of `tutor simulate`, {} if there is none, and what it and the case print. keep: for the launches."""
-    options = ["--arch", case.target.removeprefix("sm_"), "--format", "json", "--keep", str(keep)]
+def simulated(case: Case) -> tuple[dict[str, Any], str]:
+    """The report of `tutor simulate`, {} if there is none, and what it and the case print."""
+    options = ["--arch", case.target.removeprefix("sm_"), "--format", "json"]
     command = [PYTHON, "-m", "tutorlib", "simulate", *options, "--", *case.command]
     folders = os.pathsep.join([*case.folders, str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": folders}
     try:
-        done = subprocess.run(
-            command, env=os.environ | {"PYTHONPATH": folders}, capture_output=True, text=True, timeout=SECONDS, cwd=keep
-        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return {}, f"not done in {SECONDS:.0f} s"
     return json.loads(done.stdout) if done.stdout.startswith("{") else {}, done.stderr
 
 
 def judged(case: Case, report: dict[str, Any], printed: str) -> Outcome:
-    outcome = Outcome(case.source.name, case.name, case.target, "right")
+    outcome = Outcome(str(case), case.target, "right")
     if not report:
         outcome.outcome, outcome.why = "stops", last_line(printed)
         return outcome
@@ -97,5 +137,7 @@ def last_line(printed: str) -> str:
     )
 
 
-def kept_in(folder: Path) -> list[KeptLaunch]:
-    return [KeptLaunch.read(file) for file in sorted(folder.glob(f"*{ENDING}"))]
+if __name__ == "__main__":
+    for case in all_cases():
+        if re.search("".join(sys.argv[1:]), str(case)):
+            print(json.dumps(asdict(run(case))), flush=True)

@@ -10,9 +10,9 @@ from unittest import mock
 import torch
 from torch.testing import assert_close
 
-from tests.outside.table import PYTHON, Case, Source
+from tests.outside.runs import PYTHON, Case, Source
 
-SOURCE = Source("Triton's tutorials", "triton-lang/triton", "TUTORLIB_TRITON", "triton")
+SOURCE = Source("Triton's tutorials", "triton-lang/triton", "TUTORLIB_TRITON")
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 SINCE_HOPPER = TARGETS[1:]
 CASES: list[tuple[str, str, tuple[str, ...], Callable[[Any], None]]] = []

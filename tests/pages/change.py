@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tutorlib.compiling.source_files import executed
+from tutorlib.compiling.dsls import executed
 
 Change = Callable[[list[str]], list[str]]  # the lines of a function → as they are then
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from tests.pages.table import right, solution, wrong
-from tutorlib.compiling.source_files import lasting_folder
+from tutorlib.compiling.dsls import lasting_folder
 from tutorlib.course.answers import load_answers
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS

@@ -10,7 +10,7 @@ import cutlass
 import numpy as np
 
 from tests.pages.table import right, wrong
-from tutorlib.exercises.n11_grid_swizzle import exercises as traffic
+from tutorlib.exercises import p11 as traffic
 from tutorlib.kernels import ladder
 from tutorlib.models import l2
 

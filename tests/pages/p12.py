@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tests.pages.table import right, wrong
-from tutorlib.exercises.n12_three_stages import exercises as n12_three_stages
+from tutorlib.exercises import p12
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import blocks_per_sm as fit
 

@@ -9,7 +9,7 @@ from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind, wait_group
 
 from tests.pages.change import copy_of
 from tests.pages.table import right, wrong
-from tutorlib.exercises.n13_hopper_gemm import exercises as n13_hopper_gemm
+from tutorlib.exercises import p13
 from tutorlib.kernels.hopper import first, first_parts
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first_parts import (
@@ -248,5 +248,5 @@ def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     """No kernel."""
 
 
-RIGHT_ONES = copy_of(n13_hopper_gemm)
+RIGHT_ONES = copy_of(p13)
 right_holder, right_bytes, right_ring = RIGHT_ONES.holder, RIGHT_ONES.tma_bytes, RIGHT_ONES.ring

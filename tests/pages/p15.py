@@ -12,7 +12,7 @@ from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_stat
 
 from tests.pages.change import copy_of
 from tests.pages.table import base_of, right, wrong
-from tutorlib.dsl.cute.instructions import fence_before
+from tutorlib.dsl.tracing import fence_before
 from tutorlib.kernels.blackwell import parts
 from tutorlib.kernels.blackwell.steps import TileSteps
 from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest

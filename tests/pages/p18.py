@@ -7,7 +7,7 @@ import numpy as np
 from tests.pages.change import Change, swap
 from tests.pages.table import solved
 from tutorlib.exercises import of_notebook
-from tutorlib.exercises.n18_bug_hunt.judge import Diagnosis
+from tutorlib.exercises.judges.p18 import Diagnosis
 from tutorlib.kernels.bugs.catalogue import BUGS
 
 SHOWS = {"softmax": (np.full((4, 300), -1000.0),)}  # of bugs that random numbers do not show, what does

@@ -7,7 +7,7 @@ from cutlass.cute.nvgpu import warpgroup
 from tests.pages.change import copy_of
 from tests.pages.changed import right_answers
 from tests.pages.table import base_of, right, solution, with_changes
-from tutorlib.exercises.n20_attention_hopper import exercises as operands
+from tutorlib.exercises import p20 as operands
 from tutorlib.kernels.attention import parts as course
 from tutorlib.kernels.attention.parts import COURSE, AttentionParts, add_pv, produce_blocks, step
 

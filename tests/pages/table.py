@@ -29,7 +29,7 @@ from typing import Any
 import pytest
 
 from tests.pages.change import Change, DoesNotApply, code_of, functions, swap, without
-from tutorlib.compiling.source_files import executed, lasting_folder
+from tutorlib.compiling.dsls import executed, lasting_folder
 from tutorlib.course.answers import checks, needed_cells
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS, notebook_names

@@ -6,7 +6,7 @@ from tests.pages.answers import WRONG
 from tests.pages.change import derive
 from tests.pages.table import by_name
 from tutorlib.exercises import find
-from tutorlib.exercises.n11_grid_swizzle.exercises import footprint
+from tutorlib.exercises.p11 import footprint
 from tutorlib.kernels import ladder
 from tutorlib.kernels.ampere import epilogues, layouts, main_loops, thread_share
 

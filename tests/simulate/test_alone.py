@@ -22,7 +22,7 @@ src, dst = torch.arange(128.0), torch.zeros(128)
 report = simulate(kernels.reverse, src, dst, 64)
 assert torch.equal(dst, kernels.reversed_blocks(src, 64)), dst
 assert not report.findings
-from tutorlib.simulate_command.cli import app
+from tutorlib.simulate.cli import app
 try:
     app(["simulate", "double.ptx", "--grid", "2", *"--arg 64:fp32 --arg 64:fp32:out --arg 64".split()])
 except SystemExit as end:
@@ -46,7 +46,7 @@ def test_a_kernel_is_simulated_without_the_rest(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "doubled: 2 blocks, " in done.stdout
-    assert done.stdout.splitlines()[-1] == "compiling dsl simulate simulate_command"
+    assert done.stdout.splitlines()[-1] == "compiling dsl simulate"
 
 
 def test_its_versions_are_the_courses():

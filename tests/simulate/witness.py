@@ -22,10 +22,11 @@ from torch import Tensor
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
 from tutorlib.course.answers import load_answers
-from tutorlib.exercises import of_notebook, rooms
+from tutorlib.exercises import of_notebook
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.results import sweep_file, write_json
+from tutorlib.paths import notebook_names
 from tutorlib.problems.problem import Operand, Problem, Shape, torch_dtype
 from tutorlib.problems.work import Launcher, Work, call_in_order
 
@@ -63,7 +64,7 @@ def witnessed() -> Iterator[tuple[KernelExercise, Any, Shape]]:
 
     Not an answer that is simulated within a smaller kernel than the one that a GPU runs.
     """
-    for notebook in sorted(rooms()):
+    for notebook in notebook_names():
         found = [e for e in of_notebook(notebook) if isinstance(e, KernelExercise) and e.simulated and not is_small(e)]
         answers = load_answers(notebook) if found else {}
         for exercise in found:

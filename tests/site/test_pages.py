@@ -99,7 +99,7 @@ def answers() -> dict[str, list[str]]:
     Given are the text of the notebooks, prose included, and the library, which pages show.
     """
     cells = [cell for name in notebook_names() for cell in parse(SOLUTIONS / f"{name}.py")]
-    library = [path for path in PACKAGE.rglob("*.py") if path.parent.parent.name != "exercises"]
+    library = [path for path in PACKAGE.rglob("*.py") if "exercises" not in path.parts]
     texts = [*(cell.unsolved for cell in cells), *(path.read_text(encoding="utf-8") for path in library)]
     given = plain("\n".join(texts).replace("`", ""))
     found: dict[str, list[str]] = {}

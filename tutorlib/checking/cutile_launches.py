@@ -13,18 +13,21 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from tutorlib.checking.launch_plan import LaunchPlan, Placed, Planned
-from tutorlib.compiling.cutile import exported
+from tutorlib.compiling.dsls import exported
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cutile.kernels import launched_by, opt_level
+from tutorlib.dsl.functions import opt_level
+from tutorlib.dsl.launching import launched_by
 from tutorlib.simulate.cutile.dtypes import Number, poison
-from tutorlib.simulate.cutile.run import ARCH, TileReport, run
-from tutorlib.simulate.cutile.signature import (
+from tutorlib.simulate.cutile.run import (
+    ARCH,
     Accepted,
     Parameter,
+    TileReport,
     array_constraint,
     constraint,
     parameters,
     refuse_launch,
+    run,
 )
 
 SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles

@@ -24,7 +24,7 @@ from tutorlib.checking.part import Part, require_jit
 from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.compiling.spec import DTYPES, TensorSpec
-from tutorlib.dsl.cutile.kernels import function_of, opt_level
+from tutorlib.dsl.functions import function_of, opt_level
 from tutorlib.failure import Fail, Flaw, Hazard, failures_in
 from tutorlib.machine.features import cute_target
 from tutorlib.problems.problem import Shape
@@ -180,15 +180,14 @@ class CuteRequest(Request):
         )
 
     def compiled(self, host: "CompiledOnce", shape: Shape, arch: str) -> CuteCode:
-        from tutorlib.compiling.cute import compile_cute
+        from tutorlib.compiling.dsls import compile_cute
 
         made = host.compiled(shape, arch, lambda: compile_cute(host.host, self.specs[shape], cute_target(arch)))
         launches = self.launches(made, shape, self.sms) if shape in self.run else ()
         return CuteCode(ptx=made.ptx, smem_bytes=made.smem_bytes, launches=launches)
 
     def traced(self, host: "CompiledOnce", shape: Shape) -> CuteCode:
-        from tutorlib.simulate.ptx.languages.cute_host import SMS
-        from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines, place_of
+        from tutorlib.simulate.ptx.languages.cute import SMS, compile_with_lines, place_of
 
         made = host.compiled(shape, "", lambda: compile_with_lines(host.host, self.specs[shape], self.target))
         if ".entry" not in made.ptx:
@@ -197,8 +196,8 @@ class CuteRequest(Request):
         return CuteCode(ptx=made.ptx, launches=self.launches(made, shape, SMS), places=places)
 
     def launches(self, made: Any, shape: Shape, sms: int) -> tuple[RecordedLaunch, ...]:
-        from tutorlib.compiling.cute import cute_arguments
-        from tutorlib.simulate.ptx.languages.cute_host import record_launches
+        from tutorlib.compiling.dsls import cute_arguments
+        from tutorlib.simulate.ptx.languages.cute import record_launches
         from tutorlib.simulate.ptx.parse import parse_ptx
 
         tensors = [tensor_at(FIRST + n * APART, spec) for n, spec in enumerate(self.specs[shape])]
@@ -269,7 +268,7 @@ Runs = Callable[..., "tuple[Sequence[TileReport], bool, bool]"]  # takes them; g
 
 def interpreted(run: Runs, tensors: "tuple[Tensor, ...]") -> Interpreted:
     """The call on copies of these tensors. Raises CompileFailed, NotSimulated and a placeholder's error."""
-    from tutorlib.compiling.cutile import refusals
+    from tutorlib.compiling.dsls import refusals
 
     *inputs, output = (tensor.clone() for tensor in tensors)
     try:
@@ -364,7 +363,7 @@ class CutileRequest(Request):
         return tuple(interpreted(launch, tensors) for tensors in self.calls[at])
 
     def exported(self, kernel: Any, at: At, target: str) -> TileIr:
-        from tutorlib.compiling.cutile import exported
+        from tutorlib.compiling.dsls import exported
 
         arguments = [*self.compiled[at, target], *self.trials[at].constants]
         made = exported(kernel, arguments, target, "tileir_bytecode")

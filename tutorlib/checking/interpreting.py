@@ -12,7 +12,7 @@ from tutorlib.problems.output import Output, Snapshot
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.wrong import BY_LUCK, Wrong, input_changed
 from tutorlib.problems.wrong_result import WrongResult
-from tutorlib.simulate.threads import one_thread
+from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -22,17 +22,17 @@ from tutorlib.checking.evidence import (
 )
 from tutorlib.checking.launch_plan import MOST_LAUNCHES, NO_LAUNCHES, LaunchPlan, Placed, Planned, TileIr
 from tutorlib.compiling.compiled import Compiled, LaunchConfig, LaunchGrid, inspect_kernel
-from tutorlib.compiling.cutile import compile_tile_ir, entries_of
+from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code, resources
+from tutorlib.compiling.programs import machine_code, resources
 from tutorlib.compiling.spec import DTYPES
 from tutorlib.machine import device
 from tutorlib.measuring.driver import load_function, prepare
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx import descriptors
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
-from tutorlib.simulate.ptx.memory import descriptors
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
@@ -103,7 +103,7 @@ def parameters_for(launch: "Launch", tensors: "Sequence[Tensor]", sizes: Sequenc
 
 def finder_in(module: Module, code: CuteCode) -> Find:
     """An instruction's line in the reader's source."""
-    from tutorlib.simulate.ptx.languages.cute_lines import STACKS
+    from tutorlib.simulate.ptx.languages.cute import STACKS
 
     def find(instruction: Instruction) -> SourceLine | None:
         at = instruction.location
@@ -128,7 +128,7 @@ class SimulatedCuteEvidence:
         return self.evidence.simulated_at(shape).ptx
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cute_host import simulate_launches
+        from tutorlib.simulate.ptx.languages.cute import simulate_launches
 
         code, sizes = self.evidence.simulated_at(work.shape), sizes_of(work.problem, work.shape)
         module = parse_ptx(code.ptx)
@@ -205,8 +205,7 @@ class SimulatedCutileEvidence:
         return self.compiled(shape).ptx
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cutile import launch
-        from tutorlib.simulate.ptx.languages.line_table import by_cubin
+        from tutorlib.simulate.ptx.languages.cutile import by_cubin, launch
 
         compiled = self.compiled(work.shape)
         find = by_cubin(compiled.cubin, str(self.evidence.file), [str(line) for line in self.evidence.lines])

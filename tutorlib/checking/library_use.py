@@ -21,7 +21,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import WrongKind
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.dsl.functions import inside_of_kernel
 from tutorlib.failure import Fail, Flaw
 
 

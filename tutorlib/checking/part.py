@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.dsl.cute.functions import is_jit
+from tutorlib.dsl.functions import is_jit
 from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import count

@@ -13,7 +13,7 @@ from typing import Any
 
 from tutorlib.checking.answer import Answer, WrongKind
 from tutorlib.checking.library_use import Library, as_told, from_words, refuse_library_use
-from tutorlib.dsl.cute.functions import has_own_mark
+from tutorlib.dsl.functions import has_own_mark
 
 AnswerQuestion = Callable[..., Any]  # takes the Served in the answer's process, then plain data
 

@@ -11,7 +11,7 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.problems.wrong import BY_LUCK, Wrong, by, count, input_changed
 from tutorlib.problems.wrong_result import WrongResult
-from tutorlib.simulate.threads import one_thread
+from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher

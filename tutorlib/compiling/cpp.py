@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Literal
 
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
-from tutorlib.compiling.cutile import entries_of, inspect_tile_kernel, ptx_of
+from tutorlib.compiling.dsls import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.compiling.errors import CompileFailed, shortened
-from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
-from tutorlib.compiling.outside import run_compiler
+from tutorlib.compiling.programs import kept_path, nvcc_command, put_in_cache, run_compiler
 from tutorlib.dsl.refusals import CPP, what_to_do
 
 HEADER = """\

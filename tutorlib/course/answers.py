@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tutorlib.compiling.source_files import executed
+from tutorlib.compiling.dsls import executed
 from tutorlib.course.source import SourceCell, parse, read_check
 from tutorlib.paths import SOLUTIONS
 

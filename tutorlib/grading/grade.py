@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from tutorlib.checking.exercise import Outcome
+from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.checking.randomness import new_seed
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import find, of_notebook
@@ -161,7 +161,8 @@ async def run(
     """
     cells = {cell.id: cell for cell in page.cells()}
     running = added = ""  # the exercise whose answer ran last, and the student's own cell that runs
-    began, end = 0.0, None
+    began = 0.0
+    end: tuple[Status, str] | None = None
     with TemporaryDirectory(prefix="tutor-grade-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:

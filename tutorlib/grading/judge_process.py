@@ -28,7 +28,7 @@ import psutil
 from tutorlib.checking.cuda_host.program_run import sandbox_programs
 from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.checking.randomness import fix_seed
-from tutorlib.compiling.outside import sandbox_compilers
+from tutorlib.compiling.programs import sandbox_compilers
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import limit, settle_fork
 from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge

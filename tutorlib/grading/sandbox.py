@@ -16,7 +16,7 @@ from glob import glob
 from pathlib import Path
 
 from tutorlib.checking.cuda_host.program_run import MOST_PRINTED
-from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_MEMORY
+from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY
 from tutorlib.grading import supervisor
 from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT
@@ -41,11 +41,11 @@ PROGRAMS = (  # in these and in Python's own folders: what starts a process, a s
     *("python", "python3", "python3.*", "nvidia-smi"),
 )
 OF_PYTHON = ("lib", "lib64", "include", "cuda-headers", "pyvenv.cfg")  # below a prefix
-ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside its judges
+ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside them
     *("__init__.py", "failure.py", "half_precision.*", "paths.py"),
     *("checking", "compiling", "draw", "dsl", "kernels", "layouts", "machine", "measuring", "models"),
     *("notebook", "problems", "simulate", "explorers/*.py", "explorers/browser/grid.*"),
-    *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/n*/__init__.py", "exercises/n*/judge*"),
+    *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/judges"),
     *(f"grading/{name}.py" for name in ("__init__", "page_process", "wire")),
 )
 DEVICES = ("/dev/nvidia*", "/dev/dxg")

@@ -26,7 +26,6 @@ from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 
 from tutorlib.checking.exercise import Unwritten, WrongKind
 from tutorlib.compiling.errors import CompileFailed, shortened
-from tutorlib.exercises import rooms
 from tutorlib.failure import Fault, Flaw
 
 if TYPE_CHECKING:
@@ -48,10 +47,9 @@ RETURNED = (
 # And those that the judge sends, beside functions of these modules: what an answer takes, and requests for evidence.
 SENT = (
     *RETURNED,
-    *(f"tutorlib.exercises.{room}.judge" for room in rooms().values()),
-    *("tutorlib.checking.", "tutorlib.compiling.spec"),
+    *("tutorlib.checking.", "tutorlib.compiling.spec", "tutorlib.exercises.judges."),
 )
-FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\b")
+FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.judges)\b")
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {
     kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.source_files import module_of
+from tutorlib.compiling.dsls import module_of
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Problem
 

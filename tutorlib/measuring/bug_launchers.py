@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.compiling.dsls import module_from
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.source_files import module_from
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher
 

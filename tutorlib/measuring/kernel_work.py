@@ -10,9 +10,7 @@ import numpy as np
 from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.shared import AsyncCopies
-from tutorlib.simulate.ptx.shadow import Touched
+from tutorlib.simulate.ptx.memory import AsyncCopies, SharedAccess, Touched
 from tutorlib.simulate.ptx.unit import Running
 
 BITS = 64

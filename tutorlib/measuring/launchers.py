@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.compiled import Compiled, LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, compile_cuda_kernel
-from tutorlib.compiling.cute import CompiledCute, compile_cute, cute_arguments
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.dsls import CompiledCute, compile_cute, compile_cutile, cute_arguments
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device

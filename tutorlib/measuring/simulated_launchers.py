@@ -10,8 +10,7 @@ from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.languages.cpp import simulate_cuda, simulate_tile_cpp
-from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
 from tutorlib.simulate.ptx.languages.cutile import finder, launch
 from tutorlib.simulate.ptx.report import Report
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.checking.served import Served
-from tutorlib.dsl.cute.functions import says_it_is_jit
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.dsl.functions import inside_of_kernel, says_it_is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 
@@ -114,8 +113,7 @@ def simulation_of(
         return lambda named: [simulate_source(kernel, named, "80", grid, block, traced=True)]
     if says_it_is_jit(kernel):
         from tutorlib.compiling.spec import TensorSpec
-        from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-        from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+        from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         def simulate_cute(named: dict[str, Any]) -> "list[Report]":
             specs = [TensorSpec.like(tensor, dynamic) for tensor in named.values()]

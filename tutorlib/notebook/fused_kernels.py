@@ -27,8 +27,7 @@ from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.notebook.measured import show_ratio
 from tutorlib.problems.fused import linear_gelu, linear_swiglu
-from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 if TYPE_CHECKING:
     from pandas import DataFrame

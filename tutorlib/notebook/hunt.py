@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import of_notebook
-from tutorlib.exercises.n18_bug_hunt.judge import CAUSES, Diagnosis, FixExercise
+from tutorlib.exercises.judges.p18 import CAUSES, Diagnosis, FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.measuring.recorded import SANITIZER, TOOLS, records
 
@@ -121,7 +121,7 @@ def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") ->
     """
     import torch
 
-    from tutorlib.exercises.n18_bug_hunt.judge import put_inputs
+    from tutorlib.exercises.judges.p18 import put_inputs
     from tutorlib.measuring.bug_launchers import simulator_of
     from tutorlib.problems.work import Work
 

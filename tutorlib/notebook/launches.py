@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from unittest import mock
 
-from tutorlib.compiling.cute import with_reader_line
+from tutorlib.compiling.dsls import with_reader_line
 from tutorlib.measuring.recorded import DONE, LATER, LAUNCHES, READY, TORCH, records
 
 if TYPE_CHECKING:

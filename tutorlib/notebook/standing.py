@@ -18,8 +18,8 @@ from typing import Any, Literal
 import platformdirs
 
 from tutorlib.checking.exercise import Exercise, Outcome, Status
-from tutorlib.exercises import of_notebook, rooms
-from tutorlib.paths import NOTEBOOKS
+from tutorlib.exercises import of_notebook
+from tutorlib.paths import NOTEBOOKS, notebook_names
 
 PROGRESS = "TUTORLIB_PROGRESS"  # environment variable: another file for the record; "" for none
 
@@ -217,7 +217,7 @@ def heads() -> tuple[Head, ...]:
         page: dict[str, Any] = json.loads((NOTEBOOKS / f"{CONTENTS}.ipynb").read_text(encoding="utf-8"))
         return tuple(Head(**head) for head in page["metadata"]["tutorlib"]["notebooks"])
     except (OSError, ValueError, LookupError, TypeError):
-        return tuple(Head(name, name) for name in sorted(rooms()))
+        return tuple(Head(name, name) for name in notebook_names())
 
 
 def course_of(attempts: dict[str, Attempt], heads: Sequence[Head]) -> Course:

@@ -11,8 +11,7 @@ from tutorlib.checking.cuda_host.program import command
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.compiled import Compiled, LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.compiling.cute import compile_cute, cute_arguments
-from tutorlib.compiling.cutile import refusals
+from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.cpp.gemm import Variant
@@ -54,8 +53,7 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
     """
     specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
     if reason := device.why_not(MMA_SYNC):
-        from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-        from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+        from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         traced = compile_with_lines(host, specs)
         return simulated(f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic))

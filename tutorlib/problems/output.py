@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tutorlib.compiling.spec import DTYPES
 from tutorlib.problems.problem import Operand, Shape, torch_dtype
 from tutorlib.problems.wrong import count
-from tutorlib.simulate.poison import POISON
+from tutorlib.simulate.tensors import POISON
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,53 +8,37 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
-
-if TYPE_CHECKING:
-    import numpy as np
-    from torch import Tensor
-
 
 # The threads' progress itself is wrong: whatever the kernel does from then on may follow from it.
 PROGRESS = {Hazard.BARRIER, Hazard.MBARRIER, Hazard.DIVERGENT, Hazard.DEADLOCK, Hazard.ENDLESS}
 UNORDERED = {Hazard.UNWAITED, Hazard.RACE, Hazard.PROXY}  # one wait or barrier orders many accesses
 
 
-@dataclass(frozen=True)
-class Cause:
-    """A finding, and those that follow from it, in the order in which they were seen."""
+def causes(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Groups of findings with one cause, which is the first seen of each group.
 
-    finding: Finding
-    follow: tuple[Finding, ...] = ()
-
-
-def causes(findings: Sequence[Finding]) -> list[Cause]:
-    """Findings that share a line of the source, or lack an order of the same kind, have one cause: the first seen."""
+    They share a line of the source, or lack an order of the same kind, or follow when threads do not progress.
+    """
     groups: list[list[Finding]] = []
     for finding in findings:
         related = [group for group in groups if any(are_related(finding, other) for other in group)]
-        groups = [group for group in groups if group not in related]
-        groups.append([*(one for group in related for one in group), finding])
-    ordered = sorted(
-        (sorted(group, key=findings.index) for group in groups), key=lambda group: findings.index(group[0])
-    )
-    return [Cause(first, tuple(others)) for first, *others in ordered]
+        joined = [finding, *(one for group in related for one in group)]
+        groups = [*(group for group in groups if group not in related), sorted(joined, key=findings.index)]
+    return sorted(groups, key=lambda group: findings.index(group[0]))
 
 
 def are_related(one: Finding, other: Finding) -> bool:
     kinds = {one.kind, other.kind}
-    return bool(
-        kinds & PROGRESS
-        or (len(kinds) == 1 and kinds <= UNORDERED)
-        or lines_of_accesses(one) & lines_of_accesses(other)
-    )
+    unordered = len(kinds) == 1 and kinds <= UNORDERED
+    return bool(kinds & PROGRESS or unordered or lines_of_accesses(one) & lines_of_accesses(other))
 
 
 def lines_of_accesses(finding: Finding) -> set[tuple[str, int]]:
@@ -73,13 +57,12 @@ class Report:
     """What a kernel's launches did.
 
     arch: the compute capability that they were compiled for, "80" or "90a".
-    launches: a report for each, in order. outputs: the tensors that the launches changed, by the names of the
-        arguments; of a Python function that returns tensors, these: "result", or "result 0" and so on.
+    launches: a report for each, in order. returned: by the Python function that was simulated.
     """
 
     arch: str
     launches: tuple[LaunchReport, ...]
-    outputs: "Mapping[str, Tensor | np.ndarray]" = field(repr=False)
+    returned: Any = field(default=None, repr=False)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -115,23 +98,12 @@ class Report:
 
         return replace(self, launches=tuple(replace(launch, findings=others(launch)) for launch in self.launches))
 
-    def to_json(self) -> str:
-        """The report as a JSON object; its outputs as shapes and dtypes."""
-        return json.dumps(self.as_data(), indent=2)
-
-    def as_data(self) -> dict[str, Any]:
-        """The object of `to_json`."""
-        return {
-            "arch": self.arch,
-            "launches": [launch_data(launch) for launch in self.launches],
-            "counts": self.counts,
-            "findings": [finding for n, launch in enumerate(self.launches) for finding in findings_data(launch, n)],
-            "accesses": [access_data(*one) for launch in self.launches for one in costs(launch)],
-            "outputs": {
-                name: {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
-                for name, tensor in self.outputs.items()
-            },
-        }
+    def to_json(self, **more: Any) -> str:
+        """The report as a JSON object. more: other fields of it."""
+        found = [finding for n, launch in enumerate(self.launches) for finding in findings_data(launch, n)]
+        launches = [launch_data(launch) for launch in self.launches]
+        data = {"arch": self.arch, "launches": launches, "counts": self.counts, "findings": found}
+        return json.dumps(data | more, indent=2)
 
     def verdict_lines(self) -> list[str]:
         """What is wrong with each launch; launches that are alike are one."""
@@ -176,16 +148,22 @@ def launch_lines(launch: LaunchReport, times: int) -> Iterator[str]:
     several = f" ({times:,} launches)" if times > 1 else ""
     yield f"{launch_name(launch)}: {launch.stopped or launch_size(launch)}{several}"
     yield from launch.printed
-    for cause in causes(launch.findings):
-        yield f"✗ {cause.finding.kind}: {cause.finding.message}"
-        if where := where_of(cause.finding, line_links):
-            yield f"    {where}"
-        if cause.follow:
-            follow = "finding that follows" if len(cause.follow) == 1 else "findings that follow"
-            yield f"    and {len(cause.follow)} {follow}: {brief(cause.follow)}"
+    for first, *others in causes(launch.findings):
+        yield f"✗ {first.kind}: {first.message}"
+        if where := where_of(first):
+            called = "".join(f", called from {near(file)}:{line}" for file, line in called_from(first))
+            yield f"    {where}{f': {first.place.text}' if first.place else ''}{called}"
+        if others:
+            follow = "finding that follows" if len(others) == 1 else "findings that follow"
+            yield f"    and {len(others)} {follow}: {brief(others)}"
 
 
-def where_of(finding: Finding, link: Callable[[SourceLine], str]) -> str:
+def called_from(finding: Finding) -> Sequence[tuple[str, int]]:
+    return finding.place.called_from if finding.place else ()
+
+
+def where_of(finding: Finding) -> str:
+    """The place as editors link it, "gemm.py:12"; "" if the finding has none."""
     if finding.place:
         return link(finding.place)
     return f"line {finding.ptx_line} of the PTX" if finding.ptx_line else ""
@@ -195,14 +173,14 @@ def brief(findings: Sequence[Finding]) -> str:
     """The places of findings by their kinds: "unwaited at gemm.py:12, 40, deadlock at gemm.py:50"."""
     lines: dict[tuple[str, str], dict[str, None]] = {}
     for one in findings:
-        file, _, line = (where_of(one, short_link) or "the end").rpartition(":")
+        file, _, line = (where_of(one) or "the end").rpartition(":")
         lines.setdefault((one.kind, file), {})[line] = None
     return ", ".join(f"{kind} at {file + ':' if file else ''}{', '.join(at)}" for (kind, file), at in lines.items())
 
 
 def launch_name(launch: LaunchReport) -> str:
     """Its kernel, the line that launched it, and the test that did."""
-    at = f", launched at {short_link(launch.launched_at)}" if launch.launched_at else ""
+    at = f", launched at {link(launch.launched_at)}" if launch.launched_at else ""
     return f"{launch.kernel or 'kernel'}{at}{f' in {launch.test}' if launch.test else ''}"
 
 
@@ -211,13 +189,7 @@ def launch_size(launch: LaunchReport) -> str:
     return f"{blocks}, {launch.instructions:,} warp instructions" if launch.issued else blocks
 
 
-def line_links(place: SourceLine) -> str:
-    """The place as editors link it, and the lines that led there: "gemm.py:12: x = y, called from gemm.py:40"."""
-    callers = "".join(f", called from {near(file)}:{line}" for file, line in place.called_from)
-    return f"{short_link(place)}: {place.text}{callers}"
-
-
-def short_link(place: SourceLine) -> str:
+def link(place: SourceLine) -> str:
     return f"{near(place.file)}:{place.line}"
 
 
@@ -281,9 +253,9 @@ def launch_data(launch: LaunchReport) -> dict[str, Any]:
 
 def findings_data(launch: LaunchReport, number: int) -> Iterator[dict[str, Any]]:
     """By causes; "follows": of a cause's other findings, its fingerprint."""
-    for cause in causes(launch.findings):
-        first = fingerprint(cause.finding, launch.kernel)
-        for finding in (cause.finding, *cause.follow):
+    for group in causes(launch.findings):
+        first = fingerprint(group[0], launch.kernel)
+        for finding in group:
             yield {
                 "kind": finding.kind.value,
                 "message": str(finding.message),
@@ -293,24 +265,14 @@ def findings_data(launch: LaunchReport, number: int) -> Iterator[dict[str, Any]]
                 "launch": number,
                 "other": place_data(finding.other) if finding.other else None,
                 "fingerprint": fingerprint(finding, launch.kernel),
-                "follows": None if finding is cause.finding else first,
+                "follows": None if finding is group[0] else first,
             }
-
-
-def access_data(place: SourceLine | None, opcode: str, space: str, taken: int, needed: int) -> dict[str, Any]:
-    return {"opcode": opcode, "unit": UNITS[space], "taken": taken, "needed": needed, **place_data(place)}
 
 
 def place_data(place: SourceLine | None) -> dict[str, Any]:
     if place is None:
         return {"file": None, "line": None, "text": None, "called_from": []}
-    called_from: Sequence[tuple[str, int]] = place.called_from
-    return {
-        "file": place.file,
-        "line": place.line,
-        "text": place.text,
-        "called_from": [{"file": file, "line": line} for file, line in called_from],
-    }
+    return asdict(place) | {"called_from": [{"file": file, "line": line} for file, line in place.called_from]}
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -320,31 +282,25 @@ def to_sarif(report: Report) -> str:
     """Each cause as a result; the findings that follow from it as its related locations. Of several alike, one."""
     results: dict[str, dict[str, Any]] = {}
     for launch in report.launches:
-        for cause in causes(launch.findings):
-            print_ = fingerprint(cause.finding, launch.kernel)
-            results.setdefault(print_, sarif_result(cause.finding, cause.follow, launch.launched_at, print_))
+        for first, *others in causes(launch.findings):
+            known = fingerprint(first, launch.kernel)
+            place = first.place or launch.launched_at
+            related = [(first.other, "the other access"), *((one.place, str(one.message)) for one in others)]
+            results[known] = results.get(known) or {
+                "ruleId": first.kind.value,
+                "level": "error",
+                "message": {"text": str(first)},
+                "locations": [location(place)] if place else [],
+                "relatedLocations": [location(at) | {"message": {"text": text}} for at, text in related if at],
+                "partialFingerprints": {"finding/v1": known},
+            }
     rules = [{"id": kind} for kind in sorted({result["ruleId"] for result in results.values()})]
     run = {"tool": {"driver": {"name": "tutor simulate", "rules": rules}}, "results": list(results.values())}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def sarif_result(
-    finding: Finding, follow: tuple[Finding, ...], launched_at: SourceLine | None, print_: str
-) -> dict[str, Any]:
-    place = finding.place or launched_at
-    related = [(finding.other, "the other access"), *((one.place, str(one.message)) for one in follow)]
-    return {
-        "ruleId": finding.kind.value,
-        "level": "error",
-        "message": {"text": str(finding)},
-        "locations": [location(place)] if place else [],
-        "relatedLocations": [location(at) | {"message": {"text": text}} for at, text in related if at],
-        "partialFingerprints": {"finding/v1": print_},
-    }
-
-
 def location(place: SourceLine) -> dict[str, Any]:
     """Its file relative to the working directory, where it lies below it, as GitHub wants paths."""
-    path = Path(place.file)
-    uri = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.as_uri()
+    path = Path(near(place.file))
+    uri = path.as_uri() if path.is_absolute() else path.as_posix()
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line}}}

@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutorlib.dsl.cute.functions import constant_parameters, says_it_is_jit, says_it_is_kernel
-from tutorlib.dsl.cutile.kernels import inside_of_kernel
-from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
+from tutorlib.dsl.functions import constant_parameters, inside_of_kernel, says_it_is_jit, says_it_is_kernel
 from tutorlib.simulate.ptx.languages.cpp import simulate_source
-from tutorlib.simulate.ptx.launch import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
 
@@ -34,7 +31,6 @@ def simulate(
         simulate(kernel, a, b, c, 128, grid=(4,))               # a @ct.kernel
         simulate(Path("scale.ptx"), x, y, 1024, grid=(8,))      # PTX, Triton's for example
         simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
-        simulate(Path("kernel.launch"))                         # what `tutor simulate --keep` kept
 
     arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a CuTe host
         function takes a CUDA stream, one is filled in.
@@ -52,26 +48,18 @@ def simulate(
         if str(device := getattr(argument, "device", "cpu")) != "cpu":
             raise ValueError(f"argument {number} is on {device}; the simulator takes tensors on the CPU")
     named = dict(zip(argument_names(kernel, len(arguments), entry), arguments, strict=True))
-    tensors = {name: argument for name, argument in named.items() if is_memory(argument)}
-    before = {name: piece_of(name, tensor).bytes.copy() for name, tensor in tensors.items()}
-    returned: Mapping[str, Any] = {}
-    launches: Sequence[LaunchReport]
+    returned = None
     if isinstance(kernel, str | Path):
-        if isinstance(kernel, Path) and kernel.suffix == ENDING:
-            kept = KeptLaunch.read(kernel)
-            arch, launches = kept.arch, [replay(kept)[0]]
-        else:
-            launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
+        launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
     else:
         launches, returned = simulate_python(kernel, named, arch, grid)
     if not launches:
         raise ValueError(f"{function_name(kernel)} launches no kernel")
-    changed = {name: one for name, one in tensors.items() if (piece_of(name, one).bytes != before[name]).any()}
-    return Report(arch, tuple(launches), returned or changed)
+    return Report(arch, tuple(launches), returned)
 
 
 def argument_names(kernel: Any, count: int, entry: str = "") -> list[str]:
-    """What findings and `Report.outputs` call the arguments."""
+    """What findings call the arguments."""
     if isinstance(kernel, str | Path):
         text = kernel if isinstance(kernel, str) else kernel.read_text(encoding="utf-8", errors="replace")
         names = cpp_parameters(text, entry)
@@ -89,13 +77,13 @@ def cpp_parameters(source: str, entry: str) -> list[str]:
 
 def simulate_python(
     kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int]
-) -> tuple[list[LaunchReport], dict[str, Any]]:
-    """A report of each launch that it makes, and the tensors that it returns. The keywords are those of `simulate`."""
+) -> tuple[list[LaunchReport], Any]:
+    """A report of each launch that it makes, and what it returns. The keywords are those of `simulate`."""
     import torch
 
     from tutorlib.simulate.stand_in.gpu import StandInGpu
     from tutorlib.simulate.stand_in.script import stand_in
-    from tutorlib.simulate.threads import one_thread
+    from tutorlib.simulate.tensors import one_thread
 
     launches: list[LaunchReport] = []
     gpu = StandInGpu(arch, launches.append)
@@ -110,10 +98,7 @@ def simulate_python(
             call_tile_kernel(kernel, arguments, grid)
         else:
             returned = kernel(*with_streams(kernel, arguments, torch.cuda.current_stream()).values())
-    several = {"result": returned} if isinstance(returned, torch.Tensor) else {}
-    if isinstance(returned, tuple | list):
-        several = {f"result {n}": value for n, value in enumerate(returned) if isinstance(value, torch.Tensor)}
-    return launches, several
+    return launches, returned
 
 
 def is_cute(target: Any) -> bool:
@@ -133,8 +118,8 @@ def call_cute(host: Any, arguments: Sequence[Any]) -> None:
     from cuda.bindings import driver
     from cutlass import cute
 
-    from tutorlib.compiling.cute import with_reader_line
-    from tutorlib.simulate.ptx.languages.cute_host import cute_tensor
+    from tutorlib.compiling.dsls import with_reader_line
+    from tutorlib.simulate.ptx.languages.cute import cute_tensor
 
     taken = {
         name: cute_tensor(argument) if isinstance(argument, torch.Tensor) else argument

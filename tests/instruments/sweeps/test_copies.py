@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tutorlib.checking.simulating import find_simulated_fault
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.sweeps.ampere import STEPS
 from tutorlib.kernels.copies import CopyConfig, make_copy, make_directed_copy

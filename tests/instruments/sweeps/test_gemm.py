@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 
 from tests.stand_ins import H200
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.sweeps import SWEEPS, make_sweep
 from tutorlib.instruments.sweeps.hopper import LEAST, MOST, STEP, TOKENS, random_shapes

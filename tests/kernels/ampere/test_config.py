@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tutorlib.checking.simulating import find_simulated_fault
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels import ConfigError

@@ -3,7 +3,7 @@
 import pytest
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig

@@ -3,7 +3,7 @@
 import pytest
 
 from tutorlib.checking.simulating import find_simulated_fault
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm

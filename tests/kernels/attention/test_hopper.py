@@ -12,8 +12,7 @@ from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.attention.operator import scores
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute_host import simulate_call
-from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_for
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_call
 
 CASES = {  # configuration, queries, keys
     "head_dim 64": (AttentionConfig(64, tile_n=64), 128, 192),

@@ -10,8 +10,7 @@ from tutorlib.kernels.fused import ampere, hopper, ops
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile_amax
-from tutorlib.simulate.ptx.languages.cute_host import simulate_call
-from tutorlib.simulate.ptx.languages.cute_lines import compile_for
+from tutorlib.simulate.ptx.languages.cute import compile_for, simulate_call
 
 SHAPES = ((64, 64, 64), (65, 104, 40))
 EDGES = (200, 528, 136)

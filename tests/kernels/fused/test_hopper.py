@@ -8,10 +8,10 @@ import pytest
 from cutlass import Int32
 from cutlass.cute.runtime import make_fake_stream
 
-from tutorlib.compiling import ptxas
-from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.ptx import opcodes
-from tutorlib.compiling.sass import disassemble
+from tutorlib.compiling import programs
+from tutorlib.compiling.compiled import opcodes
+from tutorlib.compiling.dsls import compile_cute
+from tutorlib.compiling.programs import disassemble
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.fused.ampere import gated, make_elementwise
 from tutorlib.kernels.fused.hopper import (
@@ -25,7 +25,7 @@ from tutorlib.kernels.fused.hopper import (
     make_fused,
     of_halves,
 )
-from tutorlib.simulate.ptx.languages.cute_lines import compile_for
+from tutorlib.simulate.ptx.languages.cute import compile_for
 
 SASS_OPCODE = re.compile(r"^(?:@!?U?P\w+ )?([A-Z][\w.]*)", re.MULTILINE)
 LARGE = ((4096, 14336, 4096), (8192, 8192, 8192), (4096, 28672, 4096))
@@ -57,7 +57,7 @@ def test_what_is_chosen_spills_nothing(name, shape):
     config = choose_fused(*shape, 132, fusion)
     fakes = fused_fakes(config, fusion, 2 if fusion is ADD else 1)
     ptx = compile_for(make_fused(config, fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
-    assert ptxas.spilled(ptx) == 0
+    assert programs.spilled(ptx) == 0
 
 
 def test_registers_in_another_layout_cost_the_gate_no_instruction():
@@ -67,6 +67,6 @@ def test_registers_in_another_layout_cost_the_gate_no_instruction():
     for fusion in (SWIGLU, replace(SWIGLU, op=of_halves(gated))):
         arguments = [*fused_fakes(config, fusion, 1), Int32(1), make_fake_stream()]
         ptx = compile_for(make_fused(config, fusion), arguments, "sm_90a").ptx
-        counts.append(Counter(SASS_OPCODE.findall(disassemble(ptxas.machine_code(ptx)))))
+        counts.append(Counter(SASS_OPCODE.findall(disassemble(programs.machine_code(ptx)))))
     assert counts[0]["MUFU.TANH"]
     assert counts[0] == counts[1]

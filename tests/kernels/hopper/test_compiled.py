@@ -2,8 +2,8 @@
 
 import pytest
 
-from tutorlib.compiling import ptxas
-from tutorlib.compiling.ptxas import resources
+from tutorlib.compiling import programs
+from tutorlib.compiling.programs import resources
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.launch import compile_gemm
 
@@ -34,8 +34,8 @@ def test_nothing_is_spilled_and_no_wgmma_waits_for_the_one_before(name, tmp_path
     built = compile_gemm(config, f"--keep-ptx --keep-cubin --dump-dir {tmp_path}")
     ptx = built.artifacts.PTX
     registers, stack, _ = resources(built.artifacts.CUBIN)
-    assert (ptxas.spilled(ptx), stack) == (0, 0)
-    assert ptxas.serialized(ptx) is None
+    assert (programs.spilled(ptx), stack) == (0, 0)
+    assert programs.serialized(ptx) is None
     assert registers <= config.launch_registers
     m_atoms, k_blocks = config.tile[0] // (64 * config.tile_warpgroups), config.tile[2] * BYTES[config.dtype] // 32
     assert ptx.count("wgmma.mma_async") == 2 * m_atoms * k_blocks  # a tile's first step, and its others
@@ -45,7 +45,7 @@ def test_nothing_is_spilled_and_no_wgmma_waits_for_the_one_before(name, tmp_path
 
 def spilled(config, folder):
     built = compile_gemm(config, f"--keep-ptx --keep-cubin --dump-dir {folder}")
-    return ptxas.spilled(built.artifacts.PTX)
+    return programs.spilled(built.artifacts.PTX)
 
 
 def test_an_odd_number_of_deferred_stores_is_refused_where_it_spills_and_nowhere_else(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorlib.checking.running import find_fault
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.specialized import GROUP, Sizes, load_steps, make_specialized, multiply_steps

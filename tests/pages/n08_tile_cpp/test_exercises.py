@@ -9,7 +9,7 @@ from tests.stand_ins import H200
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
-from tutorlib.exercises.n08_tile_cpp.exercises import tma_carries
+from tutorlib.exercises.p08 import tma_carries
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.machine import device
 from tutorlib.paths import SOLUTIONS

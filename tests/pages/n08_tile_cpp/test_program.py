@@ -4,7 +4,7 @@ import pytest
 
 from tests.checking.elsewhere import answer_to
 from tutorlib.exercises import find
-from tutorlib.exercises.n08_tile_cpp import judge
+from tutorlib.exercises.judges import p08 as judge
 
 LOOP = "for (int i = 0; i < n; i++) c[i] = a[i] + b[i];"
 ONE_LAUNCH = """

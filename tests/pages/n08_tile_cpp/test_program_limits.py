@@ -6,7 +6,7 @@ import pytest
 
 from tutorlib.checking.cuda_host import program_run
 from tutorlib.exercises import find
-from tutorlib.exercises.n08_tile_cpp import judge
+from tutorlib.exercises.judges import p08 as judge
 
 
 @pytest.mark.parametrize("simulated", [True, False])

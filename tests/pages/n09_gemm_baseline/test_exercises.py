@@ -2,7 +2,7 @@
 
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tutorlib.exercises.n09_gemm_baseline.exercises import mma_column
+from tutorlib.exercises.p09 import mma_column
 
 
 def test_the_page_counts_the_columns_of_an_mma_as_the_hardware_does():

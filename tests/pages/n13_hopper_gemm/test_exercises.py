@@ -12,11 +12,11 @@ from tests.pages.answers import RIGHT, WRONG
 from tests.pages.table import by_name
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.n13_hopper_gemm.exercises import holder, ring, tma_bytes
+from tutorlib.exercises.p13 import holder, ring, tma_bytes
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 from tutorlib.kernels.hopper.first_parts import wgmma_fragments
 

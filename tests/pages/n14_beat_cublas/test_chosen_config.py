@@ -8,8 +8,8 @@ import pytest
 from tests.stand_ins import H200, copied
 from tutorlib.checking import kernel
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.n14_beat_cublas import judge
-from tutorlib.exercises.n14_beat_cublas.judge import ChosenExercise, compile_chosen, shown
+from tutorlib.exercises.judges import p14 as judge
+from tutorlib.exercises.judges.p14 import ChosenExercise, compile_chosen, shown
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device

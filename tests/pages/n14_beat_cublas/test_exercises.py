@@ -17,7 +17,7 @@ from tests.pages.table import by_name, solved
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.exercises import find
-from tutorlib.exercises.n14_beat_cublas import exercises as n14
+from tutorlib.exercises import p14 as n14
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.models import hopper_gemm, work
 from tutorlib.paths import SWEEPS

@@ -10,7 +10,7 @@ import torch
 from tests.pages.changed import right_answers
 from tutorlib import CheckFailed, check
 from tutorlib.exercises import find
-from tutorlib.exercises.n18_bug_hunt.judge import Diagnosis
+from tutorlib.exercises.judges.p18 import Diagnosis
 
 HISTOGRAM = find("18.5")
 LINE, CAUSE, SHAPE = "if (t < BINS) mine[t] = 0;", "uninitialized", (1, 40, 64)

@@ -6,7 +6,7 @@ import torch
 
 from tests.pages.p18 import NAMES
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.n18_bug_hunt.judge import CAUSES, Diagnosis, DiagnosisExercise
+from tutorlib.exercises.judges.p18 import CAUSES, Diagnosis, DiagnosisExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.notebook.hunt import output_of, patch, show_bug
 

@@ -130,19 +130,6 @@ def test_gather_and_scatter():
     assert torch.equal(z, want)
 
 
-def test_advanced_indexing():
-    @ct.kernel
-    def kernel(x, z):
-        rows = ct.arange(4, dtype=ct.int32) * 2
-        tile = ct.load_advanced_indexing(x, (rows, ct.Slice(3, 4)), padding_mode=PAD.ZERO)
-        ct.store_advanced_indexing(z, (rows // 2, ct.Slice(0, 4)), tile)
-
-    x, z = ramp(7, 5), torch.zeros(4, 4)
-    run(kernel, (1,), (x, z))
-    assert torch.equal(z[:, :2], x[::2, 3:])
-    assert not z[:, 2:].any()
-
-
 def test_views_and_slices():
     @ct.kernel
     def kernel(x, z, first):
@@ -204,26 +191,6 @@ def test_a_compare_and_swap_outside_gives_what_was_expected():
     run(kernel, (1,), (x, old))
     assert old.tolist() == [1, 2, 3, 2]
     assert x.tolist() == [1, 7, 3]
-
-
-def test_raw_memory():
-    """A transpose by offsets, and a counter; offsets beyond the memory are noticed."""
-
-    @ct.kernel
-    def kernel(x, z, sums, size: Const[int]):
-        offsets = ct.arange(size, dtype=ct.int32)
-        there, odd = offsets % 4 * 2 + offsets // 4, offsets % 2 == 1
-        tile = x.get_raw_memory().load_offset(offsets)
-        z.get_raw_memory().store_offset(there, tile, mask=~odd)
-        z.get_raw_memory().store_offset(there, -tile, mask=odd)
-        sums.get_raw_memory().atomic_add_offset(offsets * 0, tile, mask=odd)
-
-    x, z, sums = ramp(2, 4), torch.zeros(4, 2), torch.zeros(1)
-    assert not run(kernel, (1,), (x, z, sums, 8)).findings
-    assert torch.equal(z, (x * torch.tensor([1, -1, 1, -1])).T)
-    assert sums.item() == 2 + 4 + 6 + 8
-    outside = [f.message for f in run(kernel, (1,), (x, z, sums, 16)).findings if f.kind == "outside"]
-    assert {message.split()[4] for message in outside} == {"x", "z"}
 
 
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu], ids=str)

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from tutorlib.exercises.n14_beat_cublas.judge import (
+from tutorlib.exercises.judges.p14 import (
     compile_config,
     room_for_accumulators,
     simulate_config,
@@ -13,7 +13,7 @@ from tutorlib.exercises.n14_beat_cublas.judge import (
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute_lines import Traced
+from tutorlib.simulate.ptx.languages.cute import Traced
 
 SCALE = 0.75
 

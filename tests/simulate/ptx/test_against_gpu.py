@@ -9,10 +9,10 @@ import torch
 
 from tests.simulate.witness import NAME, Changed, Kept, exact, inputs_of, keep, restore, run_simulated, witnessed
 from tutorlib.course.answers import load_answers
-from tutorlib.exercises import find, rooms
+from tutorlib.exercises import find
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.measuring.simulated_launchers import SimulatedCute
-from tutorlib.paths import SWEEPS
+from tutorlib.paths import SWEEPS, notebook_names
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.work import Work
 
@@ -59,7 +59,7 @@ COUNTERS = {  # memory and the beginning of an opcode → ncu's counter of its w
 
 @cache
 def answers(notebook):
-    return load_answers(next(name for name in rooms() if name[:2] == notebook))
+    return load_answers(next(name for name in notebook_names() if name[:2] == notebook))
 
 
 @pytest.mark.parametrize("kept", KEPT)

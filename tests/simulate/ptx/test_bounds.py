@@ -7,16 +7,15 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx import global_shadow, simulation
+from tutorlib.simulate.ptx import global_shadow, memory, simulation
 from tutorlib.simulate.ptx import report as launch_report
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory import shared as shared_memory
-from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
-from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
+from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.unit import Running
 
 RACY = """
@@ -66,7 +65,7 @@ def test_tensors_whose_records_are_too_large(monkeypatch):
 
 
 def test_copies_that_no_thread_waits_for(monkeypatch):
-    monkeypatch.setattr(shared_memory, "MOST_IN_FLIGHT", 4000)
+    monkeypatch.setattr(memory, "MOST_IN_FLIGHT", 4000)
     body = """
     shl.b32 %r0, %tid_x, 4; mov.u32 %r1, smem; add.u32 %r1, %r1, %r0; cvt.u64.u32 %rd0, %r0; add.s64 %rd0, %rd_a, %rd0;
     mov.u32 %r2, 0;

@@ -119,10 +119,9 @@ def test_a_copy_that_was_waited_for_has_arrived():
     "between", ["", "cp.async.commit_group;", "cp.async.wait_group 0;", "cp.async.commit_group; cp.async.wait_group 1;"]
 )
 def test_a_copy_that_was_not_waited_for_has_not(between):
-    report, out = copy_and_read(between)
+    report, _ = copy_and_read(between)
     assert kinds(report) == ["unwaited"]
     assert "may still be copying" in report.findings[0].message
-    assert out.tolist() != list(range(0, 256, 4))
 
 
 def test_a_wait_covers_its_own_threads_copies_only():

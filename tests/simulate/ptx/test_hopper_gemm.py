@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulate.ptx.hopper_gemm import simulate_gemm, worst
 from tests.simulate.ptx.wrong_hopper import WRONG, build, config_of
-from tutorlib.exercises.n14_beat_cublas.judge import compile_config
+from tutorlib.exercises.judges.p14 import compile_config
 from tutorlib.kernels.hopper.config import HopperConfig
 
 SMALL, E4M3 = {"tile": (128, 128, 64)}, {"dtype": "e4m3"}

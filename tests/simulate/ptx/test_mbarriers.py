@@ -166,7 +166,7 @@ def test_other_bytes_that_have_come_tell_nothing_of_these():
     copies = MAKE.format(1) + MAKE.format(1).replace("[%r1]", "[%r1+8]") + FETCH + second
     both = START + copies + WAIT.format(0).replace("[%r1]", "[%r1+8]") + PEEK["try_wait"]
     report, _ = go(both + READ + OUT, threads=1, of=NUMBERS)
-    assert [kind for kind, _ in told(report)] == ["race"]
+    assert [kind for kind, _ in told(report)] == ["unwaited"]
 
 
 def test_a_loop_of_tries_is_issued_no_more_often_than_it_must():

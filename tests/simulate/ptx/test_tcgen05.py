@@ -10,8 +10,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.blackwell.config import BlackwellConfig
 from tutorlib.kernels.blackwell.gemm import course_parts, make_blackwell_gemm
 from tutorlib.kernels.blackwell.parts import multiply_tiles, produce_tiles, release, store_tiles
-from tutorlib.simulate.ptx.languages.cute_host import simulate_host
-from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 ALONE = BlackwellConfig((128, 64, 64), stages=2)
 PAIR = BlackwellConfig((256, 128, 64), pair=True, stages=2)

@@ -7,7 +7,7 @@ from cutlass import Float32, cute
 from cutlass.cute.nvgpu import tcgen05
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx.memory.descriptors import fragment
+from tutorlib.simulate.ptx.descriptors import fragment
 
 LOADS = {
     "32x32b": (tcgen05.Ld32x32bOp, 1),  # the atom, and columns of .x1

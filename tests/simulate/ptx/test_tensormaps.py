@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx.memory.descriptors import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map
 
 CHANGES = """
 tensormap.replace.tile.global_address.shared::cta.b1024.b64 [smem], %rd_there;

@@ -9,9 +9,8 @@ from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor
 from cutlass.memory import SmemAllocator
 
-from tutorlib.simulate.ptx.languages.cute_host import record_launches, simulate_call
-from tutorlib.simulate.ptx.languages.cute_lines import compile_for
-from tutorlib.simulate.ptx.memory.descriptors import BYTES, read_tensor_map, write_tensor_map
+from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map, write_tensor_map
+from tutorlib.simulate.ptx.languages.cute import compile_for, record_launches, simulate_call
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 THREADS = 64

@@ -10,8 +10,7 @@ from cutlass.cute.nvgpu import OperandMajorMode, warpgroup
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
-from tutorlib.simulate.ptx.languages.cute_host import simulate_call
-from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_for
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_call
 
 THREADS = 128
 ROWS, COLUMNS = 64, 48

@@ -13,7 +13,7 @@ from typing import Any
 
 import tutorlib.kernels.hopper as right
 from tests.pages.change import Change, DoesNotApply, swap, without
-from tutorlib.compiling.source_files import lasting_folder
+from tutorlib.compiling.dsls import lasting_folder
 from tutorlib.kernels.hopper.config import HopperConfig
 
 FOLDER = Path(right.__file__).parent

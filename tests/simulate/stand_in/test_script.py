@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
+from tutorlib.simulate import command
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.stand_in.script import ScriptRun
-from tutorlib.simulate_command import command
 
 SCRIPT = Path(__file__).with_name("script.py").relative_to(ROOT)
 LINES = (ROOT / SCRIPT).read_text().splitlines()
@@ -88,16 +88,3 @@ def test_what_launches_nothing_ends_with_2(words, says):
     assert done.exit_code == 2
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_a_launch_is_kept_and_simulated_again(tmp_path):
-    assert in_script("outside", options=("--keep", str(tmp_path / "kept"))).exit_code == 1
-    (file,) = (tmp_path / "kept").iterdir()
-    done = tutor(str(file), str(file))
-    assert done.exit_code == 1
-    assert done.stdout.splitlines()[:2] == [
-        "sm_90a: 2 launches, 2 findings",
-        "shift_kernel: 1 block, 9 warp instructions (2 launches)",
-    ]
-    assert "stores y[32], which lies outside y of shape (32,)" in done.stdout
-    assert f"{SCRIPT}:{line_of('y[thread + by]')}: y[thread + by] = x[thread]" in done.stdout

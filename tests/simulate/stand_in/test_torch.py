@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.ptx.launch import relocate
 from tutorlib.simulate.stand_in.gpu import StandInGpu, line_of_the_script
 from tutorlib.simulate.stand_in.script import stand_in
+from tutorlib.simulate.tensors import is_poison
 
 
 @pytest.fixture

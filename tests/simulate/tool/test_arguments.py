@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutorlib.simulate.arguments import DTYPES, parse_arch, parse_argument, parse_sizes
-from tutorlib.simulate.poison import is_poison
+from tutorlib.simulate.command import DTYPES, parse_arch, parse_argument, parse_sizes
+from tutorlib.simulate.tensors import is_poison
 
 
 def parsed(text, seed=0):

@@ -26,7 +26,7 @@ WAIT = [
 
 
 def by_lines(findings):
-    return [(one.finding.place.line, [other.place.line for other in one.follow]) for one in causes(findings)]
+    return [(first.place.line, [other.place.line for other in others]) for first, *others in causes(findings)]
 
 
 def test_findings_that_share_a_line_or_lack_the_same_order_have_one_cause():
@@ -48,7 +48,7 @@ def launch(*findings, kernel="gemm_kernel"):
 
 
 def test_the_text_folds_what_follows_and_counts_launches_that_are_alike():
-    text = str(Report("90a", (launch(*WAIT), launch(*WAIT), launch(kernel="other")), {}))
+    text = str(Report("90a", (launch(*WAIT), launch(*WAIT), launch(kernel="other"))))
     assert text.splitlines()[:5] == [
         "sm_90a: 3 launches, 10 findings",
         "gemm_kernel: 4 blocks (2 launches)",
@@ -71,16 +71,22 @@ def test_a_fingerprint_outlives_other_lines_and_numbers():
 
 
 def test_a_report_without_what_is_known():
-    report = Report("90a", (launch(*WAIT),), {})
+    report = Report("90a", (launch(*WAIT),))
     known = {fingerprint(one, "gemm_kernel") for one in WAIT[:3]}
     assert [one.place.line for one in report.without(known).findings] == [12, 41]
-    assert [one["follows"] is None for one in report.as_data()["findings"]] == [True, False, False, True, True]
+    assert [one["follows"] is None for one in json.loads(report.to_json())["findings"]] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_sarif(monkeypatch):
     """What GitHub reads: https://docs.github.com/en/code-security/code-scanning, SARIF support."""
     monkeypatch.chdir("/")
-    said = json.loads(to_sarif(Report("90a", (launch(*WAIT), launch(*WAIT)), {})))
+    said = json.loads(to_sarif(Report("90a", (launch(*WAIT), launch(*WAIT)))))
     assert said["version"] == "2.1.0"
     (run,) = said["runs"]
     assert run["tool"]["driver"]["name"] == "tutor simulate"

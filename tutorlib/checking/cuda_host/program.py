@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tutorlib.compiling.cpp import failure
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
-from tutorlib.compiling.outside import run_compiler
+from tutorlib.compiling.programs import kept_path, nvcc_command, put_in_cache, run_compiler
 
 OPTIONS = ("-std=c++20", "--enable-tile")
 WITHOUT_RUNTIME = ("--cudart", "none", "--cudadevrt", "none")

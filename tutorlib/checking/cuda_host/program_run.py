@@ -12,7 +12,7 @@ from typing import IO
 
 from tutorlib.checking.cuda_host import NOTICED
 from tutorlib.checking.cuda_host.gpu import AddingGpu
-from tutorlib.compiling.outside import OVER_MEMORY
+from tutorlib.compiling.programs import OVER_MEMORY
 from tutorlib.failure import Fail, Flaw
 
 TIME_LIMIT_S = 15  # for a run; a right one takes up to a second, and more on a busy machine

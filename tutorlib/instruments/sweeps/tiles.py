@@ -7,7 +7,7 @@ from typing import Any
 import cuda.tile as ct
 
 from tutorlib.course.answers import load_answers
-from tutorlib.exercises.n06_cutile_tiles.exercises import softmax
+from tutorlib.exercises.p06 import softmax
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.cpp.gemm import BENCH, PROMISES, WAYS, Variant, blocks_of
 from tutorlib.kernels.cpp.program import in_tiles

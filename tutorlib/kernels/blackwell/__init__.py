@@ -5,7 +5,7 @@ from tutorlib import lazy
 __getattr__ = lazy(
     __name__,
     {
-        "tutorlib.dsl.cute.instructions": "fence_before",
+        "tutorlib.dsl.tracing": "fence_before",
         "config": "PAIR BlackwellConfig",
         "gemm": "SMS Block Parts await_empty make_blackwell_gemm make_block make_drain tma_atoms",
         "steps": "TileSteps",

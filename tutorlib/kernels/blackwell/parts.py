@@ -7,7 +7,7 @@ from cutlass import BFloat16, Boolean, Float32, Int32, cute
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.dsl.cute.instructions import fence_before
+from tutorlib.dsl.tracing import fence_before
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS
 from tutorlib.kernels.blackwell.steps import TileSteps
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cutlass import BFloat16, Boolean, Int16, Int32, cute
 
-from tutorlib.dsl.cute.instructions import fence_after
+from tutorlib.dsl.tracing import fence_after
 from tutorlib.kernels.blackwell.config import BlackwellConfig
 from tutorlib.models.l2 import grouped
 

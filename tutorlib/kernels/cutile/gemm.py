@@ -9,7 +9,7 @@ import cuda.tile as ct
 from cuda.tile.tune import TuningResult, exhaustive_search
 
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import DType, TensorSpec
 from tutorlib.models.l2 import grouped
 

@@ -16,7 +16,7 @@ from typing import Any
 import cuda.tile as ct
 import torch
 
-from tutorlib.simulate.cutile import loads_stores, ops, tile
+from tutorlib.simulate.cutile import arrays, ops, tile
 from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName, dtype_of
 from tutorlib.simulate.cutile.launch import TileLaunch
 from tutorlib.simulate.cutile.tile import Tile, Value, common, tile_of
@@ -37,9 +37,7 @@ def by_method(name: str) -> Callable:
 
 
 METHODS = {name: by_method(name) for name in ("reshape", "permute", "transpose", "extract", "insert")}
-FUNCTIONS = (
-    own(loads_stores) | loads_stores.ATOMICS | {"Slice": loads_stores.Slice} | own(ops) | tile.FUNCTIONS | METHODS
-)
+FUNCTIONS = own(arrays) | arrays.ATOMICS | own(ops) | tile.FUNCTIONS | METHODS
 
 
 class Language:

@@ -13,7 +13,6 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import Seen
-from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.unit import Meeting, Waiting
@@ -185,7 +184,7 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         if len(arrived):  # where all are counted twice, any other thread of the block would be in place of one
             block = np.arange(self.geometry.of_block) + slot * self.geometry.of_block
             early = np.setdiff1d(block if len(both) == len(waited) else arrived, waited)
-            self.let_through[slot, number] = LetThrough(early, waited, self.clocks.now[waited // WARP])
+            self.let_through[slot, number] = LetThrough(early, waited, self.clocks.now[waited])
         for group in here:
             if group.reduction:
                 group.reduction.give(group.lanes, lanes)

@@ -8,10 +8,11 @@ overtaken by what the warp issues later: where all threads of a warp elect a lea
 memory is over for the leader. Each warp counts its steps; an access carries the count of its moment.
 
 What works beside the threads is an agent of its own (`Agents`): its operations are counted, and a thread that waits for
-them learns how many are over.
+them learns how many are over. A fence has a section of each thread's knowledge to itself: what was known to the thread
+that ran it, and has been passed on since as all other knowledge is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,8 @@ from tutorlib.simulate.ptx.geometry import WARP, Geometry
 
 KNOWN = -1  # in place of a distance: what a fence has made known
 CTA, CLUSTER, DEVICE = range(3)  # scopes; as a distance, that of a block's own threads, of its cluster's and of others
+ASYNC_PROXY, MBARRIER_INIT = "async proxy", "mbarrier_init"  # fences that show TMA what threads wrote, or initialized
+Fence = int | str  # a fence's scope, or one of these
 Far = Mapping[tuple[int, int], np.ndarray]  # (cluster, distance) → components of that cluster's blocks
 
 
@@ -42,12 +45,12 @@ class Agents:
         return self.warps * (1 + self.stores) + self.warpgroups
 
     @property
-    def first_thread(self) -> int:
-        return self.launch_before + 1
-
-    @property
     def launch_before(self) -> int:
         return self.readers + self.mbarriers
+
+    @property
+    def first_thread(self) -> int:
+        return self.launch_before + 1
 
     @property
     def width(self) -> int:
@@ -71,7 +74,7 @@ class Agents:
 class Seen:
     """What threads pass on when they release: all that they have done and know.
 
-    vector: (components,) of their cluster's blocks. far: what flags told them (`flags`), of any cluster.
+    vector: (sections · components,) of their cluster's blocks. far: what flags told them (`flags`), of any cluster.
     """
 
     vector: np.ndarray
@@ -88,39 +91,6 @@ def merged(far: Far, more: Far) -> Far:
     return {**far, **more, **both}
 
 
-class Rows:
-    """What each thread knows: rows of components. All threads of a warp have one row until they learn apart.
-
-    values: (warps + lanes, components), of which a lane's own row is used only then. row: of each lane.
-    apart: of each warp, whether its threads have different rows.
-    """
-
-    def __init__(self, lanes: int, width: int) -> None:
-        self.warps = lanes // WARP
-        self.values = np.empty((self.warps + lanes, width), np.int32)
-        self.row = np.empty(lanes, np.int64)
-        self.apart = np.empty(self.warps, bool)
-        self.restart()
-
-    def restart(self) -> None:
-        self.values[: self.warps] = 0
-        self.row[:] = np.arange(len(self.row)) // WARP
-        self.apart.fill(False)
-
-    def separate(self, lanes: np.ndarray) -> None:
-        """Give each of these lanes a row of its own."""
-        shared = lanes[self.row[lanes] < self.warps]
-        self.values[self.warps + shared] = self.values[self.row[shared]]
-        self.row[shared] = self.warps + shared
-        self.apart[shared // WARP] = True
-
-    def join(self, warps: np.ndarray) -> None:
-        """Give all threads of each of these warps one row again."""
-        lanes = (warps[:, None] * WARP + np.arange(WARP)).reshape(-1)
-        self.row[lanes] = lanes // WARP
-        self.apart[warps] = False
-
-
 @dataclass(frozen=True)
 class Parts:
     """Lanes by their warps. first: of each warp, the place among the lanes; counts: how many. whole: whether all its
@@ -133,43 +103,52 @@ class Parts:
 
 
 class LaneClocks:
-    """now: the count of each warp of the batch. What a thread did at count c is over for another thread whose knowledge
-    of it is at least c.
+    """counts: of each lane, (sections, lanes): how many steps its warp has begun, and at which it ran its latest fence
+    of each kind. What a thread did at count c is over for another thread whose knowledge of it is at least c.
 
+    values: what each thread knows, a row of components for each section: (warps + lanes, sections · width). All threads
+    of a warp have one row until they learn apart; only then a lane has its own. row: of each lane. apart: of each warp,
+    whether its threads have different rows.
     Components are counted over a cluster, those of the block with rank 0 first: own: of each lane; of_warp: of each
     warp; base: of each block, where they begin. bit: of each lane, among its warp's. alive: the lanes whose thread has
-    not ended.
-    fenced: by scope, what each thread knew at its last fence, all that a relaxed operation releases; fenced_at: its
-    count then.
+    not ended. section: of each kind of fence that the kernel has.
     far: by row, what flags told, and no clock of the cluster has. waited: whether a thread waited for the launch
     before.
     """
 
-    def __init__(self, geometry: Geometry, agents: Agents, alive: np.ndarray) -> None:
+    def __init__(self, geometry: Geometry, agents: Agents, alive: np.ndarray, fences: Sequence[Fence] = ()) -> None:
         self.geometry, self.agents, self.alive = geometry, agents, alive
         lanes, slots = np.arange(geometry.lanes), np.arange(geometry.batch)
-        self.width = agents.width * geometry.cluster_size
+        self.width, self.warps = agents.width * geometry.cluster_size, len(lanes) // WARP
+        self.section = {fence: number for number, fence in enumerate(fences, 1)}
         self.base = slots % geometry.cluster_size * agents.width
         self.own = np.repeat(self.base, geometry.of_block) + agents.first_thread + geometry.thread()
+        self.columns = self.own + self.width * np.arange(1 + len(fences))[:, None]
         self.of_warp = np.repeat(self.base, geometry.warps) + np.tile(np.arange(geometry.warps), geometry.batch)
         self.bit = np.uint32(1) << (lanes % WARP).astype(np.uint32)
-        self.now = np.empty(len(lanes) // WARP, np.int32)
-        self.known = Rows(len(lanes), self.width)
-        self.fenced: dict[int, Rows] = {}
-        self.fenced_at = np.empty((DEVICE + 1, len(lanes)), np.int32)
+        self.counts = np.empty((1 + len(fences), len(lanes)), np.int32)
+        self.values = np.empty((self.warps + len(lanes), self.width * (1 + len(fences))), np.int32)
+        self.row = np.empty(len(lanes), np.int64)
+        self.apart = np.empty(self.warps, bool)
         self.far: dict[int, Far] = {}
         self.waited = False
         self.restart()
 
     def restart(self) -> None:
+        self.counts.fill(0)
         self.now.fill(1)
-        self.fenced_at.fill(0)
+        self.values[: self.warps] = 0
+        self.row[:] = np.arange(len(self.row)) // WARP
+        self.apart.fill(False)
         self.far.clear()
-        for rows in (self.known, *self.fenced.values()):
-            rows.restart()
+
+    @property
+    def now(self) -> np.ndarray:
+        """The count of each lane's warp."""
+        return self.counts[0]
 
     def nothing(self) -> Seen:
-        return Seen(np.zeros(self.width, np.int32))
+        return Seen(np.zeros(self.values.shape[1], np.int32))
 
     def parts(self, lanes: np.ndarray) -> Parts:
         """lanes: in order."""
@@ -181,6 +160,10 @@ class LaneClocks:
         living = np.count_nonzero(self.alive.reshape(-1, WARP)[warps], axis=1)
         return Parts(warps, first, edges[1:] - first, edges[1:] - first >= living)
 
+    def step(self, warps: np.ndarray) -> None:
+        """These warps begin a new step."""
+        self.now.reshape(-1, WARP)[warps] += 1
+
     def cluster_of(self, lanes: np.ndarray) -> np.ndarray:
         """The number in the grid of each of these lanes' clusters."""
         slots = lanes // self.geometry.of_block
@@ -190,41 +173,56 @@ class LaneClocks:
 
     def release(self, lanes: np.ndarray) -> Seen:
         """What these threads of one cluster have done and know. They begin a new step."""
-        parts = self.parts(lanes)
-        rows = self.rows_of(lanes, parts)
-        vector = self.known.values[rows].max(0)
-        vector[self.own[lanes]] = self.now[lanes // WARP]
+        seen, parts = self.seen_by(lanes), self.parts(lanes)
         whole = parts.warps[parts.whole]
-        vector[self.of_warp[whole]] = self.now[whole]
-        self.now[parts.warps] += 1
-        return Seen(vector, self.far_of(rows))
+        seen.vector[self.of_warp[whole]] = self.now[whole * WARP]
+        self.step(parts.warps)
+        return seen
 
-    def far_of(self, rows: np.ndarray) -> Far:
-        far: Far = {}
+    def seen_by(self, lanes: np.ndarray) -> Seen:
+        rows = np.unique(self.row[lanes])
+        vector, far = self.values[rows].max(0), Seen(np.empty(0)).far
+        vector[self.columns[:, lanes]] = self.counts[:, lanes]
         for row in rows.tolist() if self.far else ():
             far = merged(far, self.far.get(row, {}))
-        return far
+        return Seen(vector, far)
 
-    def rows_of(self, lanes: np.ndarray, parts: Parts) -> np.ndarray:
-        return np.unique(self.known.row[lanes]) if self.known.apart[parts.warps].any() else parts.warps
+    def relaxed(self, lanes: np.ndarray, scope: int) -> Seen:
+        """What a relaxed operation of these threads releases to others in this scope: what they knew when they ran a
+        fence, and what threads did before fences of theirs that these know of."""
+        wide = [fence for fence in self.section if isinstance(fence, int) and fence >= scope]
+        if not wide:
+            return self.nothing()
+        seen = self.seen_by(lanes)
+        seen.vector[: self.width] = self.of_section(seen.vector, min(wide))
+        return seen
+
+    def of_section(self, vector: np.ndarray, fence: Fence) -> np.ndarray:
+        return vector[..., self.section[fence] * self.width :][..., : self.width]
 
     def rows_to_change(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows of these threads, which no others have then; and for each row the place of one of its lanes."""
         parts = self.parts(lanes)
         if not parts.whole.all():
-            alone = lanes[~np.repeat(parts.whole, parts.counts)]
-            rows = self.known.row[alone]
-            self.known.separate(alone)
-            for row, own in zip(rows.tolist(), self.known.row[alone].tolist(), strict=True) if self.far else ():
-                self.far[own] = self.far.get(row, {})
-        if self.known.apart[parts.warps].any():
-            return np.unique(self.known.row[lanes], return_index=True)
+            self.separate(lanes[~np.repeat(parts.whole, parts.counts)])
+        if self.apart[parts.warps].any():
+            return np.unique(self.row[lanes], return_index=True)
         return parts.warps, parts.first
+
+    def separate(self, lanes: np.ndarray) -> None:
+        """Give each of these lanes a row of its own."""
+        shared = lanes[self.row[lanes] < self.warps]
+        rows = self.row[shared]
+        self.row[shared] = self.warps + shared
+        self.values[self.warps + shared] = self.values[rows]
+        self.apart[shared // WARP] = True
+        for row, lane in zip(rows.tolist(), shared.tolist(), strict=True) if self.far else ():
+            self.far[self.warps + lane] = self.far.get(row, {})
 
     def acquire(self, lanes: np.ndarray, seen: Seen) -> None:
         """These threads learn what others knew when they released."""
         rows, _ = self.rows_to_change(lanes)
-        self.known.values[rows] = np.maximum(self.known.values[rows], seen.vector)
+        self.values[rows] = np.maximum(self.values[rows], seen.vector)
         if seen.far:
             for row in rows.tolist():
                 self.far[row] = merged(self.far.get(row, {}), seen.far)
@@ -233,7 +231,7 @@ class LaneClocks:
         """These threads learn that this many of an agent's operations have completed."""
         rows, at = self.rows_to_change(lanes)
         components, counts = (np.broadcast_to(x, len(lanes))[at] for x in (components, counts))
-        self.known.values[rows, components] = np.maximum(self.known.values[rows, components], counts)
+        self.values[rows, components] = np.maximum(self.values[rows, components], counts)
 
     def meet(self, lanes: np.ndarray, before: Seen | None = None) -> None:
         """A barrier of these threads of a block: each learns what all did, and what was seen `before`."""
@@ -242,8 +240,9 @@ class LaneClocks:
         if not parts.whole.all():
             self.acquire(lanes, seen)
         whole = parts.warps[parts.whole]
-        self.known.values[whole] = seen.vector
-        self.known.join(whole)
+        self.values[whole] = seen.vector
+        self.row.reshape(-1, WARP)[whole] = whole[:, None]  # all threads of each have one row again
+        self.apart[whole] = False
         if self.far or seen.far:
             for warp in whole.tolist():
                 self.far[warp] = seen.far
@@ -251,67 +250,94 @@ class LaneClocks:
     def meet_by_warp(self, lanes: np.ndarray) -> None:
         """bar.warp.sync of all of these threads."""
         parts = self.parts(lanes)
-        easy = parts.whole & ~self.known.apart[parts.warps]
+        easy = parts.whole & ~self.apart[parts.warps]
         warps = parts.warps[easy]
-        threads = self.own.reshape(-1, WARP)[warps]
-        self.known.values[warps[:, None], threads] = self.now[warps, None]
-        self.known.values[warps, self.of_warp[warps]] = self.now[warps]
-        self.now[warps] += 1
+        self.note_steps(self.values, warps, warps[:, None])
         for warp in parts.warps[~easy].tolist():
             self.meet(lanes[lanes // WARP == warp])
+
+    def meet_by_block(self, slots: np.ndarray) -> None:
+        """A barrier of all threads of each of these blocks."""
+        warps = slots[:, None] * self.geometry.warps + np.arange(self.geometry.warps)
+        if self.far or self.apart[warps].any():
+            for slot in slots.tolist():
+                lanes = slot * self.geometry.of_block + np.arange(self.geometry.of_block)
+                self.meet(lanes[self.alive[lanes]])
+            return
+        seen = self.values[warps].max(1)
+        self.note_steps(seen, warps.reshape(-1), np.repeat(np.arange(len(slots)), self.geometry.warps)[:, None])
+        self.values[warps] = seen[:, None, :]
+
+    def note_steps(self, seen: np.ndarray, warps: np.ndarray, rows: np.ndarray) -> None:
+        """Put what all threads of these warps have done into these rows, (warps, 1). They begin a new step."""
+        lanes = warps[:, None] * WARP + np.arange(WARP)
+        seen[rows, self.columns[:, lanes]] = self.counts[:, lanes]
+        seen[rows[:, 0], self.of_warp[warps]] = self.now[lanes[:, 0]]
+        self.step(warps)
 
     def has_read(self, lanes: np.ndarray) -> None:
         """elect.sync: what all threads of a warp have read by then is over for what the leader issues next."""
         parts = self.parts(lanes)
         lanes = lanes[np.repeat(parts.whole, parts.counts)]
-        self.learn(lanes, self.of_warp[lanes // WARP], self.now[lanes // WARP])
-        self.now[parts.warps[parts.whole]] += 1
-
-    def meet_by_block(self, slots: np.ndarray) -> None:
-        """A barrier of all threads of each of these blocks."""
-        warps = slots[:, None] * self.geometry.warps + np.arange(self.geometry.warps)
-        if self.far or self.known.apart[warps].any():
-            for slot in slots.tolist():
-                lanes = slot * self.geometry.of_block + np.arange(self.geometry.of_block)
-                self.meet(lanes[self.alive[lanes]])
-            return
-        seen = self.known.values[warps].max(1)
-        threads = self.own.reshape(self.geometry.batch, -1)[slots]
-        np.put_along_axis(seen, threads, np.repeat(self.now[warps], WARP, axis=1), 1)
-        np.put_along_axis(seen, self.of_warp[warps], self.now[warps], 1)
-        self.known.values[warps] = seen[:, None, :]
-        self.now[warps] += 1
+        self.learn(lanes, self.of_warp[lanes // WARP], self.now[lanes])
+        self.step(parts.warps[parts.whole])
 
     def wait_for_launch_before(self, lanes: np.ndarray) -> None:
         """griddepcontrol.wait: these threads learn that the launch before is over."""
         self.waited = True
-        self.learn(lanes, self.base[lanes // self.geometry.of_block] + self.agents.launch_before, 1)
+        self.learn(lanes, self.agents.launch_before, 1)
 
     # asking -----------------------------------------------------------------------------------------------------------
 
+    def known(self, lane: int) -> np.ndarray:
+        """Of each component, how many steps a thread knows of."""
+        return self.values[self.row[lane], : self.width]
+
+    def known_in(self, slot: int) -> np.ndarray:
+        """The same of all threads of a block together."""
+        rows = np.unique(self.row.reshape(self.geometry.batch, -1)[slot])
+        return np.asarray(self.values[rows, : self.width].max(0))
+
+    def knows_step(self, lane: int, other: int, count: int, fence: Fence | None = None) -> bool:
+        """Whether a thread knows what another did at a count; with a fence, whether one lies behind that."""
+        section = self.section.get(fence, -1) if fence is not None else 0
+        if section < 0:
+            return False
+        if other == lane:
+            return section == 0 or bool(self.counts[section, lane] >= count)
+        return bool(self.values[self.row[lane], self.columns[section, other]] >= count)
+
     def knows(self, lane: int, seen: Seen) -> bool:
         """Whether a thread knows all steps of other threads that were seen."""
-        missing = seen.vector > self.known.values[self.known.row[lane]]
+        missing = seen.vector[: self.width] > self.known(lane)
         missing[np.arange(self.width) % self.agents.width < self.agents.first_thread] = False
         missing[self.own[lane]] = False
         return not missing.any()
 
     def over(self, lanes: np.ndarray, components: np.ndarray) -> np.ndarray:
         """For each of these threads, how many steps of an agent it knows of."""
-        return self.known.values.reshape(-1).take(self.known.row[lanes] * self.width + components)
+        return self.values.reshape(-1).take(self.row[lanes] * self.values.shape[1] + components)
+
+    def shown(self, lanes: np.ndarray, components: np.ndarray) -> np.ndarray:
+        """As `over`, of those steps behind which a proxy fence lies."""
+        section = self.section.get(ASYNC_PROXY)
+        if section is None:
+            return np.zeros(len(lanes), np.int32)
+        own = components == self.own[lanes]
+        return np.where(own, self.counts[section, lanes], self.over(lanes, components + section * self.width))
 
     def over_readers(self, lanes: np.ndarray, slots: np.ndarray) -> np.ndarray:
-        """The same for all that read a block's shared memory, (n, readers)."""
-        rows = self.known.row[lanes]
+        """The same as `over` for all that read a block's shared memory, (n, readers)."""
+        rows = self.row[lanes]
         if self.geometry.cluster_size == 1:
-            return np.asarray(self.known.values[rows, : self.agents.readers])
-        return np.asarray(self.known.values[rows[:, None], self.base[slots][:, None] + np.arange(self.agents.readers)])
+            return np.asarray(self.values[rows, : self.agents.readers])
+        return np.asarray(self.values[rows[:, None], self.base[slots][:, None] + np.arange(self.agents.readers)])
 
     def least(self, lanes: np.ndarray) -> np.ndarray:
         """Of each group of lanes of whole warps, (groups, n), one that knows least."""
-        if not self.known.apart[lanes // WARP].any():
+        if not self.apart[lanes // WARP].any():
             lanes = lanes[:, ::WARP]
-        known = self.known.values[self.known.row[lanes]].sum(2)
+        known = self.values[self.row[lanes], : self.width].sum(2)
         return np.asarray(np.take_along_axis(lanes, known.argmin(1)[:, None], 1)[:, 0])
 
     def misses_one(self, lanes: np.ndarray, warps: np.ndarray, masks: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -319,9 +345,12 @@ class LaneClocks:
         its own. warps: their components. masks: a bit for each thread that made one, at this count at the latest."""
         of_block, warp = warps // self.agents.width * self.agents.width, warps % self.agents.width
         threads = (of_block + self.agents.first_thread + warp * WARP)[:, None] + np.arange(WARP)
-        known = self.known.values[self.known.row[lanes][:, None], threads]
+        known = self.values[self.row[lanes][:, None], threads]
         made = (masks[:, None] >> np.arange(WARP, dtype=np.uint32) & 1).astype(bool)
         return np.asarray((made & (threads != self.own[lanes][:, None]) & (known < counts[:, None])).any(1))
+
+    def is_thread(self, components: np.ndarray) -> np.ndarray:
+        return np.asarray(components % self.agents.width >= self.agents.first_thread)
 
     def lanes_of(self, slots: np.ndarray, components: np.ndarray) -> np.ndarray:
         """The lane of each component that is a thread's, -1 of others. slots: a block of its cluster."""
@@ -332,64 +361,33 @@ class LaneClocks:
 
     # fences -----------------------------------------------------------------------------------------------------------
 
-    def fence(self, lanes: np.ndarray, scope: int) -> None:
-        """What a fence of these threads makes known to them, and what their relaxed operations release from now on."""
+    def fence(self, lanes: np.ndarray, *kinds: Fence) -> None:
+        """A fence of these threads: a scope covers all smaller ones. What it makes known to them of what flags told,
+        and what others may count on from now on that learn of it."""
+        scope = max((kind for kind in kinds if isinstance(kind, int)), default=KNOWN)
         self.learn_far(lanes, scope)
-        parts = self.parts(lanes)
-        for level in range(scope + 1):
-            if level not in self.fenced:
-                self.fenced[level] = Rows(len(self.own), self.width)
-            copy_rows(self.known, self.fenced[level], lanes, parts)
-            self.fenced_at[level, lanes] = self.now[lanes // WARP]
-        self.now[parts.warps] += 1
+        rows, _ = self.rows_to_change(lanes)
+        for fence, section in self.section.items():
+            if fence in kinds or (isinstance(fence, int) and fence < scope):
+                if fence != MBARRIER_INIT:  # which covers nothing but the thread's own
+                    self.of_section(self.values, fence)[rows] = self.values[rows, : self.width]
+                self.counts[section, lanes] = self.now[lanes]
+        self.step(np.unique(lanes // WARP))
 
     def learn_far(self, lanes: np.ndarray, scope: int) -> None:
         """What flags told these threads, as far as the scope of their fence reaches, counts as known."""
-        if not self.far:
-            return
-        for row in np.unique(self.known.row[lanes]).tolist():
+        for row in np.unique(self.row[lanes]).tolist() if self.far else ():
             told = self.far.get(row, {})
             learned = {(cluster, KNOWN): told[cluster, at] for cluster, at in told if KNOWN < at <= scope}
             if learned:
+                some = lanes[self.row[lanes] == row]
                 left = {key: what for key, what in told.items() if not KNOWN < key[1] <= scope}
-                some = lanes[self.known.row[lanes] == row]
                 rows, _ = self.rows_to_change(some)
-                for one in rows.tolist():
-                    self.far[one] = left
+                self.far.update(dict.fromkeys(rows.tolist(), left))
                 self.tell(some, learned)
 
     def tell(self, lanes: np.ndarray, far: Far) -> None:
         """These threads of one block learn what flags say, of their own cluster and of others."""
-        own = int(self.cluster_of(lanes[:1])[0])
-        vector = far.get((own, KNOWN), np.zeros(self.width, np.int32))
-        self.acquire(lanes, Seen(vector, {key: what for key, what in far.items() if key != (own, KNOWN)}))
-
-    def relaxed(self, lanes: np.ndarray, scope: int) -> Seen:
-        """What a relaxed operation of these threads releases to others in this scope: what they knew when they ran a
-        fence, and what threads did before fences of theirs that these know of."""
-        if scope not in self.fenced:
-            return self.nothing()
-        rows = self.fenced[scope]
-        vector = rows.values[np.unique(rows.row[lanes])].max(0)
-        at = self.fenced_at[scope]
-        of_cluster = self.geometry.cluster_size * self.geometry.of_block  # lanes
-        cluster = int(lanes[0]) // of_cluster * of_cluster + np.arange(of_cluster)
-        fences = np.zeros(self.width, np.int32)
-        fences[self.own[cluster]] = at[cluster]
-        by_warp = np.where(self.alive[cluster], at[cluster], np.iinfo(np.int32).max).reshape(-1, WARP).min(1)
-        fences[self.of_warp[np.unique(cluster // WARP)]] = by_warp
-        of_lanes = np.unique(self.known.row[lanes])
-        known = self.known.values[of_lanes].max(0)
-        known[self.own[lanes]] = self.now[lanes // WARP]
-        return Seen(np.maximum(vector, np.minimum(known, fences)), self.far_of(of_lanes))
-
-
-def copy_rows(of: Rows, to: Rows, lanes: np.ndarray, parts: Parts) -> None:
-    """These lanes' rows as they are now."""
-    easy = parts.whole & ~of.apart[parts.warps]
-    warps = parts.warps[easy]
-    to.values[warps] = of.values[warps]
-    to.join(warps)
-    alone = lanes[~np.repeat(easy, parts.counts)]
-    to.separate(alone)
-    to.values[to.row[alone]] = of.values[of.row[alone]]
+        own = int(self.cluster_of(lanes[:1])[0]), KNOWN
+        vector = far[own] if own in far else self.nothing().vector
+        self.acquire(lanes, Seen(vector, {key: what for key, what in far.items() if key != own}))

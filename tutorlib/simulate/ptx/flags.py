@@ -10,14 +10,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tutorlib.simulate.ptx.clocks import CLUSTER, CTA, DEVICE, KNOWN, Far, LaneClocks, merged
+from tutorlib.simulate.ptx.clocks import (
+    ASYNC_PROXY,
+    CLUSTER,
+    CTA,
+    DEVICE,
+    KNOWN,
+    MBARRIER_INIT,
+    Far,
+    Fence,
+    LaneClocks,
+    merged,
+)
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
 
 ACQUIRE, RELEASE = {"acquire", "acq_rel"}, {"release", "acq_rel"}
 STRONG = {"volatile", "relaxed", "mmio"} | ACQUIRE | RELEASE
 PAST_L1 = {"cg", "cv"}  # loads that ask L2, where all blocks meet
-SCOPES = {"cta": CTA, "cluster": CLUSTER, "mbarrier_init": CLUSTER}
+SCOPES = {"cta": CTA, "cluster": CLUSTER}
 
 
 def scope_of(instruction: Instruction) -> int:
@@ -31,8 +42,16 @@ def is_strong(instruction: Instruction) -> bool:
     return instruction.parts[0] in ("atom", "red") or bool(asks & set(instruction.parts))
 
 
-def is_fence(instruction: Instruction) -> bool:
-    return instruction.parts[0] in ("membar", "fence") and "proxy" not in instruction.parts
+def fences_of(instruction: Instruction) -> tuple[Fence, ...]:
+    """What an instruction is a fence of. tcgen05's before a thread synchronizes is one in its cluster."""
+    words = {word for part in instruction.parts for word in part.split("::")}
+    if instruction.parts[0] == "tcgen05" and "before_thread_sync" in words:
+        return (CLUSTER,)
+    if instruction.parts[0] not in ("membar", "fence"):
+        return ()
+    if "proxy" in words:  # fence.proxy.async, all of it or .shared
+        return (ASYNC_PROXY,) if "async" in words and "global" not in words else ()
+    return (MBARRIER_INIT, CLUSTER) if "mbarrier_init" in words else (scope_of(instruction),)
 
 
 @dataclass(frozen=True)
@@ -58,7 +77,7 @@ class Flags:
 
     def on_atomic(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
         """An atomic passes on what the flag has told so far."""
-        if not (self.told or self.clocks.fenced or RELEASE & set(instruction.parts)):
+        if not (self.told or self.clocks.section or RELEASE & set(instruction.parts)):
             return
         for group, piece in by_warp(lanes, pieces):
             self.hear(group, piece, instruction)
@@ -104,7 +123,7 @@ class Flags:
         if RELEASE & set(instruction.parts):
             releases = {scope: self.clocks.release(lanes)}
         else:
-            scopes = (at for at in range(scope + 1) if at in self.clocks.fenced)
+            scopes = {min(fence, scope) for fence in self.clocks.section if isinstance(fence, int)}
             releases = {at: self.clocks.relaxed(lanes, at) for at in scopes}
         told = {(one.scope, one.block): one.far for one in self.told.get(piece, ())}
         for at, seen in releases.items():

@@ -4,30 +4,28 @@ Of the threads of a cluster barriers and mbarriers order some; blocks run in no 
 order others (`flags`). For each piece of global memory the last store is kept, and the last warp that has loaded it.
 """
 
-from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
 
-from tutorlib.dsl.failure import Fault, Hazard
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.arena import Allocation, Arena, Stored
 from tutorlib.simulate.ptx.clocks import KNOWN
 from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory.access import GlobalAccess
-from tutorlib.simulate.ptx.memory.arena import Allocation, Arena, Stored
-from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Shadow, Touched
+from tutorlib.simulate.ptx.memory import GlobalAccess, Touched
+from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Asked, Shadow
 from tutorlib.simulate.ptx.unit import Running
 
 MOST_RECORDS = 2**31  # bytes
-RECORD = 39  # bytes of a piece
-NO_BLOCK, NOT_JUDGED = 0, -1  # in place of a block's number + 1
+RECORD = 33  # bytes of a piece
+NO_BLOCK, NOT_JUDGED, BEFORE = 0, -1, -2  # in place of a block's number + 1; BEFORE: the launch before
 
 
 class GlobalShadow(Shadow):
     """Of the memory of an arena. has_flags: whether blocks order one another by fences and flags; may_have: whether the
-    kernel has any operation for that. before: what a launch has stored that may not be over; from_before: for each
-    piece, whether it has.
+    kernel has any operation for that. before: what a launch has stored that may not be over.
 
     storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1.
     knows_storers: whether the last storer of every element is known.
@@ -52,16 +50,25 @@ class GlobalShadow(Shadow):
                 f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
-        self.arena, self.listener = arena, listener
+        self.arena, self.listener, self.before = arena, listener, before
         self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(running.clocks), has_flags, may_have, True
-        self.before, self.from_before = before, before.by_bytes(piece)[:count] if before else None
         self.repeats = Findings()
-        self.storer, self.loader = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        self.storer, self.loader = np.zeros((2, count), np.int32)
         super().__init__(running, count, piece, 1, 1)
+        if before:  # a write of the launch before, which a thread knows of when it has waited for that
+            late = np.flatnonzero(before.by_bytes(piece)[:count])
+            self.storer[late], self.writer[late], self.written[late] = BEFORE, self.clocks.agents.launch_before, 1
 
     def restart(self) -> None:
         """What the batches before have stored stays: no barrier orders their blocks and those of this one."""
         self.flags.restart()
+
+    def touched(self, access: GlobalAccess) -> Touched:
+        return self.spread(access, access.starts // self.piece)
+
+    def owners(self, touched: Touched) -> np.ndarray:
+        """The number + 1 of each piece's block that accesses it."""
+        return np.asarray(self.geometry.first + 1 + touched.lanes // self.geometry.of_block)
 
     # accesses ---------------------------------------------------------------------------------------------------
 
@@ -72,47 +79,44 @@ class GlobalShadow(Shadow):
         strong = self.may_have and is_strong(access.instruction)
         if strong:
             is_flag = self.flags.on_load(access.lanes, access.starts // self.piece, access.instruction)
-        if (self.storer[touched.pieces] > NO_BLOCK).any():
+        if self.storer[touched.pieces].any():
             unordered = self.after_unordered_store(touched, owners, strong)
             if strong:
                 unordered &= ~touched.by_piece(is_flag)
-            if unordered.any():
-                self.report_load(touched, owners, unordered)
-        self.compare_with_launch_before(touched, "loads")
+            self.report_load(touched, owners, unordered)
         if not strong and "nc" not in access.instruction.parts:
             self.note_load(touched)
 
     def on_bulk_load(self, access: GlobalAccess) -> None:
         """TMA is told to load. What this launch has stored is not compared with it."""
-        self.compare_with_launch_before(self.touched(access), "has TMA load")
+        touched = self.touched(access)
+        late = (self.storer[touched.pieces] == BEFORE) & self.after_unordered_write(touched)
+        self.report_launch_before(touched, late, "has TMA load")
 
-    def before_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
-        """changes: for each store, whether its bytes differ from what is there; asked only where it matters."""
+    def before_store(self, access: GlobalAccess, changes: Asked) -> None:
+        """changes: for each store, whether its bytes differ from what is there."""
         touched = self.touched(access)
         owners, strong = self.owners(touched), self.may_have and is_strong(access.instruction)
         unordered = self.after_unordered_store(touched, owners, strong)
         if strong:
             unordered &= ~touched.by_piece(self.answers_flag(access))
-        if unordered.any():
-            self.report_stores(touched, owners, unordered, touched.by_piece(changes()))
+        self.report_stores(touched, owners, unordered, changes)
         if not strong:
             self.compare_with_load(touched, owners, changes)
-        self.compare_with_launch_before(touched, "stores to")
         self.listener.on_store(touched, owners, self.storer[touched.pieces] == owners)
         self.note_store(touched, owners, STRONG if strong else PLAIN)
         if strong:
             self.flags.on_store(access.lanes, access.starts // self.piece, access.instruction)
 
-    def after_store(self, access: GlobalAccess, lost: Callable[[], np.ndarray]) -> None:
+    def after_store(self, access: GlobalAccess, lost: Asked) -> None:
         """lost: for each store, whether other bytes than its own are there now: two threads stored at once."""
         touched = self.touched(access)
         owners = self.owners(touched)
         others = self.storer[touched.pieces] != owners
         others |= self.writer[touched.pieces] != self.clocks.own[touched.lanes]
-        if others.any():
-            self.report_stores(touched, owners, others, touched.by_piece(lost()))
+        self.report_stores(touched, owners, others, lost)
 
-    def before_bulk_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
+    def before_bulk_store(self, access: GlobalAccess, changes: Asked) -> None:
         """TMA stores. How blocks with flags order its copies is not modelled: what it stores is not judged then."""
         if not self.has_flags:
             self.before_store(access, changes)
@@ -127,20 +131,17 @@ class GlobalShadow(Shadow):
         touched = self.touched(access)
         owners, pieces = self.owners(touched), touched.pieces
         plain = (self.storer[pieces] == owners) & (self.strength[pieces] == PLAIN)
-        if plain.any() and (plain := plain & self.after_unordered_write(touched)).any():
-            self.report_stores(touched, owners, plain, plain)
+        if plain.any():
+            self.report_stores(touched, owners, plain & self.after_unordered_write(touched), None)
         self.note_store(touched, owners, ATOMIC)
 
     def note_store(self, touched: Touched, owners: np.ndarray, strength: int) -> None:
         self.storer[touched.pieces] = owners
-        self.loader[touched.pieces] = NO_BLOCK
         self.note_write(touched, strength)
-        if self.from_before is not None:
-            self.from_before[touched.pieces] = False
 
     def note_load(self, touched: Touched) -> None:
         pieces, warps = touched.pieces, self.first_warp + touched.warps + 1
-        again = self.loader[pieces] == warps
+        again = (self.loader[pieces] == warps) & (self.read[pieces, 0] > 0)
         self.loader[pieces] = warps
         self.note_read_by(touched.lanes, touched.access.site, pieces, pieces, again, self.loader[pieces] == warps)
 
@@ -151,32 +152,11 @@ class GlobalShadow(Shadow):
 
     # comparing --------------------------------------------------------------------------------------------------
 
-    def compare_with_launch_before(self, touched: Touched, does: str) -> None:
-        if self.from_before is None or not (late := self.from_before[touched.pieces]).any():
-            return
-        assert self.before
-        component = self.clocks.base[touched.lanes // self.geometry.of_block] + self.clocks.agents.launch_before
-        late = late & (self.clocks.over(touched.lanes, component) == 0)
-        if late.any():
-            at = int(late.argmax())
-            who = self.geometry.show_thread(int(touched.lanes[at]))
-            says = f"{who} {does} {self.place(touched, at)}, which {self.before.by} of the launch before may still be "
-            says += "storing: no griddepcontrol.wait lies between"
-            self.notice(Hazard.RACE(earlier="launch"), touched.access.site, says, int(late.sum()), does)
-
-    def stored(self, by: str) -> Stored:
-        """For the launch that follows; with what the one before has stored, if no thread has waited for that."""
-        pieces = self.storer != NO_BLOCK
-        if self.from_before is not None and not self.clocks.waited:
-            pieces |= self.from_before
-        return Stored(by, self.piece, pieces)
-
     def after_unordered_store(self, touched: Touched, owners: np.ndarray, strong: bool) -> np.ndarray:
         """For each piece, whether another thread stored to it and nothing orders that before this access."""
-        pieces, before = touched.pieces, self.storer[touched.pieces]
+        before, strength = self.storer[touched.pieces], self.strength[touched.pieces]
         near = self.are_near(before, owners)
-        unordered = near & self.after_unordered_write(touched) & (before > NO_BLOCK)
-        strength = self.strength[pieces]
+        unordered = self.after_unordered_write(touched) & ((before > NO_BLOCK) & near | (before == BEFORE))
         if strong:
             unordered &= strength == PLAIN
         unordered &= (strength != ATOMIC) | (before == owners)
@@ -193,7 +173,7 @@ class GlobalShadow(Shadow):
         if not self.clocks.far:
             return foreign
         pieces = touched.pieces[foreign]
-        rows = self.clocks.known.row[touched.lanes[foreign]]
+        rows = self.clocks.row[touched.lanes[foreign]]
         clusters = (self.storer[pieces] - 1) // self.geometry.cluster_size
         stores = np.column_stack([rows, clusters, self.writer[pieces], self.written[pieces]])
         fresh = np.ones(len(stores), bool)  # where a row differs from the one before it: most do not
@@ -211,11 +191,11 @@ class GlobalShadow(Shadow):
             of == cluster and (strong or at == KNOWN) and bool(what[writer] >= count) for (of, at), what in far.items()
         )
 
-    def compare_with_load(self, touched: Touched, owners: np.ndarray, changes: Callable[[], np.ndarray]) -> None:
+    def compare_with_load(self, touched: Touched, owners: np.ndarray, changes: Asked) -> None:
         """Whether another thread may still be loading what is overwritten with another value."""
         pieces, lanes = touched.pieces, touched.lanes
-        loaders = (self.loader[pieces] - 1) // self.geometry.warps + 1  # their blocks + 1
-        unordered = loaders > NO_BLOCK
+        loaders = np.where(self.read[pieces, 0] > 0, (self.loader[pieces] - 1) // self.geometry.warps + 1, NO_BLOCK)
+        unordered = loaders > NO_BLOCK  # their blocks + 1
         if unordered.any():
             near = self.are_near(loaders, owners) & unordered
             unordered &= ~near & (not self.may_have)
@@ -224,32 +204,33 @@ class GlobalShadow(Shadow):
             late = self.read[at, 0] > self.clocks.over(lanes[which], warps)
             which, at, warps = which[late], at[late], warps[late]
             unordered[which] = self.clocks.misses_one(lanes[which], warps, self.read_by[at, 0], self.read[at, 0])
-        if unordered.any():
-            unordered &= touched.by_piece(changes())
-        if unordered.any():
+        if unordered.any() and (unordered := unordered & touched.by_piece(changes())).any():
             first = int(unordered.argmax())
-            line, place = self.show(int(self.read_site[pieces[first], 0])), self.place(touched, first)
             other, fault = f"block {self.show_block(loaders[first])}", Hazard.OVERLAP()
             if loaders[first] == owners[first]:
-                warp = (int(self.loader[pieces[first]]) - 1) % self.geometry.warps
-                other, fault = f"warp {warp}", Hazard.RACE(earlier="read")
-            says = (
-                f"{self.who(touched, first, loaders)} stores to {place}, which {other} may still be loading at {line}: "
-            )
-            says += "no barrier lies between"
+                other = f"warp {(int(self.loader[pieces[first]]) - 1) % self.geometry.warps}"
+                fault = Hazard.RACE(earlier="read")
+            says = f"{self.who(touched, first, loaders)} stores to {self.place(touched, first)}, which {other} may "
+            says += f"still be loading at {self.show(int(self.read_site[pieces[first], 0]))}: no barrier lies between"
             self.notice(fault, touched.access.site, says, int(unordered.sum()), "overwritten")
 
     def answers_flag(self, access: GlobalAccess) -> np.ndarray:
         """For each store, whether it writes a flag and its thread has heard one: it comes after what it has read."""
         far = self.clocks.far
-        heard = np.array([bool(far.get(row)) for row in self.clocks.known.row[access.lanes].tolist()], bool)
+        heard = np.array([bool(far.get(row)) for row in self.clocks.row[access.lanes].tolist()], bool)
         return heard & self.flags.are_flags(access.starts // self.piece)
 
     # reporting --------------------------------------------------------------------------------------------------
 
-    def report_stores(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray, differs: np.ndarray) -> None:
-        """Stores where another thread stores: another value is a fault, the same one of another block a repetition."""
+    def report_stores(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray, changes: Asked | None) -> None:
+        """Stores where another thread stores: another value is a fault, the same one of another block a repetition.
+        changes: for each access; None where all do."""
+        if not unordered.any():
+            return
         site, others = touched.access.site, self.storer[touched.pieces]
+        self.report_launch_before(touched, unordered & (others == BEFORE), "stores to")
+        unordered = unordered & (others != BEFORE)
+        differs = touched.by_piece(changes()) if changes else np.ones(len(unordered), bool)
         if (where := unordered & differs).any():
             at = int(where.argmax())
             fault, other = Hazard.OVERLAP(), f"block {self.show_block(others[at])}"
@@ -264,10 +245,13 @@ class GlobalShadow(Shadow):
             self.repeats.notice(Hazard.REPEAT, site, lambda: says, int(where.sum()))
 
     def report_load(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray) -> None:
-        at = int(unordered.argmax())
         others = self.storer[touched.pieces]
+        self.report_launch_before(touched, unordered & (others == BEFORE), "loads")
+        if not (unordered := unordered & (others != BEFORE)).any():
+            return
+        at = int(unordered.argmax())
         line = self.show(int(self.write_site[touched.pieces[at]]))
-        fault: Hazard | Fault = Hazard.OVERLAP(lacks="fence") if self.may_have else Hazard.OVERLAP
+        fault = Hazard.OVERLAP(lacks="fence") if self.may_have else Hazard.OVERLAP()
         why, other = self.why_unordered(touched, at), f"block {self.show_block(others[at])}"
         if others[at] == owners[at]:
             fault, why, other = Hazard.RACE(earlier="write"), "no barrier lies between", self.writer_of(touched, at)
@@ -275,10 +259,18 @@ class GlobalShadow(Shadow):
         says = f"{who} loads {place}, and {other} stores it at {line}: {why}"
         self.notice(fault, touched.access.site, says, int(unordered.sum()))
 
+    def report_launch_before(self, touched: Touched, late: np.ndarray, does: str) -> None:
+        if self.before and late.any():
+            at = int(late.argmax())
+            who = self.geometry.show_thread(int(touched.lanes[at]))
+            says = f"{who} {does} {self.place(touched, at)}, which {self.before.by} of the launch before may still be "
+            says += "storing: no griddepcontrol.wait lies between"
+            self.notice(Hazard.RACE(earlier="launch"), touched.access.site, says, int(late.sum()), does)
+
     def why_unordered(self, touched: Touched, at: int) -> str:
         if not self.may_have:
             return "either may come first"
-        piece, row = touched.pieces[at], int(self.clocks.known.row[touched.lanes[at]])
+        piece, row = touched.pieces[at], int(self.clocks.row[touched.lanes[at]])
         cluster = (int(self.storer[piece]) - 1) // self.geometry.cluster_size
         if self.flag_tells(row, cluster, int(self.writer[piece]), int(self.written[piece]), strong=True):
             return "no fence of the loading block lies between the flag that it read and this load"
@@ -306,13 +298,14 @@ class GlobalShadow(Shadow):
 
     # results ----------------------------------------------------------------------------------------------------
 
+    def stored(self, by: str) -> Stored:
+        """For the launch that follows; with what the one before has stored, if no thread has waited for that."""
+        pieces = self.storer != NO_BLOCK
+        if self.clocks.waited:
+            pieces &= self.storer != BEFORE
+        return Stored(by, self.piece, pieces)
+
     def storers(self, allocation: Allocation) -> np.ndarray:
         """For each element, the block that stored to its first piece last, -1 where none did."""
-        return self.storer[np.arange(allocation.start, allocation.end, allocation.width) // self.piece] - 1
-
-    def owners(self, touched: Touched) -> np.ndarray:
-        """The number + 1 of each piece's block that accesses it."""
-        return np.asarray(self.geometry.first + 1 + touched.lanes // self.geometry.of_block)
-
-    def touched(self, access: GlobalAccess) -> Touched:
-        return self.spread(access, access.starts // self.piece)
+        pieces = np.arange(allocation.start, allocation.end, allocation.width) // self.piece
+        return np.maximum(self.storer[pieces], NO_BLOCK) - 1

@@ -149,10 +149,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Module:
-    """A PTX file. variables: outside of kernels. files: what .file says, by number. target: "sm_80". text: all."""
+    """A PTX file. variables: outside of kernels. files: what .file says, by number. target: "sm_80"."""
 
     target: str
     kernels: dict[str, Kernel]
     variables: dict[str, Variable]
     files: dict[int, str] = field(default_factory=dict)
-    text: str = field(default="", repr=False)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from tutorlib.compiling.cpp import cpp_name
+from tutorlib.simulate.ptx.arena import ALIGNMENT, HOST_ALIGNMENT, Arena, Stored
 from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
-from tutorlib.simulate.ptx.memory.arena import ALIGNMENT, HOST_ALIGNMENT, Arena, Stored
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find, by_loc
 from tutorlib.simulate.ptx.report import Report

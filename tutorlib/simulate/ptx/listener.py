@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.ir import Kernel
-from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.shared import AsyncCopies
-from tutorlib.simulate.ptx.shadow import Touched
+from tutorlib.simulate.ptx.memory import AsyncCopies, SharedAccess, Touched
 from tutorlib.simulate.ptx.unit import Running
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from tutorlib.dsl.failure import Flaw, Hazard
-from tutorlib.simulate.ptx.clocks import CTA, Seen
+from tutorlib.simulate.ptx.clocks import ASYNC_PROXY, CTA, MBARRIER_INIT, Seen
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.unit import Meeting, Waiting
@@ -31,7 +31,7 @@ class MbarrierState:
     seen: what those know who have arrived; over: what they knew when the last phase was over.
     covers: the blocks whose shared memory got the bytes that it counted.
     asynchronous: whether what is no thread ever arrives: bytes, a product's commit.
-    shown: the lanes that made its initialization visible to TMA, each with its clock at the time.
+    arrived: the phase in which each lane arrived last.
     """
 
     place: SharedPlace
@@ -48,7 +48,7 @@ class MbarrierState:
     announced: int = 0
     announced_at: int = -1
     covers: set[int] = field(default_factory=set)
-    shown: dict[int, int] = field(default_factory=dict)
+    arrived: dict[int, int] = field(default_factory=dict)
     asynchronous: bool = False
 
     @property
@@ -90,7 +90,7 @@ class Mbarriers(Meeting[WaitingForPhase]):
     def make(self, site: int, lane: int, place: SharedPlace, expected: int) -> None:
         """mbarrier.init. Another thread may initialize an mbarrier again only behind a barrier."""
         old, who = self.made.get(place), self.geometry.show_thread
-        if old and not self.knows(lane, old.maker, old.made):
+        if old and not self.clocks.knows_step(lane, old.maker, old.made):
             says = f"{who(lane)} initializes the mbarrier at {self.where(place, lane)} that {who(old.maker)} "
             says += "initializes, too: one thread does it for all"
             self.notice(Hazard.MBARRIER(lacks="one thread"), site, says)
@@ -101,25 +101,12 @@ class Mbarriers(Meeting[WaitingForPhase]):
         nothing = self.clocks.nothing()
         phase = old.phase + old.phase % 2 if old else 0  # it begins in an even one again
         self.made[place] = MbarrierState(
-            place, number, expected, site, lane, self.now(lane), nothing, nothing, expected, phase=phase
+            place, number, expected, site, lane, int(self.clocks.now[lane]), nothing, nothing, expected, phase=phase
         )
 
-    def now(self, lane: int) -> int:
-        return int(self.clocks.now[lane // WARP])
-
-    def knows(self, lane: int, other: int, then: int) -> bool:
-        """Whether a thread knows what another did at a clock: it is the same, or a barrier lies between."""
-        known = self.clocks.known
-        return other == lane or bool(then <= known.values[known.row[lane], self.clocks.own[other]])
-
-    def fence(self, lanes: np.ndarray, proxy: bool) -> None:
-        """Show TMA what these threads have initialized. proxy: by a proxy fence, which also covers what they know that
-        others have (PTX ISA, 9.7.13.4)."""
-        for mbarrier in self.made.values():
-            if not mbarrier.shown:
-                by = lanes if proxy else lanes[lanes == mbarrier.maker]
-                knowing = [lane for lane in by.tolist() if self.knows(lane, mbarrier.maker, mbarrier.made)]
-                mbarrier.shown = {lane: self.now(lane) for lane in knowing}
+    def component(self, slot: int, number: int) -> int:
+        """Of the clocks, that counts the phases of a block's mbarrier of this number."""
+        return int(self.clocks.base[slot]) + self.clocks.agents.readers + number
 
     def forget(self, place: SharedPlace) -> None:
         """mbarrier.inval"""
@@ -135,7 +122,7 @@ class Mbarriers(Meeting[WaitingForPhase]):
         if found is None:
             says = f"{who(lane)} {does} the mbarrier at {self.where(place, lane)}, which was never initialized"
             self.notice(Hazard.MBARRIER(lacks="init"), site, says)
-        elif not self.knows(lane, found.maker, found.made):
+        elif not self.clocks.knows_step(lane, found.maker, found.made):
             says = f"{who(lane)} {does} the mbarrier at {self.where(place, lane)} that {who(found.maker)} makes at "
             says += f"{self.show(found.site)}, with no barrier between"
             self.notice(Hazard.RACE(earlier="init"), site, says, apart=found.site)
@@ -144,7 +131,8 @@ class Mbarriers(Meeting[WaitingForPhase]):
     def counting(self, site: int, lane: int, place: SharedPlace) -> MbarrierState | None:
         """The mbarrier on which TMA counts a thread's bytes, as `at`; a finding unless a fence has shown it to TMA."""
         found = self.at(site, lane, place, "has TMA count on")
-        if found and not any(self.knows(lane, by, then) for by, then in found.shown.items()):
+        fences = ASYNC_PROXY, MBARRIER_INIT
+        if found and not any(self.clocks.knows_step(lane, found.maker, found.made, fence) for fence in fences):
             who = self.geometry.show_thread
             says = f"TMA, for {who(lane)}, may not see that {who(found.maker)} has initialized the mbarrier at "
             says += f"{self.where(place, lane)}, at {self.show(found.site)}: that thread ran no mbarrier_init_fence()"
@@ -244,7 +232,7 @@ class Mbarriers(Meeting[WaitingForPhase]):
 
     def knowing_apart(self, lanes: np.ndarray) -> list[int]:
         """Two of these lanes that know the same, of which one has not made the mbarrier; and all that know apart."""
-        rows = self.clocks.known.row[lanes]
+        rows = self.clocks.row[lanes]
         first = np.flatnonzero(np.diff(rows, prepend=-1))
         last = np.append(first[1:], len(lanes)) - 1
         return np.unique(lanes[np.concatenate([first, last])]).tolist()
@@ -254,9 +242,8 @@ class Mbarriers(Meeting[WaitingForPhase]):
         if mbarrier is None:
             return
         self.clocks.acquire(lanes, mbarrier.over)
-        component = self.clocks.agents.readers + mbarrier.number
         for slot in {mbarrier.place[0], *mbarrier.covers}:
-            self.clocks.learn(lanes, int(self.clocks.base[slot]) + component, mbarrier.phase)
+            self.clocks.learn(lanes, self.component(slot, mbarrier.number), mbarrier.phase)
 
     def serve(self, group: WaitingForPhase) -> list[WaitingForPhase]:
         if not group.mbarrier.is_over(group.parity):
@@ -309,8 +296,7 @@ class Mbarriers(Meeting[WaitingForPhase]):
         if self.geometry.cluster_size == 1:
             return
         first = slot - slot % self.geometry.cluster_size
-        rows = self.clocks.known.row[self.slot == slot]
-        known = self.clocks.known.values[np.unique(rows)].max(0)
+        known = self.clocks.known_in(slot)
         block = self.geometry.show_slot
         for mbarrier in self.made.values():
             for peer in range(first, first + self.geometry.cluster_size) if mbarrier.place[0] == slot else ():

@@ -83,7 +83,7 @@ def parse_ptx(ptx: str) -> ir.Module:
     outside.append(text[at:])
     statements = (one for part in outside for one in re.findall(r"[^;]*;", NOT_VARIABLES.sub(";", part)))
     variables = map(read_variable, statements)
-    return ir.Module(target[1], kernels, {v.name: v for v in variables if v}, files, ptx)
+    return ir.Module(target[1], kernels, {v.name: v for v in variables if v}, files)
 
 
 def read_sizes(names: str, directives: str) -> tuple[int, int, int] | None:

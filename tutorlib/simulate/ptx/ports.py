@@ -14,11 +14,11 @@ import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS, Space
+from tutorlib.simulate.ptx.arena import POISON
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.memory.access import PEER_BITS, GlobalAccess, LaneAccess, SharedAccess
-from tutorlib.simulate.ptx.memory.arena import POISON
+from tutorlib.simulate.ptx.memory import PEER_BITS, GlobalAccess, LaneAccess, SharedAccess
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 
@@ -235,8 +235,7 @@ class SharedPort(Port):
     def put(self, access: SharedAccess, data: np.ndarray) -> None:
         races, undefined = self.state.watch.races, self.state.watch.undefined
         differs = self.differing(self.rows, access, data)
-        other_than_flight = self.differing(self.state.shared.arriving_rows(self.element, self.count), access, data)
-        races.before_write(access, differs, other_than_flight)
+        races.before_write(access, differs)
         super().put(access, data)
         races.after_write(access, differs)
         if undefined.storing is not None:

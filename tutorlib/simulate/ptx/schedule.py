@@ -107,7 +107,7 @@ class Scheduler:
     def deliver(self) -> bool:
         """Let TMA or the tensor cores proceed. Whether they had anything to do."""
         units = self.state.units
-        return bool(units.bulk.deliver() or units.tensor.deliver() or units.counted.deliver())
+        return bool(units.bulk.deliver() or units.tensor.deliver() or units.bulk.deliver_async())
 
     def end_polling(self, block: int, ready: list[Cohort]) -> None:
         """A cohort has run this block. Raises Endless if the only one polls, and nothing can change what it reads."""

@@ -11,22 +11,22 @@ from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.cpp import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
+from tutorlib.simulate.ptx.arena import Arena
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
 from tutorlib.simulate.ptx.findings import CannotLaunch, Finding, Findings, NamedMemory, NotSimulated, TooManyRecords
-from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
+from tutorlib.simulate.ptx.flags import STRONG, fences_of, is_strong
 from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.listener import MAKE
 from tutorlib.simulate.ptx.mbarriers import MOST
-from tutorlib.simulate.ptx.memory.arena import Arena
-from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.places import Find, Places, unknown_place
 from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
-from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
+from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.state import State, Watch
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.unit import Running
@@ -109,7 +109,8 @@ def simulate(
     copies = AsyncCopies(geometry.lanes, shared)
     unset = unset_at_first(kernel, blocks)
     undefined = Undefined(geometry, findings, unset if follow_unset else frozenset())
-    clocks = LaneClocks(geometry, agents_of(kernel.instructions, geometry), alive)
+    fences = dict.fromkeys(fence for one in kernel.instructions for fence in fences_of(one))
+    clocks = LaneClocks(geometry, agents_of(kernel.instructions, geometry), alive, [*fences])
     running = Running(geometry, clocks, findings, places.show)
     watch = make_watch(launch, running, copies, arena, undefined)
     local_bytes = -(-max(ends["local"], 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT
@@ -249,7 +250,7 @@ def orders_blocks(instruction: Instruction) -> bool:
     """Whether a kernel with this instruction may order its blocks itself."""
     if instruction.parts[0] in ("ld", "st", "atom", "red"):
         return is_strong(instruction) and bool((STRONG - {"relaxed"}) & set(instruction.parts))
-    return is_fence(instruction) and scope_of(instruction) == DEVICE
+    return DEVICE in fences_of(instruction)
 
 
 def make_report(launch: Launch, state: State, places: Places, runs: Sequence[int], trace: BlockTrace | None) -> Report:

@@ -11,15 +11,15 @@ from typing import Literal
 import numpy as np
 
 from tutorlib.simulate.ptx.access_log import AccessLog
+from tutorlib.simulate.ptx.arena import Arena
 from tutorlib.simulate.ptx.clocks import LaneClocks
 from tutorlib.simulate.ptx.findings import Findings, NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, Dim3, Geometry
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Kernel, Register
 from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory.arena import Arena
-from tutorlib.simulate.ptx.memory.shared import AsyncCopies, SharedMemory
-from tutorlib.simulate.ptx.shared_shadow import SharedShadow
+from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.units import Units

@@ -1,83 +1,43 @@
 """tcgen05: tensor memory, and tensor cores that one thread tells to multiply, or to copy (PTX ISA, 9.7.16).
 
-A multiplication (tcgen05.mma) or a copy out of shared memory (tcgen05.cp) happens when nothing else can, in the order
-of issue and together with the commits that follow it: then its operands are read from shared memory, its results are in
-tensor memory, and mbarriers hear of it. Until a thread has waited for such an mbarrier it cannot know the results.
-Reads of earlier results must be known to the thread that issues. What a warp has waited for (tcgen05.wait), its
-barriers and arrivals order as they do the rest that it did, without a tcgen05.fence (PTX ISA, 9.7.16.6.3).
+The results of a multiplication (tcgen05.mma) or a copy out of shared memory (tcgen05.cp) are there at once; mbarriers
+hear of them, by the commits that follow, when nothing else can happen. Until a thread has waited for such an mbarrier
+it cannot know the results. Reads of earlier results must be known to the thread that issues. What a warp has waited for
+(tcgen05.wait), its barriers and arrivals order as they do the rest that it did, without a tcgen05.fence (PTX ISA,
+9.7.16.6.3).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import Seen
+from tutorlib.simulate.ptx.descriptors import COLUMNS, LANES, QUARTER, STRIPS, UNIT, Fragment, column_of, strips_of
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
-from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.descriptors import (
-    COLUMNS,
-    LANES,
-    QUARTER,
-    STRIPS,
-    UNIT,
-    Fragment,
-    column_of,
-    strips_of,
-)
-from tutorlib.simulate.ptx.shadow import NEVER, Shadow
-from tutorlib.simulate.ptx.shared_shadow import SharedShadow
+from tutorlib.simulate.ptx.memory import SharedAccess
+from tutorlib.simulate.ptx.shadow import NEVER, UNAWAITED, Shadow, SharedShadow
 from tutorlib.simulate.ptx.unit import Running
 
 POISON = np.float32(np.nan)  # in columns never written
-UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's count: its tcgen05.ld or .st may be in flight
 OF_BLOCK = STRIPS * COLUMNS
 COLUMNS_OF = Hazard.OUTSIDE(tensor="tensor memory")
 UNCOMMITTED = Hazard.UNWAITED(lacks="commit", by="tcgen05")
 NO_COMMIT = "it has waited for no mbarrier to which that was committed"
-READS = "reads tensor memory"
-Products = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 TensorUnit = Literal["tcgen05.mma", "tcgen05.cp"]
 
 
 @dataclass(frozen=True)
-class TensorWork:
-    """One tcgen05.mma or tcgen05.cp. slots: the blocks whose tensor memory it fills, in order. into: where, in each.
-
-    adds: whether to what is there. does: takes what is there, of each block, gives what then is.
-    """
-
-    slots: tuple[int, ...]
-    into: Fragment
-    adds: bool
-    does: Products
-
-
-@dataclass(frozen=True)
 class TensorCommit:
-    """One tcgen05.commit of a lane: the mbarriers that hear when what it issued before is over.
-
-    numbers: of each block, how many multiplications those are. knew: what the thread's warp knew then, in whose order
-    the multiplications come.
-    """
+    """One tcgen05.commit of a lane: the mbarriers that hear when what it issued before is over. seen: that, and what
+    the thread knew, in whose order the multiplications come."""
 
     site: int
     mbarriers: tuple[MbarrierState, ...]
-    numbers: dict[int, int]
-    knew: Seen
-
-
-@dataclass(frozen=True)
-class TensorAccess:
-    """A warp's tcgen05.ld or, if it stores, .st that it has not waited for. warp: its number in the batch. pieces: of
-    tensor memory."""
-
-    warp: int
-    pieces: np.ndarray
-    stores: bool
+    seen: Seen
 
 
 class TensorMemory(Shadow):
@@ -85,7 +45,8 @@ class TensorMemory(Shadow):
     cores, which count what is issued; it is written by these, or by a warp, in the name of its first thread.
 
     values: what it holds, (slots, lanes, columns). issued: multiplications and copies into each block's; by_lane: lane
-    → slot → the number of its last. copies: the sites of tcgen05.cp. open: accesses not waited for.
+    → slot → the number of its last. copies: the sites of tcgen05.cp. open: of each warp in the batch, by whether they
+    store, the pieces of its tcgen05.ld and .st that it has not waited for.
     allocated: slot → start → (columns, site). relinquished: the slots that allocate no more. used: whether the kernel
     has any of it.
     """
@@ -103,8 +64,8 @@ class TensorMemory(Shadow):
         self.values.fill(POISON)
         self.issued = np.zeros(self.geometry.batch, np.int32)
         self.by_lane: dict[int, dict[int, int]] = {}
-        self.queue: list[TensorWork | TensorCommit] = []
-        self.open: list[TensorAccess] = []
+        self.commits: list[TensorCommit] = []
+        self.open: dict[tuple[int, bool], list[np.ndarray]] = {}
         self.allocated: dict[int, dict[int, tuple[int, int]]] = {}
         self.relinquished: set[int] = set()
 
@@ -170,45 +131,44 @@ class TensorMemory(Shadow):
         self,
         site: int,
         lane: int,
-        work: TensorWork,
-        units: Sequence[np.ndarray],
+        slots: Sequence[int],
+        into: Fragment,
+        units: np.ndarray,
         uses: np.ndarray,
         by: TensorUnit = "tcgen05.mma",
-    ) -> None:
-        """A thread tells the tensor cores of these blocks to work. units: of each block's shared memory, the addresses
-        of the 16 bytes each that they will read. uses: the strips of tensor memory that A and scales are read from."""
-        who, number = self.geometry.show_warp(lane // WARP), int(self.issued[list(work.slots)].max()) + 1
-        for slot, of in zip(work.slots, units, strict=True):
-            if not self.holds(site, slot, np.union1d(work.into.strips, uses), who):
-                return
-            into, used = slot * OF_BLOCK + work.into.strips, slot * OF_BLOCK + uses
-            if (late := self.may_read(into, lane, slot)).any():
+    ) -> bool:
+        """A thread tells the tensor cores of these blocks to fill a part of each one's tensor memory. units: of each
+        block's shared memory, the addresses of the 16 bytes each that they will read. uses: the strips of tensor memory
+        that A and scales are read from. False where that cannot be, which is a finding."""
+        who, number = self.geometry.show_warp(lane // WARP), int(self.issued[list(slots)].max()) + 1
+        for slot in slots:
+            if not self.holds(site, slot, np.union1d(into.strips, uses), who):
+                return False
+            filled, used = slot * OF_BLOCK + into.strips, slot * OF_BLOCK + uses
+            if (late := self.may_read(filled, lane, slot)).any():
                 what = "what" if by == "tcgen05.cp" else "accumulators that"
                 says = f"{who} lets {by} write over {what} {self.who(slot, int(late.argmax()))} may still be reading: "
                 self.notice(Hazard.RACE, site, says + "no mbarrier lies between")
-            self.look_for_stores(site, lane, slot, np.union1d(into, used), f"lets {by} use tensor memory")
+            self.look_for_stores(site, lane, slot, np.union1d(filled, used), f"lets {by} use tensor memory")
             if (self.writer[used] == NEVER).any():
                 self.notice(Hazard.UNWRITTEN, site, f"{who} lets {by} read tensor memory that nothing has filled")
             self.issued[slot] = number
             self.read[used, -1] = number
-            self.writer[into], self.written[into] = self.clocks.base[slot] + self.cores, number
-            self.write_site[into] = site
+            self.writer[filled], self.written[filled] = self.clocks.base[slot] + self.cores, number
+            self.write_site[filled] = site
             self.by_lane.setdefault(lane, {})[slot] = number
-            count = of.size
-            access = SharedAccess(
-                site, np.full(count, lane), of.reshape(-1), UNIT, np.full(count, slot),
-                agent="tcgen05.cp" if by == "tcgen05.cp" else "tcgen05",
-            )  # fmt: skip
-            self.races.on_proxy_read(access, np.full(count, self.cores), np.full(count, number))
+            lanes, blocks, agent = np.full(units.size, lane), np.full(units.size, slot), by.removesuffix(".mma")
+            access = SharedAccess(site, lanes, units.reshape(-1), UNIT, blocks, agent)  # type: ignore[arg-type]
+            self.races.on_proxy_read(access, np.full(units.size, self.cores), np.full(units.size, number))
         if by == "tcgen05.cp":
             self.copies.add(site)
-        self.queue.append(work)
+        return True
 
     def over(self, lane: int, slot: int) -> np.ndarray:
         """How many steps of each of a block's warps a thread knows of. tcgen05.ld, .st and their waits are a whole
         warp's, so that one of its threads tells of them all."""
         clocks, warps = self.clocks, self.geometry.warps
-        known = clocks.known.values[clocks.known.row[lane]][clocks.base[slot] :][: clocks.agents.width]
+        known = clocks.known(lane)[clocks.base[slot] :][: clocks.agents.width]
         return np.maximum(known[:warps], known[self.first_thread :].reshape(warps, WARP).max(1))
 
     def may_read(self, pieces: np.ndarray, lane: int, slot: int) -> np.ndarray:
@@ -240,41 +200,24 @@ class TensorMemory(Shadow):
             self.notice(Hazard.RACE, site, says)
 
     def commit(self, site: int, lane: int, mbarriers: Sequence[MbarrierState]) -> None:
-        knew = self.clocks.known.values[self.clocks.known.row[lane]]
-        self.queue.append(TensorCommit(site, tuple(mbarriers), dict(self.by_lane.get(lane, {})), Seen(knew.copy())))
+        vector = self.clocks.values[self.clocks.row[lane]].copy()
+        for slot, number in self.by_lane.get(lane, {}).items():
+            vector[self.clocks.base[slot] + self.cores] = number
+        self.commits.append(TensorCommit(site, tuple(mbarriers), Seen(vector)))
 
     def deliver(self) -> bool:
-        """Carry out all multiplications and copies that were issued, and the last commit. Whether there was anything.
-
-        The other commits follow when nothing else can happen: no order is promised among arrivals at different
-        mbarriers.
-        """
-        queue, self.queue = self.queue, []
-        commits = [event for event in queue if isinstance(event, TensorCommit)]
-        for event in queue:
-            if isinstance(event, TensorWork):
-                self.carry_out(event)
-        if commits:
-            self.queue = list(commits[:-1])
-            self.tell(commits[-1])
-        return bool(queue)
-
-    def carry_out(self, work: TensorWork) -> None:
-        at = work.into.lanes, work.into.columns
-        before = [self.values[slot][at] if work.adds else np.zeros(at[0].shape, np.float32) for slot in work.slots]
-        for slot, results in zip(work.slots, work.does(before), strict=True):
-            self.values[slot][at] = results
-
-    def tell(self, commit: TensorCommit) -> None:
+        """Carry out the last commit. Whether there was any. The others follow when nothing else can happen: no order is
+        promised among arrivals at different mbarriers."""
+        if not self.commits:
+            return False
+        commit = self.commits.pop()
         for mbarrier in commit.mbarriers:
             if self.mbarriers.ended[mbarrier.place[0]]:
                 says = "a commit may arrive at an mbarrier of a block that has ended: no thread waits for it"
                 self.notice(Hazard.UNWAITED(lacks="end", by="tcgen05"), commit.site, says)
-                continue
-            vector = commit.knew.vector.copy()
-            for slot, number in commit.numbers.items():
-                vector[self.clocks.base[slot] + self.cores] = number
-            self.mbarriers.arrive_later(commit.site, mbarrier, replace(commit.knew, vector=vector))
+            else:
+                self.mbarriers.arrive_later(commit.site, mbarrier, commit.seen)
+        return True
 
     # the warps' own accesses ----------------------------------------------------------------------------------------
 
@@ -305,9 +248,9 @@ class TensorMemory(Shadow):
         if stores:
             self.writer[pieces], self.written[pieces] = self.clocks.own[warp * WARP], UNAWAITED
         else:
-            self.look_for_stores(site, knows_least, slot, pieces, READS)
+            self.look_for_stores(site, knows_least, slot, pieces, "reads tensor memory")
             self.read[pieces, number] = UNAWAITED
-        self.open.append(TensorAccess(warp, pieces, stores))
+        self.open.setdefault((warp, stores), []).append(pieces)
         return slot, there
 
     def look_for_work(self, site: int, lane: int, pieces: np.ndarray, stores: bool) -> None:
@@ -356,16 +299,13 @@ class TensorMemory(Shadow):
 
     def wait(self, warps: np.ndarray, stores: bool) -> None:
         """These warps' loads are over, or their stores."""
-        waited, self.open = (
-            [one for one in self.open if (one.stores is stores and one.warp in warps) is over] for over in (True, False)
-        )
-        for one in waited:
-            now = self.clocks.now[one.warp]
-            if stores:
-                still = one.pieces[self.writer[one.pieces] == self.clocks.own[one.warp * WARP]]
-                self.written[still] = now
-            else:
-                self.read[one.pieces, one.warp % self.geometry.warps] = now
+        for warp in warps.tolist():
+            now, own = self.clocks.now[warp * WARP], self.clocks.own[warp * WARP]
+            for pieces in self.open.pop((warp, stores), []):
+                if stores:
+                    self.written[pieces[self.writer[pieces] == own]] = now
+                else:
+                    self.read[pieces, warp % self.geometry.warps] = now
 
     def leave(self, slot: int) -> None:
         """All threads of a block have ended."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.simulate.ptx.bulk_copies import BulkCopies, CountedCopies
 from tutorlib.simulate.ptx.clocks import CLUSTER, Seen
+from tutorlib.simulate.ptx.copies import BulkCopies
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
-from tutorlib.simulate.ptx.memory.shared import SharedMemory
-from tutorlib.simulate.ptx.shared_shadow import SharedShadow
+from tutorlib.simulate.ptx.memory import SharedMemory
+from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_memory import TensorMemory
 from tutorlib.simulate.ptx.unit import Meeting, Running, Waiting
 from tutorlib.simulate.ptx.warpgroups import RegisterPool, Warpgroups
@@ -79,7 +79,6 @@ class ClusterBarriers(Meeting[Waiting]):
 class Units:
     mbarriers: Mbarriers
     bulk: BulkCopies
-    counted: CountedCopies
     warpgroups: Warpgroups
     clusters: ClusterBarriers
     registers: RegisterPool
@@ -94,7 +93,7 @@ class Units:
 
     def restart(self) -> None:
         """Make ready for another batch."""
-        for unit in (*self.meetings, self.bulk, self.counted, self.tensor):
+        for unit in (*self.meetings, self.bulk, self.tensor):
             unit.restart()
 
     def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
@@ -122,7 +121,6 @@ def make_units(running: Running, shared: SharedMemory, races: SharedShadow, kern
     return Units(
         mbarriers,
         BulkCopies(running, shared, races, mbarriers),
-        CountedCopies(running, races, mbarriers),
         Warpgroups(running, races, registers),
         ClusterBarriers(running),
         registers,

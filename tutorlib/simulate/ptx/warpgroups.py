@@ -1,20 +1,19 @@
 """wgmma: four warps tell the tensor cores to multiply, and wait for it later (PTX ISA, 9.7.15). setmaxnreg: warps give
 registers, for accumulators, back to their block's pool, and take more from it (9.7.19.5).
 
-Nothing happens before a thread waits: then the operands are read from shared memory, and a warp's accumulators are in
-its registers when it has waited itself. Until then those registers belong to the tensor cores.
+A warp's accumulators are in its registers when it has waited. Until then those registers belong to the tensor cores.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.descriptors import UNIT
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
-from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.descriptors import UNIT
-from tutorlib.simulate.ptx.shared_shadow import SharedShadow
+from tutorlib.simulate.ptx.memory import SharedAccess
+from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.unit import Meeting, Waiting
 
 OF_A_MULTIPROCESSOR = 65_536
@@ -142,23 +141,17 @@ def by_registers(values: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Product:
-    """One wgmma of some warpgroups, which may still be in flight.
+    """One wgmma of some warpgroups, which may still be in flight. warpgroups: numbers in the batch.
 
-    warpgroups: numbers in the batch. units: addresses in all blocks' shared memory of what it reads, A's and B's.
-    multiply: takes which of the warpgroups and C, (those, 64, columns), gives A·B + C. adds: whether C is what was
-        there, and not 0, for each.
     groups: of each warp, how many it had committed before, (warpgroups, 4). numbers: among the warpgroup's wgmmas.
-    over: whether it has been computed, for each; waited: for each warp.
+    waited: whether each warp has waited for it.
     """
 
     site: int
     acc: Accumulators
     warpgroups: np.ndarray
-    multiply: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    adds: np.ndarray
     groups: np.ndarray
     numbers: np.ndarray
-    over: np.ndarray
     waited: np.ndarray
 
 
@@ -229,31 +222,29 @@ class Warpgroups(Meeting[Waiting]):
         acc: Accumulators,
         warpgroups: np.ndarray,
         units: np.ndarray,
-        multiply: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        products: np.ndarray,
         adds: np.ndarray,
     ) -> None:
         """The tensor cores are told to multiply. units: (warpgroups, n) addresses in their blocks' shared memory of the
-        16 bytes each that it will read."""
-        warps = self.warps_of(warpgroups)
-        self.compare_with_fence(site, warps.reshape(-1))
-        fresh = warps.reshape(-1)
-        fresh = fresh[acc.pending[fresh] == 0]
+        16 bytes each that they read. products: (warpgroups, 64, columns). adds: whether to what is there, for each."""
+        warps, count = self.warps_of(warpgroups), len(warpgroups)
+        flat = warps.reshape(-1)
+        self.compare_with_fence(site, flat)
+        fresh = flat[acc.pending[flat] == 0]
         if len(fresh):
             self.compare_with_poison(site, acc, fresh[np.isin(fresh, warps[adds])])
             acc.take(fresh)
-        acc.pending[warps.reshape(-1)] += 1
+        before = np.where(np.repeat(adds, WARPGROUP)[:, None, None], acc.values[flat], 0)
+        sums = products.reshape(before.shape) + before
+        acc.values[flat] = sums.astype(np.float16) if acc.packed else sums
+        acc.pending[flat] += 1
         self.told[warpgroups] += 1
-        numbers = self.told[warpgroups]
-        groups = self.committed[warps]
-        count = len(warpgroups)
-        self.products.append(
-            Product(site, acc, warpgroups, multiply, adds, groups, numbers, np.zeros(count, bool),
-                    np.zeros((count, WARPGROUP), bool))
-        )  # fmt: skip
+        numbers, waited = self.told[warpgroups], np.zeros((count, WARPGROUP), bool)
+        self.products.append(Product(site, acc, warpgroups, self.committed[warps], numbers, waited))
         slots, number = warpgroups // self.of_block, warpgroups % self.of_block
         self.pool.need(site, slots, number * WARPGROUP, len(acc.names))
         each = units.shape[1]
-        lanes = np.repeat(self.clocks.least(of_lanes(warps.reshape(-1)).reshape(count, -1)), each)
+        lanes = np.repeat(self.clocks.least(of_lanes(flat).reshape(count, -1)), each)
         access = SharedAccess(site, lanes, units.reshape(-1), UNIT, np.repeat(slots, each), agent="wgmma")
         cores = self.clocks.agents.tensor_cores(number)
         self.races.on_proxy_read(access, np.repeat(cores, each), np.repeat(numbers, each))
@@ -275,7 +266,6 @@ class Warpgroups(Meeting[Waiting]):
             waits = (product.groups < limit[of]) & ~product.waited
             if not waits.any():
                 continue
-            self.compute(product, waits.any(1) & ~product.over)
             product.waited |= waits
             done = of[waits]
             product.acc.pending[done] -= 1
@@ -286,21 +276,6 @@ class Warpgroups(Meeting[Waiting]):
             components = self.clocks.base[slots] + self.clocks.agents.tensor_cores(in_block // WARPGROUP)
             self.clocks.learn(of_lanes(done), np.repeat(components, WARP), np.repeat(numbers, WARP))
         self.products = [product for product in self.products if not product.waited.all()]
-
-    def compute(self, product: Product, which: np.ndarray) -> None:
-        """The accumulators of these of its warpgroups."""
-        if not which.any():
-            return
-        warps = self.warps_of(product.warpgroups[which])
-        adds = np.repeat(product.adds[which], WARPGROUP)
-        flat = warps.reshape(-1)
-        columns = product.acc.values.shape[2]
-        before = np.where(adds[:, None, None], product.acc.values[flat], 0)
-        result = product.multiply(which, before.reshape(-1, 64, columns)).reshape(-1, 16, columns)
-        if product.acc.packed:
-            result = result.astype(np.float16).astype(np.float32)
-        product.acc.values[flat] = result
-        product.over |= which
 
     # what threads must not do meanwhile -----------------------------------------------------------------------------
 

@@ -9,16 +9,20 @@ from unittest import mock
 
 import torch
 
-from tutorlib.compiling.cutile import refusals
-from tutorlib.dsl.cute.aborts import no_abort
-from tutorlib.dsl.cute.taken_over import call_packed, calls_taken_over, engine_without_driver, ffi_calls_taken_over
-from tutorlib.dsl.cute.tracing import allocations, locations
-from tutorlib.dsl.cutile.kernels import function_of, launched_by
-from tutorlib.dsl.triton.driver import TritonLaunch, launches_taken_over
-from tutorlib.simulate.ptx.languages.cute_host import OnDevice, Runtime
-from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
+from tutorlib.compiling.dsls import refusals
+from tutorlib.dsl.functions import function_of
+from tutorlib.dsl.launching import (
+    call_packed,
+    calls_taken_over,
+    engine_without_driver,
+    ffi_calls_taken_over,
+    launched_by,
+)
+from tutorlib.dsl.tracing import allocations, locations, no_abort
+from tutorlib.dsl.triton import TritonLaunch, launches_taken_over
+from tutorlib.simulate.ptx.descriptors import write_tensor_map
+from tutorlib.simulate.ptx.languages.cute import STACKS, OnDevice, Runtime, Stacks
 from tutorlib.simulate.ptx.launch import pack_parameters, pick_kernel
-from tutorlib.simulate.ptx.memory.descriptors import write_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.simulation import Launch
@@ -79,8 +83,7 @@ def cutile_on(gpu: StandInGpu) -> Iterator[None]:
     """cuTile: a launch is interpreted, tile by tile; its autotuner takes the first configuration."""
     from cuda.tile import tune
 
-    from tutorlib.simulate.cutile.run import TileReport, run
-    from tutorlib.simulate.cutile.signature import refuse_launch
+    from tutorlib.simulate.cutile.run import TileReport, refuse_launch, run
 
     def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, **options: Any) -> None:
         def interpreted() -> TileReport:

@@ -4,7 +4,6 @@ A launch's pointers are these tensors' addresses. They are found among its param
 may be arrays of pointers; each tensor that is found so is copied into the simulator's memory, and back.
 """
 
-import os
 import sys
 from bisect import bisect_right
 from collections.abc import Callable
@@ -19,7 +18,6 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from tutorlib.compiling.errors import is_readers
-from tutorlib.simulate.kept import ENDING, kept_launch
 from tutorlib.simulate.ptx.findings import CannotLaunch, NotSimulated, SourceLine
 from tutorlib.simulate.ptx.launch import LaunchBefore, Piece, bytes_at, pointer_words, simulate_pieces
 from tutorlib.simulate.ptx.places import name_made_at, quoted
@@ -38,13 +36,11 @@ TOOL = str(Path(__file__).parents[1] / "tool.py")
 class StandInGpu:
     """took: called with the report of each launch; one that is refused has `Report.stopped`, and raises.
 
-    arch: "90a". keep: a folder for the first launch of each kernel.
+    arch: "90a".
     """
 
     arch: str
     took: Callable[[Report], None]
-    keep: Path | None = None
-    kept: set[str] = field(default_factory=set)
     held: dict[int, tuple[Piece, StorageWeakRef]] = field(default_factory=dict)
     before: LaunchBefore = field(default_factory=LaunchBefore)
 
@@ -91,7 +87,8 @@ class StandInGpu:
 
     def launch(self, launch: Launch) -> None:
         """Simulate it now. Raises NotSimulated and CannotLaunch."""
-        self.take(launch.shown, lambda: self.simulated(launch))
+        parameters = np.frombuffer(launch.parameters, np.uint8)
+        self.take(launch.shown, lambda: simulate_pieces(launch, self.reached_from(parameters), before=self.before))
 
     def run_other_work(self, *where: object) -> None:
         """What is no launch of PTX runs, or the host waits: the next launch overlaps with none before it."""
@@ -107,18 +104,6 @@ class StandInGpu:
             self.took(Report((), (), 0, (), kernel=kernel, launched_at=at, stopped=str(error)))
             raise
         self.took(replace(report, kernel=report.kernel or kernel, launched_at=at))
-
-    def simulated(self, launch: Launch) -> Report:
-        pieces = self.reached_from(np.frombuffer(launch.parameters, np.uint8))
-        if self.keep is None or launch.kernel.name in self.kept:
-            return simulate_pieces(launch, pieces, before=self.before)
-        contents = [one.bytes.tobytes() for one in pieces]
-        self.kept.add(launch.kernel.name)
-        try:
-            return simulate_pieces(launch, pieces, before=self.before)
-        finally:
-            kept = kept_launch(launch, pieces, contents, self.arch)
-            kept.write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")
 
 
 def frame_of_the_script() -> FrameType | None:

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutorlib.dsl.after_import import AfterImport
+from tutorlib.dsl.launching import AfterImport
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Report
@@ -62,17 +62,16 @@ class ScriptRun:
     status: int
 
 
-def run_script(command: Sequence[str], arch: str, quiet: bool = False, keep: Path | None = None) -> ScriptRun:
+def run_script(command: Sequence[str], arch: str, quiet: bool = False) -> ScriptRun:
     """Run a command whose Python processes find the stand-in.
 
-    quiet: its output goes to stderr. keep: a folder for the first launch of each kernel.
+    quiet: its output goes to stderr.
     Raises FileNotFoundError and PermissionError where there is no such command.
     """
     with tempfile.TemporaryDirectory() as folder:
         launches = Path(folder) / "launches"
         launches.touch()
         settings = {"arch": arch, "launches": str(launches)}
-        settings["keep"] = str(keep.resolve()) if keep else ""
         paths = {
             "PYTHONPATH": [str(START), *filter(None, [os.environ.get("PYTHONPATH")])],
             "PATH": [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)],
@@ -108,7 +107,6 @@ def enter() -> None:
     def gpu() -> "StandInGpu":
         from tutorlib.simulate.stand_in.gpu import StandInGpu
 
-        keep = Path(settings["keep"]) if settings["keep"] else None
-        return StandInGpu(settings["arch"], took, keep)
+        return StandInGpu(settings["arch"], took)
 
     ENTERED.enter_context(stand_in(gpu))

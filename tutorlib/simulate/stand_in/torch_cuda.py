@@ -10,11 +10,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from tutorlib.simulate.poison import poison
-from tutorlib.simulate.ptx.languages.cute_host import OnDevice
+from tutorlib.simulate.ptx.arena import ALIGNMENT
+from tutorlib.simulate.ptx.languages.cute import OnDevice
 from tutorlib.simulate.ptx.launch import fresh_memory
-from tutorlib.simulate.ptx.memory.arena import ALIGNMENT
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
+from tutorlib.simulate.tensors import poison
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 ASSERT_CLOSE = torch.testing.assert_close

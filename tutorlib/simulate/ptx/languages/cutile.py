@@ -1,22 +1,26 @@
-"""cuTile kernels, compiled for sm_80 and simulated."""
+"""cuTile kernels, compiled for sm_80 and simulated. Line tables of the cubin name an instruction's source line."""
 
 import linecache
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.dsls import compile_cutile
+from tutorlib.compiling.programs import listing_of
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.ptx.findings import NotSimulated
-from tutorlib.simulate.ptx.languages.line_table import by_cubin
+from tutorlib.dsl.functions import function_of
+from tutorlib.simulate.ptx.findings import NotSimulated, SourceLine
+from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.launch import pick_kernel, run
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.ptx.places import Find, quoted
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 CAPABILITY = "80"
 ARCH = f"sm_{CAPABILITY}"  # later targets use TMA and warp-group instructions
@@ -55,3 +59,41 @@ def finder(kernel: Any, compiled: Compiled) -> Find:
     function = function_of(kernel)
     file = function.__code__.co_filename  # a notebook's cell has one, too
     return by_cubin(compiled.cubin, file, linecache.getlines(file))
+
+
+MOST_LINES = 5  # of one instruction: mma.sync and its four operands
+PTX_TEXT = ".nv_debug_ptx_txt"  # the name that the line table gives the PTX
+FRAME = r'\s*//## File "(.*?)", line (\d+).*\n'  # above an instruction: its line, then those that called it
+
+
+@lru_cache(maxsize=64)
+def lines_of(cubin: bytes) -> dict[int, tuple[tuple[str, int], ...]]:
+    """By line of the PTX: file and line of its first machine instruction, and of the calls that were inlined.
+
+    Raises ToolMissing.
+    """
+    found: dict[int, tuple[tuple[str, int], ...]] = {}
+    ptx_line, frames = 0, tuple[tuple[str, int], ...]()
+    for block in re.findall(rf"(?:{FRAME.replace('(', '(?:')})+", listing_of(cubin, "-gi", "-gp")):
+        places = [(file, int(line)) for file, line in re.findall(FRAME, block)]
+        ptx_line = next((line for file, line in places if file == PTX_TEXT), ptx_line)
+        frames = tuple(place for place in places if place[0] != PTX_TEXT) or frames
+        found.setdefault(ptx_line, frames)
+    return found
+
+
+def by_cubin(cubin: bytes, source: str, text: list[str]) -> Find:
+    """From an instruction's line in the PTX, through its machine code, to the reader's line.
+
+    source: the end of the file name that is the reader's. text: its lines.
+    """
+
+    def find(instruction: Instruction) -> SourceLine | None:
+        """An instruction over several lines counts as one of them."""
+        for n in range(MOST_LINES):
+            for file, line in lines_of(cubin).get(instruction.line + n, ()):
+                if file.endswith(source) and 0 < line <= len(text):
+                    return SourceLine(file, line, quoted(file, line, text))
+        return None
+
+    return find

@@ -7,7 +7,6 @@ from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes import (
     bulk,
     control,
-    conversions,
     floats,
     integers,
     loads,
@@ -20,8 +19,9 @@ from tutorlib.simulate.ptx.opcodes import (
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
-MODULES = (conversions, warp, loads, bulk, mbarriers, matrices, wgmma, tcgen05, control)
+MODULES = (warp, loads, bulk, mbarriers, matrices, wgmma, tcgen05, control)
 ANY_TYPE: dict[str, OpcodeDecoder] = {name: row for module in MODULES for name, row in module.OPCODES.items()}
+ANY_TYPE |= floats.CONVERSIONS
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
 
 

@@ -2,7 +2,7 @@
 
 Two relatives are here, too. st.async stores into the shared memory of a block of the cluster, whose bytes an mbarrier
 there counts (9.7.9.12). tensormap.replace and tensormap.cp_fenceproxy change TMA's descriptors (9.7.9.28): where a
-field lies in the 128 bytes is not documented; it is what `memory.descriptors` reads.
+field lies in the 128 bytes is not documented; it is what `descriptors` reads.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from functools import partial
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
+from tutorlib.simulate.ptx.copies import UNIT, BulkLoad, Keep
+from tutorlib.simulate.ptx.descriptors import BYTES, TensorMap, read_tensor_map, swizzle_units
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
-from tutorlib.simulate.ptx.memory.access import PARAM, GlobalAccess
-from tutorlib.simulate.ptx.memory.descriptors import BYTES, TensorMap, read_tensor_map, swizzle_units
+from tutorlib.simulate.ptx.memory import PARAM, GlobalAccess
 from tutorlib.simulate.ptx.opcodes.loads import no_effect, ports, shape_of, step_through
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, Port, SharedPort
@@ -169,11 +169,11 @@ def load(op: Operation) -> Step:
                 notice_zeros(op, lane, tuple(numbers), described)
             if overlaps.before:
                 overlaps.on_bulk_load(access_of(op, lane, described, described.inside(at)[0]))
-            units, fetch = units_of(described, start), fetcher(op, described, at)
+            units, data = units_of(described, start), fetched(op, described, at)
             for slot in slots:
                 owner = slot - slot % cluster % 2 if pair else slot
                 mbarrier = op.units.mbarriers.counting(op.site, lane, (owner, bar))
-                copies.append(BulkLoad(op.site, lane, slot, units, fetch, mbarrier, padding=described.padding))
+                copies.append(BulkLoad(op.site, lane, slot, units, data, mbarrier, padding=described.padding))
         op.units.bulk.load(copies)
 
     return op.by_lanes(load_for)
@@ -223,16 +223,12 @@ def tensor_bytes(op: Operation, described: TensorMap) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(flat, (*shape, described.element), (*strides, 1))
 
 
-def fetcher(op: Operation, described: TensorMap, at: tuple[int, ...]) -> Callable[[], np.ndarray]:
+def fetched(op: Operation, described: TensorMap, at: tuple[int, ...]) -> np.ndarray:
     """A box's bytes as units of 16, zeros where it lies outside of the tensor."""
     whole, part = described.inside(at)
-
-    def fetch() -> np.ndarray:
-        data = np.zeros((*described.box[::-1], described.padded), np.uint8)
-        data[part[::-1]][..., : described.element] = tensor_bytes(op, described)[whole[::-1]]
-        return data.reshape(-1, UNIT)
-
-    return fetch
+    data = np.zeros((*described.box[::-1], described.padded), np.uint8)
+    data[part[::-1]][..., : described.element] = tensor_bytes(op, described)[whole[::-1]]
+    return data.reshape(-1, UNIT)
 
 
 def keeper(op: Operation, lane: int, described: TensorMap, at: tuple[int, ...]) -> Keep:
@@ -279,8 +275,7 @@ def store_async(op: Operation) -> Step:
             at, units = (np.array(each) for each in zip(*stores, strict=True))
             lane = int(lanes[at[0]])
             mbarrier = op.units.mbarriers.at(op.site, lane, (slot, bar), "has its bytes counted by")
-            fetch = partial(np.ndarray.view, data[at], np.uint8)
-            copies.append(BulkLoad(op.site, lane, slot, units, fetch, mbarrier, "st.async"))
+            copies.append(BulkLoad(op.site, lane, slot, units, data[at].view(np.uint8), mbarrier, "st.async"))
         op.units.bulk.load(copies)
 
     return op.by_lanes(store_for)

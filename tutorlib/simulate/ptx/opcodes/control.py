@@ -12,13 +12,12 @@ from functools import partial
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.bulk_copies import BulkLoad
-from tutorlib.simulate.ptx.clocks import CLUSTER
+from tutorlib.simulate.ptx.copies import BulkLoad
 from tutorlib.simulate.ptx.findings import NotSimulated
-from tutorlib.simulate.ptx.flags import is_fence, scope_of
+from tutorlib.simulate.ptx.flags import fences_of
 from tutorlib.simulate.ptx.geometry import coordinates
 from tutorlib.simulate.ptx.ir import Operand, Register, Symbol, Vector
-from tutorlib.simulate.ptx.memory.access import LOCAL
+from tutorlib.simulate.ptx.memory import LOCAL
 from tutorlib.simulate.ptx.opcodes.bulk import ends_inside
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.warp import Members
@@ -101,30 +100,12 @@ def fail_assertion(op: Operation) -> Step:
     )
 
 
-def fence_proxy(op: Operation) -> Step:
-    """fence.proxy.async, all of it or .shared: what threads wrote to shared memory may be read by TMA and wgmma, and
-    mbarriers that they have initialized be counted on."""
-    if "async" not in op.words or "global" in op.words:
-        return no_effect(op)
-
-    def fence_of(lanes: np.ndarray) -> None:
-        op.state.watch.races.on_fence(lanes)
-        op.units.mbarriers.fence(lanes, proxy=True)
-
-    return op.by_lanes(fence_of)
-
-
 def fence(op: Operation) -> Step:
     """membar, fence and tcgen05's before a thread synchronizes: a relaxed operation then releases what this thread
-    knows now, to others in the fence's scope. fence.mbarrier_init also lets others count on its mbarriers."""
-    scope = scope_of(op.instruction) if is_fence(op.instruction) else CLUSTER
-
-    def fence_of(lanes: np.ndarray) -> None:
-        if "mbarrier_init" in op.parts:
-            op.units.mbarriers.fence(lanes, proxy=False)
-        op.state.watch.clocks.fence(lanes, scope)
-
-    return op.by_lanes(fence_of)
+    knows now, to others in the fence's scope. Behind fence.proxy.async TMA and wgmma may read what threads wrote to
+    shared memory; behind that and fence.mbarrier_init they may count on mbarriers."""
+    kinds = fences_of(op.instruction)
+    return op.by_lanes(lambda lanes: op.state.watch.clocks.fence(lanes, *kinds)) if kinds else no_effect(op)
 
 
 # clusterlaunchcontrol ------------------------------------------------------------------------------------------
@@ -149,10 +130,8 @@ def try_cancel(op: Operation) -> Step:
             first = slot - slot % cluster
             for other in range(first, first + cluster) if multicast else (slot,):
                 mbarrier = op.units.mbarriers.at(op.site, lane, (other, bar), "has its answer counted by")
-                fetch = answer.view(np.uint8)[None].copy
-                copies.append(
-                    BulkLoad(op.site, lane, other, np.array([start]), fetch, mbarrier, "clusterlaunchcontrol")
-                )
+                data = answer.view(np.uint8)[None]
+                copies.append(BulkLoad(op.site, lane, other, np.array([start]), data, mbarrier, "clusterlaunchcontrol"))
         op.units.bulk.load(copies)
 
     return op.by_lanes(cancel_for)
@@ -196,7 +175,6 @@ def halves(op: Operation, operand: Operand) -> list[np.ndarray]:
 OPCODES: dict[str, OpcodeDecoder] = {
     "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.units.clusters.arrive, relaxed="relaxed" in op.parts)),
     "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.units.registers.give, count=op.count(0))),
-    "fence.proxy": fence_proxy,
     "bar.warp.sync": sync_warp,
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.ir import Address, Operand, Symbol
-from tutorlib.simulate.ptx.memory.access import WINDOW
+from tutorlib.simulate.ptx.memory import WINDOW
 from tutorlib.simulate.ptx.operation import Addresses, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, LocalPort, ParameterPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, as_index
@@ -130,11 +130,10 @@ def copy(op: Operation) -> Step:
         op.need((access.slots == state.slot[lanes]).all())  # another block's shared memory is not simulated
         wanted = op.spread(~read.astype(bool) * size if read.dtype == bool else read)[lanes]
         data = fetch(of, lanes, of_addresses(), wanted)
-        places = state.shared_row[lanes] + access.starts
-        arriving = state.shared.arriving_rows(1, size)
-        state.watch.races.on_issue(access, lambda: (arriving[places // size] != data).any(1))
-        arriving[places // size] = data
-        state.copies.issue(access, data)
+        rows, places = state.shared.rows(1, size), (state.shared_row[lanes] + access.starts) // size
+        state.watch.races.on_copy(access, lambda: (rows[places] != data).any(1))
+        rows[places] = data
+        state.copies.issue(access)
 
     return step
 
@@ -160,8 +159,8 @@ def wait(op: Operation) -> Step:
 
     def step(where: Where) -> None:
         lanes = as_index(where)
-        for access in copies.wait_all(lanes) if still_open is None else copies.wait(lanes, still_open):
-            races.on_arrival(access)
+        for access in copies.finish(lanes, copies.issued) if still_open is None else copies.wait(lanes, still_open):
+            races.on_waited(access)
 
     return step
 

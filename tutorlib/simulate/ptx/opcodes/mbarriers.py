@@ -7,8 +7,8 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
-from tutorlib.simulate.ptx.memory.access import PEER_BITS
-from tutorlib.simulate.ptx.opcodes.table import computed
+from tutorlib.simulate.ptx.memory import PEER_BITS
+from tutorlib.simulate.ptx.opcodes.integers import computed
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
 from tutorlib.simulate.ptx.state import Step
 
@@ -73,7 +73,7 @@ def arrive_after_copies(op: Operation) -> Step:
     """cp.async.mbarrier.arrive{.noinc}: it arrives once the thread's earlier cp.async have written their bytes."""
     op.need_known("async mbarrier arrive noinc shared")
     counts_more = "noinc" not in op.parts
-    return by_mbarrier(op, 0, lambda mbarrier, lanes: op.units.counted.count(op.site, mbarrier, lanes, counts_more))
+    return by_mbarrier(op, 0, lambda mbarrier, lanes: op.units.bulk.count_async(op.site, mbarrier, lanes, counts_more))
 
 
 def test(op: Operation) -> Step:
@@ -89,7 +89,7 @@ def test(op: Operation) -> Step:
             if over:
                 mbarriers.pass_by(mbarrier, lanes[which])
             else:  # the next test may find it over: a loop of tests never lets all threads come to rest
-                op.units.counted.deliver(mbarrier)
+                op.units.bulk.deliver_async(mbarrier)
 
     return op.by_lanes(test_for)
 

@@ -1,18 +1,12 @@
 """tcgen05.…: tensor memory and what multiplies into it (PTX ISA, 9.7.16). Dense products of floats into fp32."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.findings import NotSimulated
-from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Address, Register
-from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.descriptors import (
+from tutorlib.simulate.ptx.descriptors import (
     LANES,
     QUARTER,
     UNIT,
@@ -25,13 +19,16 @@ from tutorlib.simulate.ptx.memory.descriptors import (
     read_descriptor,
     strips_of,
 )
+from tutorlib.simulate.ptx.findings import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Address, Register
+from tutorlib.simulate.ptx.memory import SharedAccess
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.control import fence
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step
-from tutorlib.simulate.ptx.tensor_memory import TensorWork
 from tutorlib.simulate.ptx.types import NARROW, from_bits, unpadded
 
 SWIZZLES = {0: 0, 6: 1, 4: 2, 2: 3}  # the descriptor's highest three bits → bits of the swizzle
@@ -76,7 +73,7 @@ def allocate(op: Operation) -> Step:
                 op.notice(Hazard.OUTSIDE(tensor="shared memory"), partial(str, f"{says}{state.shared.size:,}"))
                 continue
             access = SharedAccess(op.site, np.array([warp * WARP]), np.array([at]), COLUMN, np.array([slot]))
-            state.watch.races.before_write(access, one_change, one_change)
+            state.watch.races.before_write(access, one_change)
             state.shared.rows(COLUMN, 1)[(slot * state.shared.stride + at) // COLUMN] = start
 
     return op.by_warps(allocate_for)
@@ -155,13 +152,12 @@ def copy(op: Operation) -> Step:
             first, column = column_of(into_address)
             into = place.at(first if len(rows) < LANES else 0, column)
 
-            def bring(before: Sequence[np.ndarray], units: np.ndarray = units, slots: Sequence[int] = slots) -> Any:
-                raw = (state.shared.rows(1, UNIT)[(units + slot * state.shared.stride) // UNIT] for slot in slots)
-                wide = (unpadded(each, bits) << BELOW[bits] if bits else each for each in raw)
-                return [each.reshape(len(units), -1).view(np.float32)[rows] for each in wide]
-
-            work = TensorWork(slots, into, False, bring)
-            op.units.tensor.issue(op.site, lane, work, [units] * len(slots), np.arange(0), "tcgen05.cp")
+            if op.units.tensor.issue(op.site, lane, slots, into, units, np.arange(0), "tcgen05.cp"):
+                for slot in slots:
+                    raw = state.shared.rows(1, UNIT)[(units + slot * state.shared.stride) // UNIT]
+                    wide = unpadded(raw, bits) << BELOW[bits] if bits else raw
+                    filled = wide.reshape(len(units), -1).view(np.float32)[rows]
+                    op.units.tensor.values[slot][into.lanes, into.columns] = filled
 
     return op.by_lanes(copy_for)
 
@@ -256,27 +252,26 @@ def multiply(op: Operation) -> Step:
             units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
         first, column = column_of(int(to(one)[0]))
         into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
-        product: Product = lambda a, b, before, slot: a @ b.T + before  # noqa: E731
+        scales = None
         if scaled:
             at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
             scales = scales_of(op, shape, (at_a, at_b))
             uses = np.union1d(uses, scales.strips(rows, columns))
-            held = tensor.values
-            assert held is not None
-            product = lambda a, b, before, slot: scales.product(a, b, held[slot]) + before  # noqa: E731
-        does = partial(products, numbers_a, partial(numbers_of, right, units_b), product, slots)
-        work = TensorWork(slots, into, bool(op.spread(adds())[lane]), does)
-        tensor.issue(op.site, lane, work, [units] * len(slots), uses)
+        if not tensor.issue(op.site, lane, slots, into, units, uses):
+            return
+        right_of_all = np.concatenate([numbers_of(right, units_b, slot) for slot in slots])
+        for slot in slots:  # its own rows of A, by the rows of B of all of them
+            held, a_numbers = tensor.values[slot], numbers_a(slot)
+            product = scales.product(a_numbers, right_of_all, held) if scales else a_numbers @ right_of_all.T
+            if op.spread(adds())[lane]:
+                product += held[into.lanes, into.columns]
+            held[into.lanes, into.columns] = product
 
     def multiply_for_all(lanes: np.ndarray) -> None:
         for lane in lanes.tolist():
             multiply_for(lane)
 
     return op.by_lanes(multiply_for_all)
-
-
-Numbers = Callable[[int], np.ndarray]  # of a block
-Product = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]  # of A, B, what is there, and a block
 
 
 def scales_of(op: Operation, shape: int, at: tuple[int, int]) -> Scales:
@@ -304,14 +299,6 @@ def numbers_in(op: Operation, operand: SharedOperand, there: Fragment, slot: int
         return operand.sign * from_bits(raw, kind).astype(np.float32, copy=False)
     narrow = NARROW[kind]
     return operand.sign * narrow.values[raw >> BELOW[narrow.bits] & (1 << narrow.bits) - 1]
-
-
-def products(
-    a: Numbers, b: Numbers, product: Product, slots: Sequence[int], before: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """What then is in each block: its own rows of A, by the rows of B of all of them."""
-    right = np.concatenate([b(slot) for slot in slots])
-    return [product(a(slot), right, there, slot) for slot, there in zip(slots, before, strict=True)]
 
 
 OPCODES: dict[str, OpcodeDecoder] = {

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.descriptors import UNIT, MatrixDescriptor, read_descriptor
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Register, Vector
-from tutorlib.simulate.ptx.memory.descriptors import UNIT, MatrixDescriptor, read_descriptor
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.types import bits_of, from_bits
@@ -130,16 +130,11 @@ def tell(
     if isinstance(a, SharedOperand):
         a_units = inside(op, a.units(first))
         read.append(a_units.reshape(len(first), -1))
+        left = a.numbers(a_units, slots)
     else:
-        held = a.numbers(units.warps_of(warpgroups))
-
-    def product(which: np.ndarray, before: np.ndarray) -> np.ndarray:
-        left = a.numbers(a_units[which], slots[which]) if isinstance(a, SharedOperand) else held[which]
-        right = b.numbers(b_units[which], slots[which]).swapaxes(1, 2)
-        return left @ right + before
-
-    added = op.spread(adds())[first].copy()
-    units.tell(op.site, acc, warpgroups, np.concatenate(read, axis=1), product, added)
+        left = a.numbers(units.warps_of(warpgroups))
+    products = left @ b.numbers(b_units, slots).swapaxes(1, 2)
+    units.tell(op.site, acc, warpgroups, np.concatenate(read, axis=1), products, op.spread(adds())[first])
 
 
 def inside(op: Operation, units: np.ndarray) -> np.ndarray:

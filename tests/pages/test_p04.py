@@ -1,0 +1,79 @@
+"""Notebook 04: what the page says of CuTe is so, and its checks say what is wrong."""
+
+import pytest
+import torch
+from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
+from cutlass.cutlass_dsl import CuTeDSL
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutorlib.checking.served import Served
+from tutorlib.course.answers import load_answers
+from tutorlib.dsl.functions import compilations
+from tutorlib.exercises import find
+from tutorlib.exercises import p04 as exercises
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return load_answers("04_first_kernels")
+
+
+@pytest.mark.parametrize("id", ["04.1", "04.2", "04.3"])
+def test_solutions_pass_everywhere(answers, id):
+    assert find(id).grade(answers[id]).status == "passed"
+
+
+def test_a_function_of_dynamic_layouts_is_compiled_once_however_many_sizes_it_is_checked_at(answers):
+    assert find("04.1").grade(answers["04.1"]).status == "passed"
+    before = compilations()
+    assert find("04.1").grade(answers["04.1"]).status == "passed"
+    assert compilations() == before
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("id", ["04.4", "04.5", "04.6"])
+def test_kernels_pass_where_they_are_simulated(answers, id):
+    exercise = find(id)
+    assert exercise.grade(answers[id]).status == "passed"
+    assert exercise.compile_for(exercise.evidence(Served(answers[id])), "80").spill_bytes == 0
+
+
+@pytest.mark.gpu("80")
+@pytest.mark.parametrize("id", ["04.4", "04.5", "04.6"])
+def test_kernels_pass(answers, id):
+    assert find(id).grade(answers[id]).status == "passed"
+
+
+@cute.jit
+def first(a: cute.Tensor):
+    a[(0,) * len(a.shape)] = 1.0
+
+
+layouts = st.builds(
+    lambda shape, fastest: (tuple(shape), strides(shape, fastest % len(shape))),
+    st.lists(st.integers(2, 4), min_size=1, max_size=3),
+    st.integers(0, 2),
+)
+
+
+def strides(shape, fastest):
+    """Compact strides in which mode `fastest` has the 1."""
+    order = [fastest, *(mode for mode in range(len(shape)) if mode != fastest)]
+    steps, step = [0] * len(shape), 1
+    for mode in order:
+        steps[mode], step = step, step * shape[mode]
+    return tuple(steps)
+
+
+@settings(max_examples=20)
+@given(st.lists(layouts, min_size=1, max_size=4), st.booleans())
+def test_compilations_are_those_of_cute(tensors, dynamic):
+    memory = torch.zeros(64)
+    views = [from_dlpack(torch.as_strided(memory, *tensor)) for tensor in tensors]
+    views = [view.mark_layout_dynamic() for view in views] if dynamic else views
+    CuTeDSL._get_dsl().jit_cache.clear()
+    for view in views:
+        first(view)
+    assert compilations() == exercises.compilations(tensors, dynamic)

@@ -1,0 +1,96 @@
+"""Notebook 07: what its page says of compiled kernels, and its exercises' corners."""
+
+import re
+from functools import partial
+
+import pytest
+
+from tutorlib.compiling import programs
+from tutorlib.compiling.dsls import compile_cutile
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises import find
+from tutorlib.exercises.p07 import BENCH_FP8, no_spill, skinny_tile
+from tutorlib.kernels.cutile.gemm import Config, compiled, plain
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.models.l2 import coverage, grouped, raster, traffic
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return load_answers("07_cutile_gemm")
+
+
+class TestWhatThePageSays:
+    def test_128_by_256_spills_on_hopper_and_each_way_out_helps(self):
+        assert compiled(Config(128, 256)).stack_bytes > 1000
+        for way_out in (
+            Config(128, 128),
+            Config(128, 256, num_worker_warps=8),
+            Config(128, 256, num_ctas=2),
+        ):
+            assert compiled(way_out).stack_bytes == 0
+
+    def test_not_on_blackwell(self):
+        assert compiled(Config(128, 256), "sm_100").stack_bytes == 0
+
+    @pytest.mark.parametrize(
+        ("arch", "instructions"),
+        [
+            ("sm_80", {"cp.async", "ldmatrix", "mma.sync"}),
+            ("sm_90", {"cp.async.bulk.tensor", "mbarrier", "wgmma"}),
+            ("sm_100", {"cp.async.bulk.tensor", "mbarrier", "tcgen05"}),
+        ],
+    )
+    def test_three_generations(self, arch, instructions):
+        made = compile_cutile(plain, [TensorSpec((4096, 4096), "bf16")] * 3 + [128, 128, 64], arch)
+        assert instructions <= made.instructions
+
+    def test_the_fp8_accumulators_have_room(self, answers):
+        m, n, k = BENCH_FP8
+        specs = [TensorSpec((m, k), "e4m3"), TensorSpec((n, k), "e4m3"), TensorSpec((m, n), "bf16")]
+        made = compile_cutile(answers["07.7"], [*specs, *skinny_tile(BENCH_FP8)], "sm_90")
+        assert made.stack_bytes == 0
+        assert programs.serialized(made.ptx) is None
+        assert re.search(r"setmaxnreg\.inc\S* +\t?232", made.ptx.replace("\t", " "))
+
+    def test_strips_read_less(self):
+        h200 = hardware_of("NVIDIA H200")
+        sent = [
+            traffic((64, 64), order, 128, (2**14, 2**14), h200.sms, h200.l2 // 2, drift=1 / 8).fetched
+            for order in (raster, partial(grouped, group=8))
+        ]
+        assert sent[1] < sent[0] / 3
+
+
+class TestExercises:
+    @pytest.mark.parametrize("grid", [(16, 16, 4), (7, 5, 3), (5, 9, 8)])
+    def test_tutorials_order_is_taken_too(self, grid):
+        rows, columns, _ = grid
+
+        def as_in_samples(block, rows, columns, group):
+            first = block // (group * columns) * group
+            height = min(rows - first, group)
+            return first + block % height, block % (group * columns) // height
+
+        assert all(map(len, coverage((rows, columns), lambda b, *_: as_in_samples(b, *grid)).values()))
+        assert find("07.2").grade(as_in_samples).status == "passed"
+
+    @pytest.mark.parametrize(
+        "hints", [{"num_ctas": 2}, {"num_worker_warps": 8}, {"num_ctas": 2, "num_worker_warps": 8}]
+    )
+    def test_every_way_out_is_taken(self, hints):
+        assert no_spill(hints, 128, 256) is None
+
+    @pytest.mark.parametrize("hints", [None, {"occupancy": 2}, {"num_ctas": 3}, {"num_worker_warps": 16}])
+    def test_other_hints_are_refused_with_a_reason(self, hints):
+        assert no_spill(hints, 128, 256)
+
+    @pytest.mark.usefixtures("no_gpu")
+    @pytest.mark.parametrize("id", ["07.1", "07.4", "07.6", "07.7"])
+    def test_an_answer_is_right_without_a_gpu(self, answers, id):
+        exercise = find(id)
+        outcome = exercise.grade(answers[id])
+        assert (outcome.status, outcome.points) == (
+            ("not_run", exercise.correctness_points) if exercise.tiers else ("passed", exercise.points)
+        )

@@ -1,0 +1,232 @@
+"""CuTe and cuTile kernels, compiled for a target GPU on any machine, and Python modules made of text.
+
+cuTile compiles by way of Tile IR: plain data, without code for the host, which tileiras makes a cubin of. A cubin of
+tile kernels holds a program for the host, too (its section .nv.host), which the driver runs in the process that loads
+it: a cubin is safe to load only if its author is trusted.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import util
+from io import BytesIO
+from multiprocessing.util import Finalize
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutorlib.compiling.compiled import Compiled, inspect_kernel
+from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
+from tutorlib.compiling.programs import packaged_program, run_compiler, sections
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.failure import Fail, Flaw
+from tutorlib.dsl.launching import dynamic_smem
+from tutorlib.dsl.refusals import cute_message
+from tutorlib.dsl.tracing import no_abort
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledCute(Compiled):
+    """A CuTe host function. function: to call on such a GPU, with cute.Tensors of the same types."""
+
+    function: Callable[..., None] = field(repr=False, compare=False)
+
+
+def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch: str = "sm_80") -> CompiledCute:
+    """Compile a @cute.jit host function and the kernels that it launches, for tensors of these specs.
+
+    arch: "sm_80", "sm_90a", "sm_100a", …; wgmma, TMA multicast and tcgen05 need the "a".
+    Raises CompileFailed; an unwritten answer's NotImplementedError("Exercise …") passes through.
+    """
+    import cutlass.memory
+    from cutlass import cute
+
+    fakes = [spec.fake() for spec in specs]
+    with tempfile.TemporaryDirectory() as folder:
+        options = f"--gpu-arch {arch} --keep-ptx --keep-cubin --dump-dir {folder}"
+        built = with_reader_line(lambda more: cute.compile(answer, *fakes, options=f"{options} {more}"))
+    ptx, cubin = built.__ptx__, built.__cubin__
+    if not isinstance(cubin, bytes):
+        raise CompileFailed(Flaw(f"{name_of(answer)} launches no kernel", Fail.LAUNCHES_NOTHING))
+    compiled = inspect_kernel(arch, ptx, cubin, dynamic_smem(built), by_ptxas=True)
+    limit = cutlass.memory.get_smem_capacity_in_bytes(arch.rstrip("af"))
+    if compiled.smem_bytes > limit:
+        raise CompileFailed(
+            f"{name_of(answer)} asks for {compiled.smem_bytes:,} bytes of shared memory; "
+            f"a block on {arch} can have {limit:,}"
+        )
+    return CompiledCute(**vars(compiled), function=built)
+
+
+def call_host(answer: Callable[..., None], *args: Any) -> None:
+    """Call a @cute.jit function that launches nothing: it is compiled for the CPU, where that is new, and runs there.
+
+    Raises as compile_cute does.
+    """
+    from cutlass import cute
+
+    with_reader_line(lambda more: cute.compile(answer, *args, options=more) if more else answer(*args))
+
+
+def compile_host(answer: Callable[..., None], *args: Any) -> None:
+    """Compile what `call_host` calls. Raises as that does."""
+    from cutlass import cute
+
+    with_reader_line(lambda more: cute.compile(answer, *args, options=more) if more else cute.compile(answer, *args))
+
+
+def cute_arguments(tensors: "Sequence[Tensor]", dynamic: bool) -> list[Any]:
+    """Torch tensors, row-major, as a compiled host function takes them."""
+    from cutlass.cute.runtime import from_dlpack
+
+    def argument(tensor: "Tensor") -> Any:
+        static = from_dlpack(tensor, assumed_align=16)
+        return static.mark_layout_dynamic(leading_dim=tensor.ndim - 1) if dynamic else static
+
+    return [argument(tensor) for tensor in tensors]
+
+
+def with_reader_line(build: Callable[[str], Any]) -> Any:
+    """build(more options), whose failures become CompileFailed.
+
+    One that does not say where it is happens a second time with line numbers kept, which makes longer PTX.
+    """
+
+    def attempt(more: str) -> Any:
+        try:
+            with no_abort():
+                return build(more)
+        except Exception as error:  # DSLBaseError, MLIRError and whatever the reader's own lines raise
+            if isinstance(error, NotImplementedError) and str(error).startswith("Exercise "):
+                raise
+            raise compile_failure(error, cute_message(error)) from error
+
+    try:
+        return attempt("")
+    except CompileFailed as failed:
+        if failed.line:
+            raise
+    return attempt("--generate-line-info")
+
+
+TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras would take for its own
+
+
+@lru_cache(maxsize=64)
+def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
+    """A cubin, byte for byte as cuTile compiles it. arch: "sm_90". Raises CompileFailed and ToolMissing."""
+    tileiras = packaged_program("nvidia-cuda-tileiras", "tileiras")
+    environment = {name: value for name, value in os.environ.items() if name not in TOOLKIT}
+    with tempfile.TemporaryDirectory() as folder:
+        file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
+        file.write_bytes(tile_ir)
+        done = run_compiler(
+            [tileiras, "--gpu-name", arch, f"-O{opt_level}", "--lineinfo", "-o", cubin, file], Path(folder), environment
+        )
+        if done.returncode:
+            raise CompileFailed(f"tileiras refuses its Tile IR: {' '.join(done.stderr.split())[:240]}")
+        return inspect_tile_kernel(arch, cubin.read_bytes())
+
+
+def inspect_tile_kernel(arch: str, cubin: bytes) -> Compiled:
+    """The resources of a tile kernel's cubin."""
+    return inspect_kernel(arch, ptx_of(cubin), cubin, dynamic_smem=0, by_ptxas=False)
+
+
+def ptx_of(cubin: bytes) -> str:
+    """The PTX that a tile kernel's cubin carries."""
+    text = next((data for name, _, _, data in sections(cubin) if name == ".nv_debug_ptx_txt"), b"")
+    return text.replace(b"\0", b"\n").decode()
+
+
+def entries_of(ptx: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Name and parameters of each kernel, "ptr", "u64", "u32", "f32", …, without those that the driver adds."""
+    return [
+        (
+            name,
+            tuple("ptr" if ptr else kind for kind, ptr in re.findall(r"(?m)^\s*\.param \.(\w+)( \.ptr)?", parameters)),
+        )
+        for name, parameters in re.findall(r"\.entry (\w+)\((.*?)\)\s", ptx, re.DOTALL)
+    ]
+
+
+def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Compiled:
+    """Compile a @ct.kernel for these arguments: a TensorSpec for each array, plain values for constants.
+
+    arch: "sm_80", "sm_90", "sm_100", …
+    Raises CompileFailed; an unwritten answer's NotImplementedError("Exercise …") passes through.
+    """
+    return inspect_tile_kernel(arch, exported(kernel, args, arch, "cubin"))
+
+
+def exported(kernel: Any, args: Sequence[Any], arch: str, form: Literal["cubin", "tileir_bytecode"]) -> bytes:
+    """As `compile_cutile`; the bytes of the cubin, or of the Tile IR that `compile_tile_ir` takes."""
+    from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
+
+    parameters = [arg.constraint() if isinstance(arg, TensorSpec) else arg for arg in args]
+    signature = KernelSignature(parameters, CallingConvention.cutile_python_v2())
+    file = BytesIO()
+    with refusals():
+        export_kernel(kernel, [signature], file, gpu_code=arch, output_format=form)
+    return file.getvalue()
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What cuTile's compiler refuses raises CompileFailed."""
+    from cuda.tile import TileError
+
+    try:
+        yield
+    except TileError as error:
+        raise compile_failure(error, error.message.strip()) from error
+
+
+def compile_all(jobs: Iterable[tuple[Any, Sequence[Any], str]]) -> list[Compiled]:
+    """`compile_cutile` of each (kernel, args, arch), on as many cores as there are; in the order of the jobs."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda job: compile_cutile(*job), jobs))
+
+
+def module_from(text: str, name: str) -> ModuleType:
+    """The module. Raises CompileFailed where the text is no Python, or raises as it is imported."""
+    try:
+        return executed(text, name)
+    except SyntaxError as error:
+        place = f"line {error.lineno}, `{(error.text or '').strip()}`"
+        raise CompileFailed(f"{place}: {error.msg}", error.lineno or 0) from error
+    except Exception as error:
+        raise CompileFailed(f"importing it raises {type(error).__name__}: {error}") from error
+
+
+def executed(text: str, name: str) -> ModuleType:
+    """The module. Raises what executing the text raises."""
+    file = lasting_folder() / f"{name}.py"
+    file.write_text(text, encoding="utf-8")
+    return module_of(file, name)
+
+
+def module_of(file: Path, name: str) -> ModuleType:
+    """A file as a module of this name, which is imported nowhere else. Raises what executing it raises."""
+    spec = util.spec_from_file_location(name, file)
+    assert spec is not None  # a .py file has both
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def lasting_folder() -> Path:
+    """A folder that lasts as long as this process: a kernel's source is read when it is compiled."""
+    folder = tempfile.mkdtemp(prefix="tutor-text-")
+    Finalize(None, shutil.rmtree, (folder, True), exitpriority=0)  # unlike atexit, also in a child of multiprocessing
+    return Path(folder)

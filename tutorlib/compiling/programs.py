@@ -1,0 +1,290 @@
+"""The compilers that run as separate programs: nvcc, ptxas, tileiras; and what a cubin holds.
+
+Their input is untrusted, so they run with limits on time, memory and output, and in grading in a sandbox: C++ includes
+any file that its compiler can read, and the errors quote it.
+
+nvcc comes with pip (nvidia-cuda-nvcc), and takes headers of its own version. An environment has CUDA's headers in
+another version: torch's CUDA build keeps them at its own, 13.0, which has no cuda_tile.h, and elsewhere pip takes the
+newest. There, `python -m tutorlib.compiling.programs` puts nvcc's beside them; `make` does so when it sets up.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import IO
+
+import platformdirs
+
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
+
+LIMIT_S = 180.0  # that a compiler may take
+MOST_PRINTED = 2**22  # bytes of a compiler's output that are read
+SandboxOf = Callable[[Sequence[str], Path], list[str]]  # command, its working folder → the command in a sandbox
+
+OVER_MEMORY = 251  # exit status of a sandbox whose processes took more memory than they may
+NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas say that are refused memory
+    r"out of memory|virtual memory exhausted|annot allocate memory|bad_alloc|emory allocation failure"
+)
+COMPILER_MEMORY = 2**31  # bytes that a compiler may use in a sandbox; measured of page 08: 0.36 GB at most
+
+_sandbox: SandboxOf | None = None
+
+
+@cache
+def packaged_program(package: str, name: str) -> Path:
+    """The path of the program of this name that a package of pip's has. Raises ToolMissing."""
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name.removesuffix(".exe") == name:
+            return Path(str(file.locate()))
+    raise ToolMissing(f"{name} is missing: pip install {package}")
+
+
+def sandbox_compilers(sandbox: SandboxOf) -> None:
+    """From now on compilers run in this sandbox, in this process."""
+    global _sandbox
+    _sandbox = sandbox
+
+
+def run_compiler(
+    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command in a folder that holds all that it reads and writes.
+
+    environment: its variables outside of a sandbox; None for this process's. Raises CompileFailed where it does not
+    end, or uses too much memory.
+    """
+    plain = list(map(str, command))
+    name = Path(plain[0]).name
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+        try:
+            done = subprocess.run(
+                _sandbox(plain, folder) if _sandbox else plain,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=error,
+                env=environment,
+                check=False,
+                timeout=LIMIT_S,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise CompileFailed(f"{name} is not done with it after {LIMIT_S:g} s") from late
+        printed, said = (printed_text(file) for file in (out, error))
+    if done.returncode == OVER_MEMORY or (_sandbox and done.returncode and NO_MEMORY.search(printed + said)):
+        raise CompileFailed(f"the compiler used more than {in_gb(COMPILER_MEMORY)} of memory")
+    return subprocess.CompletedProcess(plain, done.returncode, printed, said)
+
+
+def printed_text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(MOST_PRINTED).decode(errors="replace")
+
+
+def in_gb(size: int) -> str:
+    """ "8 GB" of 2**33 bytes, as memory is counted."""
+    return f"{size / 2**30:.3g} GB"
+
+
+NVCC, HEADERS = "nvidia-cuda-nvcc", "nvidia-cuda-runtime"  # packages
+BESIDE = Path(sys.prefix, "cuda-headers", "nvidia", "cu13", "include")
+
+
+def nvcc_command() -> list[str]:
+    """nvcc, and where it finds headers of its version. Raises ToolMissing: of nvcc, a host compiler, the headers."""
+    nvcc = packaged_program(NVCC, "nvcc")
+    if shutil.which("gcc") is None:
+        raise ToolMissing("nvcc needs a C++ compiler, and there is no gcc here (Debian, Ubuntu: apt install g++)")
+    if headers_fit():
+        return [str(nvcc)]
+    if not BESIDE.exists():
+        raise ToolMissing(f"nvcc needs headers of its own version: run {sys.executable} -m tutorlib.compiling.programs")
+    return [str(nvcc), "-I", str(BESIDE)]
+
+
+def headers_fit() -> bool:
+    """Whether the environment's headers have nvcc's version."""
+    try:
+        return metadata.version(HEADERS) == metadata.version(NVCC)
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def kept_path(kind: str, *told: str) -> Path:
+    """Where the user's cache keeps what this nvcc made; told: all that determines it."""
+    key = hashlib.sha256("\0".join([metadata.version(NVCC), *told]).encode()).hexdigest()
+    return platformdirs.user_cache_path("tutorlib") / kind / key
+
+
+def put_in_cache(contents: Mapping[Path, bytes], mode: int = 0o644) -> None:
+    """Write files of the cache, each as a whole: the one that is looked for comes last."""
+    with suppress(OSError):  # a home that cannot be written to
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_suffix(f".{os.getpid()}")
+            fresh.write_bytes(content)
+            fresh.chmod(mode)
+            fresh.replace(path)
+
+
+def add_headers() -> None:
+    """Put headers of nvcc's version beside others, once. Raises PackageNotFoundError and CalledProcessError."""
+    if not headers_fit() and not BESIDE.exists():
+        options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(BESIDE.parents[2])]
+        wanted = f"{HEADERS}=={metadata.version(NVCC)}"
+        subprocess.run([sys.executable, "-m", "pip", "install", *options, wanted], check=True)
+
+
+if __name__ == "__main__":
+    add_headers()
+
+
+EIATTR_FRAME_SIZE, EIATTR_REGCOUNT = 0x11, 0x2F
+
+
+def resources(cubin: bytes) -> tuple[int, int, int]:
+    """Registers and stack bytes of each thread, static shared bytes of each block: what `cuobjdump -res-usage` shows.
+
+    The section .nv.info is a list of attributes: a format byte, an attribute byte and a 16-bit value; format 4 says
+    that the value counts the bytes that follow, here a symbol and a number (names as `cuobjdump -elf` prints them).
+    """
+    registers = stack = smem = 0
+    for name, kind, size, data in sections(cubin):
+        if name.startswith(".nv.shared.") and kind == SHT_NOBITS:
+            smem = max(smem, size)
+        if name != ".nv.info":
+            continue
+        at = 0
+        while at < len(data):
+            form, attribute, length = struct.unpack_from("<BBH", data, at)
+            at += 4
+            if form != 4:
+                continue
+            if attribute == EIATTR_REGCOUNT:
+                registers = max(registers, struct.unpack_from("<II", data, at)[1])
+            if attribute == EIATTR_FRAME_SIZE:
+                stack = max(stack, struct.unpack_from("<II", data, at)[1])
+            at += length
+    return registers, stack, smem
+
+
+SHT_NOBITS = 8  # a section that takes memory and no bytes of the file
+
+
+def sections(elf: bytes) -> Iterator[tuple[str, int, int, bytes]]:
+    """Name, type, size and bytes of each section of a little-endian ELF64 file."""
+    (table,) = struct.unpack_from("<Q", elf, 40)
+    count, names = struct.unpack_from("<HH", elf, 60)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + 64 * n) for n in range(count)]
+    for name, kind, _, _, offset, size, *_ in headers:
+        start = headers[names][4] + name
+        data = b"" if kind == SHT_NOBITS else elf[offset : offset + size]
+        yield elf[start : elf.index(b"\0", start)].decode(), kind, size, data
+
+
+@lru_cache(maxsize=64)
+def assemble(ptx: str) -> tuple[bytes, str]:
+    """The cubin of this PTX for its own target, and what `ptxas --verbose` prints.
+
+    Raises CompileFailed and ToolMissing.
+
+    The line numbers and debug sections of PTX that comes out of a cubin are left out: its table of files is lost.
+    """
+    code = re.sub(r"(?m)^\s*\.(loc|file)\b.*$", "", re.split(r"(?m)^\s*\.section\b", ptx)[0])
+    target = re.findall(r"(?m)^\.target (\w+)", code)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(code, encoding="utf-8")
+        ptxas = packaged_program("nvidia-cuda-nvcc", "ptxas")
+        command = [ptxas, "--verbose", "--gpu-name", target, "--output-file", cubin, source]
+        done = run_compiler(command, Path(folder))
+        if done.returncode:
+            raise CompileFailed(f"ptxas refuses its PTX: {' '.join(done.stderr.split())[:240]}")
+        return cubin.read_bytes(), done.stderr
+
+
+def machine_code(ptx: str) -> bytes:
+    """The cubin of this PTX for its own target, instruction by instruction that of the CuTe DSL's own ptxas.
+
+    Raises CompileFailed and ToolMissing.
+    """
+    return assemble(ptx)[0]
+
+
+def spilled(ptx: str) -> int | None:
+    """Bytes of spill stores for each thread, which only ptxas knows: a cubin holds no more than the stack's size.
+
+    The CuTe DSL carries a ptxas of its own (both of CUDA 13.4) and keeps to itself what that says. None: no ptxas here.
+    """
+    try:
+        return max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", assemble(ptx)[1]))
+    except ToolMissing:
+        return None
+
+
+def serialized(ptx: str) -> str | None:
+    """Why ptxas lets each wgmma wait until the one before is done, in its own words (its remarks C7510 to C7514).
+
+    None where it does not: several are then in flight at a time. Raises ToolMissing.
+    """
+    found = re.search(r"serialized due to (.*?) in the function", assemble(ptx)[1])
+    return found and " ".join(found[1].split())
+
+
+NAMES = {  # instructions of a kernel with cp.async, ldmatrix and mma.sync: PTX → nvdisasm's name
+    "cp.async": "LDGSTS",
+    "commit_group": "LDGDEPBAR",
+    "wait_group": "DEPBAR",
+    "bar.sync": "BAR.SYNC",
+    "ldmatrix": "LDSM",
+    "mma.sync": "HMMA",
+    "bra": "BRA",
+}
+SASS_OPCODES = {name: rf"(?:@!?U?P\d+ )?{re.escape(name)}\b" for name in NAMES.values()}  # with its predicate
+
+
+def disassemble(cubin: bytes) -> str:
+    """The instructions of a cubin, a line each: predicate, opcode, operands; labels in lines of their own.
+
+    Raises ToolMissing.
+    """
+    return read_listing(listing_of(cubin))
+
+
+def listing_of(cubin: bytes, *options: str) -> str:
+    """nvdisasm's listing of a cubin. options: "-gi", source lines; "-gp", lines of the PTX. Raises ToolMissing."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "kernel.cubin")
+        file.write_bytes(cubin)
+        nvdisasm = packaged_program("nvidia-cuda-nvdisasm", "nvdisasm")
+        return run_compiler([nvdisasm, "-c", *options, file], Path(folder)).stdout
+
+
+def read_listing(listing: str) -> str:
+    """nvdisasm's listing without addresses, directives and comments."""
+    found = re.findall(r"(?m)^(\.L_\w+:)|^\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;", listing)
+    return "\n".join(label or " ".join(text.split()) for label, text in found)
+
+
+def main_loop_of(sass: str) -> str:
+    """The lines of the loop that multiplies: from a label to the branch back to it, with the most HMMA; "" for none."""
+    lines = sass.splitlines()
+    labels = {line.rstrip(":"): n for n, line in enumerate(lines) if line.endswith(":")}
+    loops = [
+        "\n".join(lines[labels[target[1]] + 1 : n + 1])
+        for n, line in enumerate(lines)
+        if (target := re.search(r"\bBRA\b.*?`\((\.L_\w+)\)", line)) and labels.get(target[1], n) < n
+    ]
+    return max(loops, key=lambda loop: loop.count("HMMA"), default="")

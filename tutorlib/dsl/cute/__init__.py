@@ -1,1 +1,0 @@
-"""The CuTe DSL's undocumented names that the course uses."""

@@ -1,1 +1,0 @@
-"""cuTile's undocumented names that the course uses."""

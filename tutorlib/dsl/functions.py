@@ -1,0 +1,77 @@
+"""The attributes of functions that CuTe and cuTile decorate and compile."""
+
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+HERE = str(Path(__file__).parent)
+
+
+def says_it_is_jit(function: Any) -> bool:
+    """Whether it carries the mark of a @cute.jit function. Any code can set the mark; `is_jit` also looks further."""
+    return getattr(function, "_decorator_kind", None) == "jit"
+
+
+def says_it_is_kernel(function: Any) -> bool:
+    """Whether it carries the mark of a @cute.kernel."""
+    return getattr(function, "_decorator_kind", None) == "kernel"
+
+
+def has_own_mark(function: Any) -> bool:
+    """Whether CuTe's decorators marked this very object, and not its class."""
+    return "_decorator_kind" in getattr(function, "__dict__", ())
+
+
+def is_jit(function: Any) -> bool:
+    """Whether it is a @cute.jit function: what its call runs is the decorator's code, which nothing else has."""
+    return says_it_is_jit(function) and getattr(function, "__code__", None) is code_of_jit()
+
+
+@cache
+def code_of_jit() -> CodeType:
+    from cutlass import cute
+
+    @cute.jit
+    def host() -> None: ...
+
+    return host.__code__
+
+
+def is_of_the_dsl(file: str) -> bool:
+    """Whether a file of code is one of the CuTe DSL's, or of its stand-ins here."""
+    return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)
+
+
+def constant_parameters(built: Any) -> set[str]:
+    """The names of a compiled host function's parameters (`cute.compile`'s result) that are cutlass.Constexpr.
+
+    Its calls leave them out.
+    """
+    return {one["argument_name"] for one in built.execution_args.get_constexpr_args()}
+
+
+def compilations() -> int:
+    """How many functions CuTe has compiled in this process for direct calls; each is kept for the next call like it."""
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    return len(CuTeDSL._get_dsl().jit_cache)
+
+
+def function_of(kernel: Any) -> FunctionType:
+    """The Python function under @ct.kernel. cuTile has no public name for it."""
+    function: FunctionType = kernel._pyfunc
+    return function
+
+
+def inside_of_kernel(value: Any) -> Any:
+    """The function of a @ct.kernel; any other value unchanged. It does not import cuTile."""
+    if any(str(kind.__module__).startswith("cuda.tile") for kind in type(value).__mro__):
+        return getattr(value, "_pyfunc", value)
+    return value
+
+
+def opt_level(kernel: Any, arch: str) -> int:
+    """At which level cuTile optimises a kernel for an architecture, "sm_90"."""
+    level: int = kernel._compiler_options.opt_level_for_target(arch)
+    return level

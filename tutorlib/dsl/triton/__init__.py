@@ -1,1 +1,0 @@
-"""What the simulator takes of Triton that Triton does not document."""

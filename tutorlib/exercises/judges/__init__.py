@@ -1,0 +1,1 @@
+"""The part of each page's exercises that an answer's process needs, and all of them that the sandbox shows."""

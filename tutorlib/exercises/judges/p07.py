@@ -1,0 +1,127 @@
+"""What the process of an answer needs of page 07's exercises."""
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.cutile import Look
+from tutorlib.checking.evidence import CutileEvidence
+from tutorlib.checking.interpreting import Interpretation
+from tutorlib.checking.launching import compiled_cutile
+from tutorlib.checking.served import Served
+from tutorlib.compiling.programs import serialized
+from tutorlib.failure import Fail, Flaw
+from tutorlib.problems.bounds import accumulation
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+# 07.2 in its place: a kernel calls the answer.
+
+
+def tiles_in_kernel(served: Served, rows: int, columns: int, group: int) -> list[tuple[int, ...]] | str:
+    """The tile that the answer gives each block of a kernel, or why the kernel does not compile, in one line."""
+    import cuda.tile as ct
+    import torch
+
+    from tutorlib.compiling.dsls import refusals
+    from tutorlib.compiling.errors import CompileFailed
+    from tutorlib.simulate.cutile import run
+
+    answer = served.answer
+
+    @ct.kernel
+    def order(tiles, rows, columns, group):
+        block = ct.bid(0)
+        m, n = answer(block, rows, columns, group)
+        ct.scatter(tiles, (block, 0), m)
+        ct.scatter(tiles, (block, 1), n)
+
+    tiles = torch.zeros(rows * columns, 2, dtype=torch.int32)
+    try:
+        with refusals():
+            run(order, (rows * columns,), (tiles, rows, columns, group))
+    except CompileFailed as failed:
+        return failed.lines[0]
+    return [tuple(tile) for tile in tiles.tolist()]
+
+
+# Looks whether the accumulators of a kernel fit into a thread's registers: the compilers' reports tell.
+
+
+@dataclass(frozen=True, kw_only=True)
+class InRegisters(Look):
+    """Compiled for this architecture at this size, the kernel may not spill, issue one wgmma at a time, or store by
+    TMA.
+    """
+
+    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
+        compiled = compiled_cutile(evidence, self.problem, self.shape, self.arch)
+        if compiled.stack_bytes:
+            what = f"each thread keeps {compiled.stack_bytes:,} bytes of its accumulators on the stack."
+            return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.SPILLS)
+        if reason := serialized(compiled.ptx):
+            what = f"each wgmma waits for the one before it. ptxas gives the reason: {reason}."
+            return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.NO_OVERLAP)
+        if re.search(r"cp\.async\.bulk\.tensor\S*\.global\.shared", compiled.ptx):
+            what = "a store goes by TMA: it takes shared memory for a whole tile from the loop's stages."
+            return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.USES(instruction="TMA"))
+        return ""
+
+
+# A GEMM's partial products: the results of blocks that share K, before they are added.
+
+
+@dataclass(frozen=True)
+class PartialProducts(Problem):
+    """parts (S, M, N) in fp32: part s is A·Bᵀ over the s-th of S runs of steps along K, each ⌈steps / S⌉ long.
+
+    step: its extent along K. Later runs may be shorter, or empty: their part is 0.
+    """
+
+    step: int = 1
+
+    def expected(self, inputs: "tuple[Tensor, ...]", shape: Shape) -> "tuple[Tensor, Tensor]":
+        import torch
+
+        parts, depth = shape[0], shape[-1]
+        steps = math.ceil(depth / self.step)
+        run = math.ceil(steps / parts) * self.step
+        cut = [tuple(x.double()[:, part * run : part * run + run] for x in inputs) for part in range(parts)]
+        results = [a @ b.mT for a, b in cut]
+        allowed = [
+            accumulation(result, pair, "fp32") if pair[0].shape[1] else result
+            for result, pair in zip(results, cut, strict=True)
+        ]
+        return torch.stack(results), torch.stack(allowed)
+
+
+def parts_of_gemm(step: int) -> PartialProducts:
+    plain = gemm("bf16")
+    return PartialProducts(
+        **vars(replace(plain, name="partial products", dims="SMNK", output=Operand("parts", "SMN", "fp32"))), step=step
+    )
+
+
+# Looks at a kernel that multiplies fp32 matrices in tf32: it leaves matrices of other dtypes as they are.
+
+
+@dataclass(frozen=True, kw_only=True)
+class InTheirOwn(Look):
+    """problem, shape: of matrices in bf16. Their products are exact in fp32, so accumulators that are rounded show."""
+
+    tried: bool = True
+
+    def fault(self, seen: Interpretation) -> Wrong | None:
+        wrong = seen.wrong
+        return wrong and Wrong(Flaw("given matrices in bf16: ") + wrong.what, wrong.mistake)
+
+    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
+        reports = seen.reports if seen else ()
+        other = min(set().union(*(report.factors for report in reports)) - {"bfloat16"}, default="")
+        return other and Flaw(f"given matrices in bf16, ct.mma multiplies in {other}.", Fail.USES(instruction=other))

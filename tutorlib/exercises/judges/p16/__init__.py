@@ -1,0 +1,1 @@
+"""What the process of an answer needs of page 16's exercises."""

@@ -1,0 +1,282 @@
+"""Laws of the layouts that answers return, and random layouts to try them on.
+
+A law compares a layout with a reference's as a function, on the coordinates of a shape. Random layouts have extents
+that are powers of two: these divide each other, so every operator of the layout algebra has an answer.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from random import Random
+from typing import Any
+
+from tensor_layouts import Layout, compatible, cosize, flatten, idx2crd, mode, rank, right_inverse, size, unwrap
+
+from tutorlib.checking.drawn import Drawn, beside, stretched
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.values import Case, law
+from tutorlib.exercises.values import Law
+from tutorlib.failure import FailureKind, Flaw
+from tutorlib.layouts.notation import calls, text
+from tutorlib.problems.wrong import Wrong
+
+Shape = int | tuple
+
+
+class LayoutFlaw(FailureKind):
+    """Errors in a layout. OFFSET: an element [mode: 0 where the coordinates of all later modes are 0, else 1]."""
+
+    MODES = "other modes"
+    OFFSET = "another offset"
+    WRITTEN = "written otherwise"
+    NO_PAIR = "no pair"
+    NO_INVERSE = "no inverse"
+    TOO_SHORT = "inverse too short"
+    NOT_REFUSED = "not refused"
+
+
+def offsets(layout: Layout) -> list[int]:
+    """The offset of every index, worked out at once: to call the layout for each takes ten times as long."""
+    flat = [0]
+    for extent, stride in zip(flatten((layout.shape,)), flatten((layout.stride,)), strict=True):
+        flat = [start + n * stride for n in range(extent) for start in flat]
+    return flat
+
+
+def extents(layout: Layout) -> tuple[int, ...]:
+    """How many elements each mode has: (4, 8) of ((2,2),8):((1,16),2)."""
+    return tuple(size(mode(layout, n)) for n in range(rank(layout)))
+
+
+def any_shape(want: Layout, *args: Any) -> int:
+    """The shape for `same_function` where of R's shape only the size matters."""
+    return size(want)
+
+
+def by_mode(want: Layout, *args: Any) -> Shape:
+    """The one where R must have modes of the same sizes."""
+    return extents(want)
+
+
+def by_halves(want: Layout, *args: Any) -> Shape:
+    """The one where their own modes must, too: ((4, 4), (4, 2)) of tiles of a matrix."""
+    return tuple(extents(mode(want, n)) for n in range(rank(want)))
+
+
+def its_own(want: Layout, *args: Any) -> Shape:
+    """The one where R must have the same modes at every level."""
+    return want.shape
+
+
+def same_function(reference: Answer, shape: Callable[..., Shape] = any_shape) -> Law:
+    """The law that R is the same function as the layout that `reference` returns; or has the offsets that it lists.
+
+    shape: takes what it returns and the call's arguments; returns the shape whose coordinates R must take. A finer
+        nesting of R's own shape is free.
+    """
+
+    def holds(got: Any, *args: Any) -> str | None:
+        if not isinstance(got, Layout):
+            return "it should be a Layout"
+        want = reference(*args)
+        wanted = shape(want, *args)
+        if not compatible(wanted, got.shape):
+            return Flaw(f"it should take the coordinates of the shape {text(wanted)}", LayoutFlaw.MODES)
+        should_be = offsets(want) if isinstance(want, Layout) else want
+        for index, (at, should) in enumerate(zip(offsets(got), should_be, strict=True)):
+            if at != should:
+                beyond = isinstance(wanted, tuple) and index >= size(wanted[0])
+                what = f"it sends {idx2crd(index, wanted)} to {at} and should send it to {should}"
+                return Flaw(what, LayoutFlaw.OFFSET(mode=int(beyond)))
+        return None
+
+    return holds
+
+
+def offset_and_layout(reference: Answer) -> Law:
+    """The law that the pair (start, R) is that of `reference`: the same start, and the same function."""
+
+    def holds(got: Any, *args: Any) -> str | None:
+        match got:
+            case (int(start), Layout() as within):
+                pass
+            case _:
+                return Flaw("it should be a pair: the offset where it begins, and its Layout", LayoutFlaw.NO_PAIR)
+        first, want = reference(*args)
+        return (
+            f"it begins at {first}, not at {start}" if start != first else same_function(lambda: want, its_own)(within)
+        )
+
+    return holds
+
+
+def coalesced(reference: Answer) -> Law:
+    """The law that R is the layout that `reference` returns: flat, with as few modes as there can be."""
+    same = same_function(reference)
+
+    def holds(got: Any, layout: Layout) -> str | None:
+        if broken := same(got, layout):
+            return broken
+        want = reference(layout)
+        if (got.shape, got.stride) == (want.shape, want.stride):
+            return None
+        what = f"it is the right function; flat, with as few modes as there can be, it is {text(want)}"
+        return Flaw(what, LayoutFlaw.WRITTEN)
+
+    return holds
+
+
+def is_right_inverse(got: Any, layout: Layout) -> str | None:
+    """A(R(k)) == k for every k below size(R), and R is as long as it can be.
+
+    The post-condition of right_inverse in the CuTe docs. An offset may have several indices: R may name any.
+    """
+    if not isinstance(got, Layout):
+        return "it should be a Layout"
+    whole = offsets(layout)
+    for k in range(size(got)):  # of any size: it is not worked out at once
+        if (index := got(k)) not in range(size(layout)):
+            return f"it sends offset {k} to index {index}, and the layout has {size(layout)}"
+        if whole[index] != k:
+            what = f"it sends offset {k} to index {index}, where the layout has {whole[index]}"
+            return Flaw(what, LayoutFlaw.NO_INVERSE)
+    if size(got) < size(right_inverse(layout)):
+        return Flaw(f"it ends at offset {size(got)}, and the layout goes on without a gap", LayoutFlaw.TOO_SHORT)
+    return None
+
+
+def refuses(name: str, why: str, *written: str) -> Case:
+    """A case that is right when these calls raise ValueError, since no layout could be the answer."""
+
+    def refused(got: Any, *args: Any) -> str | None:
+        return None if got is ValueError else Flaw(f"{why}, so it should raise ValueError", LayoutFlaw.NOT_REFUSED)
+
+    raising = law(name, scaled(*written), refused)
+
+    def judge(answer: Answer) -> Wrong | None:
+        @wraps(answer)
+        def careful(*args: Any) -> Any:
+            try:
+                return answer(*args)
+            except ValueError:
+                return ValueError
+
+        return raising.judge(careful)
+
+    return Case(name, judge, raising.calls)
+
+
+# Calls --------------------------------------------------------------------------------------------------------------
+
+
+def scaled(*written: str) -> Drawn:
+    """The calls of this text, whose first argument is a layout; the grader tries some with its strides multiplied."""
+    return stretched(calls(*written))
+
+
+def alike(*written: str) -> Drawn:
+    """The calls of this text; the grader tries more with layouts of other sizes, but of the same kind: see `resized`.
+
+    A number beside a layout is the bound of its complement, and grows with it. One of the known calls has an extent
+    above 1.
+    """
+    known = calls(*written)
+
+    def draw(rng: Random) -> tuple:
+        call = rng.choice(known)
+        new: list[Any] = [resized(one, rng) if isinstance(one, Layout) else one for one in call]
+        if isinstance(call[-1], int):
+            new[-1] = -(-call[-1] * reach(new[0]) // reach(call[0]))
+        return draw(rng) if tuple(new) in known else tuple(new)
+
+    return beside(known, draw, 3)
+
+
+def resized(layout: Layout, rng: Random) -> Layout:
+    """The layout with other extents above 1: nesting, the order of its strides and the gaps between them stay."""
+    extents, strides = (list(flatten((part,))) for part in (layout.shape, layout.stride))
+    new = [rng.choice((2, 4, 8)) if extent > 1 else 1 for extent in extents]
+    steps, filled, now = list(strides), 1, 1  # the offsets that the modes of smaller strides fill, before and now
+    for n in sorted(range(len(extents)), key=lambda n: strides[n]):
+        if extents[n] > 1 and strides[n]:
+            steps[n] = strides[n] // filled * now
+            filled, now = extents[n] * strides[n], new[n] * steps[n]
+    shapes, strides_left = iter(new), iter(steps)
+
+    def nested(part: Any, values: Any) -> Any:
+        return tuple(nested(one, values) for one in part) if isinstance(part, tuple) else next(values)
+
+    return Layout(nested(layout.shape, shapes), nested(layout.stride, strides_left))
+
+
+def reach(layout: Layout) -> int:
+    """The first offset that a layout and its inner gaps leave free."""
+    return max([1, *(n * step for n, step in zip(flatten((layout.shape,)), flatten((layout.stride,)), strict=True))])
+
+
+# Random layouts -----------------------------------------------------------------------------------------------------
+
+
+def random_layout(rng: Random, largest: int = 64, holes: bool = True) -> Layout:
+    """Up to four modes of extent 1, 2, 4 or 8, stored in any order, often nested: (2,(4,8)):(32,(1,4)).
+
+    It has at most `largest` elements, at different offsets. holes: some offsets may be unused.
+    """
+    extents = [rng.choice((1, 2, 2, 4, 8)) for _ in range(rng.randint(1, 4))]
+    while size(tuple(extents)) > largest:
+        extents[extents.index(max(extents))] //= 2
+    strides, step = [0] * len(extents), 1
+    for n in rng.sample(range(len(extents)), len(extents)) if rng.random() < 0.6 else range(len(extents)):
+        strides[n] = step
+        step *= extents[n] * (rng.choice((1, 1, 2)) if holes else 1)
+    cut = rng.randint(0, len(extents)) if rng.random() < 0.5 else 0
+    return Layout(
+        *(in_two(modes, cut) if 0 < cut < len(modes) else unwrap(tuple(modes)) for modes in (extents, strides))
+    )
+
+
+def in_two(modes: list[int], cut: int) -> tuple:
+    """[2, 4, 8] cut after 1 → (2, (4, 8))."""
+    return unwrap(tuple(modes[:cut])), unwrap(tuple(modes[cut:]))
+
+
+def one_layout(rng: Random) -> tuple[Layout]:
+    """The arguments of an operator on one layout."""
+    return (random_layout(rng),)
+
+
+def composable(rng: Random) -> tuple[Layout, Layout]:
+    """A layout A of up to 64 elements and a B whose offsets are all indices of A: cosize(B) <= size(A)."""
+    a = random_layout(rng)
+    while cosize(b := random_layout(rng, largest=size(a))) > size(a):
+        pass
+    return a, b
+
+
+def layout_and_bound(rng: Random) -> tuple[Layout, int]:
+    """A layout of up to 32 elements, and one, two or three times its cosize as the bound of its complement."""
+    layout = random_layout(rng, largest=32)
+    return layout, cosize(layout) * rng.choice((1, 2, 3))
+
+
+def block_and_grid(rng: Random) -> tuple[Layout, Layout]:
+    """A block of up to 32 elements, and a grid of up to 16 copies of it without holes."""
+    return random_layout(rng, largest=32), random_layout(rng, largest=16, holes=False)
+
+
+def matrix(rng: Random, rows: int, columns: int, apart: int = 1, pad: int = 1) -> Layout:
+    """A matrix by rows or by columns. apart: its elements. pad: what the longer stride is multiplied by."""
+    return Layout((rows, columns), rng.choice(((columns * apart * pad, apart), (apart, rows * apart * pad))))
+
+
+def two_matrices(rng: Random) -> tuple[Layout, Layout]:
+    """Compact matrices of up to 8 and of up to 16 elements: a block and a grid, or threads and values."""
+    rows, more_rows = rng.choice((1, 2, 4)), rng.choice((1, 2, 4, 8))
+    columns, more_columns = rng.choice((1, 2, 8 // rows)), rng.choice((1, 2, 16 // more_rows))
+    return matrix(rng, rows, columns), matrix(rng, more_rows, more_columns)
+
+
+def two_ways_to_store(rng: Random, apart: int = 1) -> tuple[Layout, Layout]:
+    """Two layouts of one shape (rows, columns), each by rows or columns, some padded; elements are `apart`."""
+    rows, columns = rng.choice((2, 4, 8)), rng.choice((2, 4, 8))
+    first, second = (matrix(rng, rows, columns, apart, rng.choice((1, 1, 2))) for _ in range(2))
+    return first, second

@@ -1,0 +1,378 @@
+"""Exercises of notebook 03: banks, padding, swizzles and thread-value layouts.
+
+Swizzles, layouts and the fragments of mma are tensor_layouts'; wavefronts are counted by tutorlib.banks. Tests compare
+them with the real CuTe DSL and with the formulas of the PTX ISA.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import ceil
+from random import Random
+from typing import Any
+
+from tensor_layouts import ComposedLayout, Layout, Swizzle, compose, is_layout, rank, size
+from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
+
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.values import same
+from tutorlib.exercises.values import Draw, Law, value_exercise
+from tutorlib.failure import FailureKind, Flaw
+from tutorlib.models import banks
+
+CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
+TILE = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))  # 16 atoms (8,(8,8)):(8,(1,64)), one below the other
+SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
+LANES = range(32)
+
+# 03.1 and 03.2: the cost of an access, and padding --------------------------------------------------------------------
+
+
+def wavefronts(addresses: list[int], width: int) -> int:
+    return banks.wavefronts(addresses, element_bytes=1, vector=width)
+
+
+def phases(addresses: list[int], width: int) -> list[list[int]]:
+    """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
+    together = min(banks.WARP, banks.WAVEFRONT // width)
+    return [addresses[first : first + together] for first in range(0, len(addresses), together)]
+
+
+def warps(width: int, *addresses: Callable[[int], int], lanes: int = banks.WARP) -> list[tuple[list[int], int]]:
+    """Calls with the address of each lane."""
+    return [([address(lane) for lane in range(lanes)], width) for address in addresses]
+
+
+def scattered(width: int, *within: int) -> Draw:
+    """Calls with 32 aligned addresses below one of `within`."""
+
+    def draw(rng: Random) -> tuple:
+        places = rng.choice(within or (4096,)) // width
+        return [rng.randrange(places) * width for _ in LANES], width
+
+    return draw
+
+
+def strided(width: int, lanes: int = banks.WARP) -> Draw:
+    """Calls with lanes that are one step apart, of any number of vectors."""
+
+    def draw(rng: Random) -> tuple:
+        start, step = (width * rng.randint(0, 40) for _ in range(2))
+        return [start + step * lane for lane in range(lanes)], width
+
+    return draw
+
+
+def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
+    vectors = ceil(columns * element_bytes / vector_bytes)
+    return (vectors | 1) * vector_bytes // element_bytes
+
+
+def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Draw:
+    """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
+
+    def draw(rng: Random) -> tuple:
+        element_bytes, vector_bytes = rng.choice(element), rng.choice(vector)
+        each = vector_bytes // element_bytes
+        return each * rng.randint(2, 40) - (0 if whole else rng.randint(1, each - 1)), element_bytes, vector_bytes
+
+    return draw
+
+
+COSTS = (
+    value_exercise(
+        ("03.1", "wavefronts", 4),
+        wavefronts,
+        {
+            "32 words in 32 banks": beside(
+                warps(4, lambda t: 4 * t, lambda t: 132 * t, lambda t: 124 - 4 * t), strided(4)
+            ),
+            "words that share a bank": beside(
+                warps(4, lambda t: 8 * t, lambda t: 128 * t, lambda t: 144 * t), strided(4)
+            ),
+            "lanes that want the same word": beside(
+                [
+                    *warps(4, lambda t: 64, lambda t: t // 16 * 128),
+                    *warps(2, lambda t: 2 * t),
+                    scattered(4)(Random(1)),
+                ],
+                scattered(2, 64, 128, 512, 2048),
+            ),
+            "8 bytes for each lane": beside(
+                [
+                    *warps(8, lambda t: 8 * t, lambda t: t % 16 * 8, lambda t: t * (128 if t < 16 else 8)),
+                    scattered(8)(Random(2)),
+                ],
+                scattered(8),
+            ),
+            "16 bytes for each lane": beside(
+                [
+                    *warps(16, lambda t: 16 * t, lambda t: t % 8 * 16),
+                    *warps(16, lambda t: 128 * t + t // 4 * 16, lambda t: 128 * t + t % 8 * 16),
+                    scattered(16)(Random(3)),
+                ],
+                scattered(16),
+            ),
+            "the eight rows of one ldmatrix matrix": beside(
+                warps(16, lambda t: 128 * t, lambda t: 144 * t, lambda t: 64 * t, lanes=8), strided(16, lanes=8)
+            ),
+        },
+        mistakes={
+            "all_at_once": lambda addresses, width: banks.ways(addresses, 1, width),
+            "slowest_group": lambda addresses, width: max(
+                wavefronts(phase, width) for phase in phases(addresses, width)
+            ),
+            "byte_banks": lambda addresses, width: sum(
+                max(Counter(address % banks.BANKS for address in set(phase)).values())
+                for phase in phases(addresses, width)
+            ),
+        },
+        library={"banks.wavefronts": banks.wavefronts, "banks.ways": banks.ways},
+    ),
+    value_exercise(
+        ("03.2", "padded_stride", 3),
+        padded_stride,
+        {
+            "fp32, word by word": beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,))),
+            "16-byte vectors": beside([(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded((1, 2, 4), (16,))),
+            "4- and 8-byte vectors": beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8))),
+            "an odd number of vectors": beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16))),
+            "rows that end inside a vector": beside(
+                [(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded((2, 4), (16,), whole=False)
+            ),
+        },
+        mistakes={
+            "no_padding": lambda columns, element_bytes, vector_bytes: columns,
+            "always_one_vector": lambda columns, element_bytes, vector_bytes: (
+                (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
+            ),
+            "one_element": lambda columns, element_bytes, vector_bytes: columns + 1,
+        },
+    ),
+)
+
+# 03.3 to 03.5: swizzles -----------------------------------------------------------------------------------------------
+
+
+def swizzle(b: int, m: int, s: int, offset: int) -> int:
+    return Swizzle(b, m, s)(offset)
+
+
+def bits(b: int, start: int, offset: int) -> int:
+    """The b bits of the offset from bit `start` on."""
+    return offset >> start & (1 << b) - 1
+
+
+def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
+    """Calls for every offset up to where the swizzle repeats itself."""
+    return [(b, m, s, offset) for offset in range(1 << (b + m + s))]
+
+
+def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Draw:
+    """Calls of `swizzle` with some of these ⟨B,M,S⟩, at offsets anywhere."""
+    return lambda rng: (rng.choice(b), rng.choice(m), rng.choice(s), rng.randrange(2**20))
+
+
+def log2(power_of_two: int) -> int:
+    return power_of_two.bit_length() - 1
+
+
+class SwizzleFlaw(FailureKind):
+    """Errors in a choice of (B, M, S)."""
+
+    OVERLAP = "groups of bits overlap"
+    TEARS = "chunks torn apart"
+    WAVEFRONTS = "several wavefronts"
+
+
+def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
+    """The fault of a (B, M, S) on eight rows of `row_bytes`; None if it is the right one."""
+    want = log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(banks.WAVEFRONT // CHUNK)
+    if same(got, want):
+        return None
+    if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
+        return "it should be a tuple (B, M, S) of three small whole numbers"
+    b, m, s = got
+    if s < b:
+        return Flaw(f"S = {s} is less than B = {b}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
+    chunk, row = CHUNK // element_bytes, row_bytes // element_bytes  # in elements
+    starts = range(0, 8 * row, chunk)
+    if any(swizzle(b, m, s, start + n) != swizzle(b, m, s, start) + n for start in starts for n in range(chunk)):
+        return Flaw("it tears 16-byte chunks apart", SwizzleFlaw.TEARS)
+    for first in range(0, row, chunk):
+        down = [swizzle(b, m, s, first + row * n) for n in range(8)]
+        if (cost := banks.wavefronts(down, element_bytes, chunk)) > 1:
+            return Flaw(f"eight chunks down a column then take {cost} wavefronts", SwizzleFlaw.WAVEFRONTS)
+    return f"it works with more bits than are needed: B = {want[0]} is enough"
+
+
+def tile_offset(row: int, column: int) -> int:
+    return SWIZZLED_TILE(row, column)
+
+
+def anywhere(rng: Random) -> tuple[int, int]:
+    """In the tile."""
+    return rng.randrange(128), rng.randrange(64)
+
+
+SWIZZLES = (
+    value_exercise(
+        ("03.3", "swizzle", 3),
+        swizzle,
+        {
+            "all of one period of ⟨3,3,3⟩": beside(period(3, 3, 3), swizzled((3,), (3,), (3,))),
+            "fewer bits": beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,))),
+            "groups further apart": beside(period(2, 1, 4) + period(1, 2, 5), swizzled((1, 2), (1, 2, 3), (4, 5, 6))),
+            "offsets past one period, and B = 0": beside(
+                [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
+                swizzled((0, 1, 2, 3), range(6), (3, 4)),
+            ),
+        },
+        mistakes={
+            "identity": lambda b, m, s, offset: offset,
+            "replaced": lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
+            "own_bits": lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
+            "lower_group_alone": lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
+            "wrong_way": lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
+            "b_and_s_exchanged": lambda b, m, s, offset: swizzle(s, m, b, offset),
+            "from_bit_s": lambda b, m, s, offset: offset ^ bits(b, s, offset) << m,
+            "at_bit_0": lambda b, m, s, offset: offset ^ bits(b, m + s, offset),
+            "added": lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
+            "all_upper_bits": lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
+        },
+        library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
+    ),
+    value_exercise(
+        ("03.4", "choose_swizzle", 3),
+        None,
+        {f"rows of {row} bytes, of bf16, fp32 and fp8": [(row, 2), (row, 4), (row, 1)] for row in (128, 64, 32)},
+        holds=swizzle_flaw,
+        mistakes={
+            "always_3_3_3": lambda row_bytes, element_bytes: (3, 3, 3),
+            "in_bytes": lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
+            "b_and_s_exchanged": lambda row_bytes, element_bytes: (
+                *(3, log2(CHUNK // element_bytes)),
+                log2(row_bytes // CHUNK),
+            ),
+        },
+    ),
+    value_exercise(
+        ("03.5", "tile_offset", 3),
+        tile_offset,
+        {
+            "row 0": beside(
+                [(0, column) for column in range(64)], lambda rng: (8 * rng.randrange(16), rng.randrange(64))
+            ),
+            "the atom": beside([(row, column) for row in range(8) for column in range(64)], anywhere),
+            "one element of every chunk of the tile": beside(
+                [(row, 8 * chunk + row % 8) for row in range(128) for chunk in range(8)], anywhere
+            ),
+        },
+        mistakes={
+            "no_swizzle": TILE,
+            "chunk_moved": lambda row, column: TILE(row, column ^ row % 8 * 8),
+            "element_moved": lambda row, column: TILE(row, column ^ column // 8),
+            "row_alone": lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
+            "one_atom": lambda row, column: tile_offset(row % 8, column),
+            "atom_by_rows": lambda row, column: swizzle(3, 3, 3, row * 64 + column),
+        },
+        library={
+            "the swizzled layout": ComposedLayout.__call__,
+            "a Layout": Layout.__call__,
+            "a Swizzle": Swizzle.__call__,
+        },
+    ),
+)
+
+# 03.6 to 03.8: fragments of mma, and ldmatrix -------------------------------------------------------------------------
+
+
+def c_coordinate(lane: int, value: int) -> tuple[int, int]:
+    column, row = divmod(MMA.c_layout(lane, value), 16)
+    return row, column
+
+
+def of_atom(layout: str) -> dict[str, Any]:
+    """The library of an exercise that asks for this layout of CuTe's MMA atom."""
+    atom = InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
+    return {f"mma.{layout}": layout, f"mma's {layout}": atom}
+
+
+class FragmentFlaw(FailureKind):
+    """Errors in a layout of A's fragment: its modes, an element [value: its number]."""
+
+    MODES = "a fragment's modes"
+    ELEMENT = "a fragment's element"
+
+
+def fragment(lanes: Sequence[int], values: Sequence[int]) -> Law:
+    """The law that these lanes have these values of A where MMA's atom has them."""
+
+    def holds(got: Any) -> str | None:
+        if not is_layout(got):
+            return "it should be a Layout"
+        if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):
+            return Flaw("it should have two modes, of 32 lanes and of 8 values", FragmentFlaw.MODES)
+        for lane in lanes:
+            for value in values:
+                (k, row), (want_k, want_row) = (divmod(layout(lane, value), 16) for layout in (got, MMA.a_layout))
+                if (row, k) != (want_row, want_k):
+                    told = f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
+                    return Flaw(told, FragmentFlaw.ELEMENT(value=value))
+        return None
+
+    return holds
+
+
+FRAGMENTS = {
+    "the first value of every lane": fragment(LANES, [0]),
+    "the values of lane 0": fragment([0], range(8)),
+    "all of it": fragment(LANES, range(8)),
+}
+EXERCISES = (
+    *COSTS,
+    *SWIZZLES,
+    value_exercise(
+        ("03.6", "c_coordinate", 2),
+        c_coordinate,
+        {f"value {value} of every lane": [(lane, value) for lane in LANES] for value in range(4)},
+        mistakes={
+            "turned": lambda lane, value: c_coordinate(lane, value)[::-1],
+            "index": lambda lane, value: MMA.c_layout(lane, value),
+            "one_column_wide": lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
+            "next_row": lambda lane, value: (lane // 4 + value // 2, lane % 4 * 2 + value % 2),
+            "values_exchanged": lambda lane, value: c_coordinate(lane, (0, 2, 1, 3)[value]),
+            "eight_lanes_a_row": lambda lane, value: (lane // 8 + value // 2 * 8, lane % 8),
+        },
+        library=of_atom("c_layout"),
+    ),
+    value_exercise(
+        ("03.7", "a_fragment", 3),
+        None,
+        {name: [()] for name in FRAGMENTS},
+        holds=FRAGMENTS,
+        mistakes={
+            "along_the_rows": lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
+            "value_bits_exchanged": lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
+            "lanes_down_first": lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
+        },
+        library=of_atom("a_layout"),
+    ),
+    value_exercise(
+        ("03.8", "ldmatrix_row", 2),
+        lambda lane: (lane % 16, lane // 16 * 8),
+        {
+            "matrix 0, lanes 0 to 7": [(lane,) for lane in LANES[:8]],
+            "matrix 1, lanes 8 to 15": [(lane,) for lane in LANES[8:16]],
+            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in LANES[16:]],
+        },
+        mistakes={
+            "matrices_exchanged": lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
+            "rows_once_more": lambda lane: (lane % 16, 0),
+            "second_chunk_at_1": lambda lane: (lane % 16, lane // 16),
+            "turned": lambda lane: (lane // 16 * 8, lane % 16),
+            "received_element": lambda lane: (lane // 4, lane % 4 * 2),
+            "matrices_alternate": lambda lane: (lane // 2, lane % 2 * 8),
+        },
+    ),
+)

@@ -1,0 +1,541 @@
+"""Exercises of notebook 07: the ladder of cuTile GEMMs.
+
+Kernels are interpreted on small matrices whose sizes are partly no multiples of the tile; a GPU times them beside
+cuBLAS too.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from random import Random
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.cutile_host import HostExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.facts import issued
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import more_for_points
+from tutorlib.checking.served import Served
+from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, same, show_call
+from tutorlib.compiling.spec import DType
+from tutorlib.exercises.judges.p07 import InRegisters, InTheirOwn, parts_of_gemm, tiles_in_kernel
+from tutorlib.exercises.words import mistakes, wrong_results
+from tutorlib.failure import Fail, Flaw
+from tutorlib.kernels.cutile.gemm import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
+from tutorlib.machine import device
+from tutorlib.machine.features import FP8_MMA
+from tutorlib.models.l2 import grouped
+from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
+from tutorlib.problems.problem import Shape, torch_dtype
+from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutorlib.checking.launch_plan import Planned
+
+
+# 07.3 and 07.5: hints, and configurations that fit.
+
+# 07.3 hints -------------------------------------------------------------------------------------------------------
+
+
+DEPTH = 32  # along K; the compiler is fastest here
+
+
+@cache
+def stack_bytes(tm: int, tn: int, num_ctas: int, num_worker_warps: int | None) -> int:
+    return compiled(Config(tm, tn, DEPTH, num_ctas=num_ctas, num_worker_warps=num_worker_warps)).stack_bytes
+
+
+def no_spill(got: object, tm: int, tn: int) -> str | None:
+    if not isinstance(got, dict):
+        return 'it should give a dict, such as {"num_ctas": 2}'
+    if unknown := sorted(set(got) - {"num_ctas", "num_worker_warps"}):
+        return f"the hints to choose are num_ctas and num_worker_warps, not {unknown[0]}"
+    num_ctas, warps = plain(got.get("num_ctas", 1)), plain(got.get("num_worker_warps"))
+    if not any(same(num_ctas, n) for n in (1, 2, 4, 8, 16)) or not any(same(warps, n) for n in (None, 4, 8)):
+        return "num_ctas is 1, 2, 4, 8 or 16, and num_worker_warps 4 or 8"
+    if stack := stack_bytes(tm, tn, num_ctas, warps):
+        return f"compiled for sm_90 with tk = {DEPTH}, each thread keeps {stack:,} bytes on its stack"
+    threads = num_ctas * (warps or 4) * 32
+    if tm * tn <= 128 * ACCUMULATORS and threads > 128:
+        return f"{tm}×{tn} needs no hint, and with them each thread has little to do"
+    if tm * tn < LEAST * threads:
+        return f"each of {threads:,} threads holds {tm * tn // threads} accumulators, and has little to do"
+    return None
+
+
+# 07.5 fits --------------------------------------------------------------------------------------------------------
+
+
+def fits(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
+    return Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps, occupancy=occupancy).fits(element_bytes)
+
+
+def without(part: str) -> Callable[..., bool]:
+    """`fits` that leaves one thing out of account."""
+
+    def wrong(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
+        shared = (tm + tn) * tk * (1 if part == "bytes" else element_bytes) * (1 if part == "stages" else STAGES)
+        shared *= 1 if part == "occupancy" else occupancy
+        registers = math.ceil(tm * tn / (num_ctas * warps * 32)) * (1 if part == "occupancy" else occupancy)
+        return (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas)) and (
+            part == "registers" or registers <= ACCUMULATORS
+        )
+
+    return wrong
+
+
+FITS_MISTAKES = mistakes(
+    "07.5",
+    elements=without("bytes"),
+    tile_of_one_cta=without("ctas"),
+    one_block=without("occupancy"),
+    one_stage=without("stages"),
+    no_tiles=without("shared"),
+    no_accumulators=without("registers"),
+)
+fitting = partial(equals, wanted=fits, mistakes=FITS_MISTAKES)
+
+
+def configs(
+    tk: Sequence[int] = (32,), ctas: Sequence[int] = (1,), occupancy: Sequence[int] = (1,)
+) -> Callable[[Random], tuple]:
+    """Calls of `fits` with tiles of any size, some of which fit."""
+
+    def draw(rng: Random) -> tuple:
+        tm, tn = (rng.choice((64, 128, 256)) for _ in range(2))
+        rest = ((1, 2, 4), ctas, (4, 8), occupancy)
+        return tm, tn, rng.choice(tk), *map(rng.choice, rest)
+
+    return draw
+
+
+# tm, tn, tk, element_bytes, num_ctas, warps, occupancy; the first of a list tell the mistakes apart
+REGISTERS = [
+    *((64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32, 2, 1, 4, 1)),
+    *((128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1)),
+]
+SHARED = [
+    *((128, 128, 1024, 2, 1, 4, 1), (128, 128, 512, 1, 1, 4, 1), (64, 64, 256, 4, 1, 4, 1)),
+    *((128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 256, 1, 1, 4, 1)),
+    *((64, 256, 128, 4, 1, 8, 1), (256, 64, 128, 4, 1, 8, 1)),  # one side for the other shows
+]
+PAIRS = [
+    *((256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)),
+    (256, 256, 128, 4, 2, 8, 1),
+]
+SHARING = [
+    *((128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)),
+    *((64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4), (64, 128, 32, 2, 1, 4, 3)),
+    *((32, 32, 128, 2, 1, 4, 7), (32, 16, 64, 2, 1, 4, 19)),  # 224 and 228 KiB: KiB of 1,024 bytes, and 227 of them
+]
+
+
+# The sizes at which GEMMs are tried, and the tile of C that a block computes.
+
+WHOLE = ((64, 64, 64), (128, 96, 48))  # multiples of the tile
+
+SMALL = (*WHOLE, (136, 72, 40), (65, 97, 49))  # the last: one more than multiples of the tile
+
+BENCH = (4096, 4096, 4096)
+
+BENCH_FP8 = (320, 32576, 7168)
+
+
+def tiles(shape: Shape, tm: int, tn: int) -> tuple[int, int]:
+    return -(-shape[0] // tm), -(-shape[1] // tn)
+
+
+def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
+    """The grid of a persistent kernel: one block for each SM; for small matrices so few that one of them has more to do
+    than the others."""
+    gpu = device.gpu()
+    return (min(most, gpu.sms) if gpu and shape in (BENCH, BENCH_FP8) else max(1, min(most - 1, 3)),)
+
+
+# 07.1 and 07.4: the tile of C that a block computes -------------------------------------------------------------------
+
+
+def plain_tile(shape: Shape) -> tuple[int, int, int]:
+    """tm, tn and tk: different sizes, so that one in another's place shows."""
+    return (128, 128, 64) if shape == BENCH else (64, 32, STEP)
+
+
+def factor_tiles(shape: Shape) -> dict[int, int]:
+    """The elements of a tile of A and of one of B, (tm, tk) and (tn, tk)."""
+    tm, tn, tk = plain_tile(shape)
+    return {0: tm * tk, 1: tn * tk}
+
+
+def loads_of_tiles(shape: Shape) -> dict[int, int]:
+    """The elements of A and of B that all blocks load, if each tile of C takes its rows of both once."""
+    m, n, k = shape[-3:]
+    rows, columns = tiles((m, n), *plain_tile(shape)[:2])
+    return {0: columns * m * k, 1: rows * n * k}
+
+
+def products_of_tiles(shape: Shape) -> int:
+    """The products that all steps of all tiles of C take, padding included."""
+    return padded(shape[-3:], plain_tile(shape))
+
+
+def padded(sizes: Shape, sides: Shape) -> int:
+    """The product of the sizes, each rounded up to a multiple of its side."""
+    return math.prod(-(-size // side) * side for size, side in zip(sizes, sides, strict=True))
+
+
+def group_of(shape: Shape) -> int:
+    """Rows of tiles in a strip."""
+    return 8 if shape == BENCH else 2
+
+
+def persistent_blocks(shape: Shape) -> tuple[int]:
+    return blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2])))
+
+
+STEP = 16  # along K
+
+COURSE_GEMMS = {
+    name: InModule(f"tutorlib.kernels.cutile.{module}", name)
+    for module, names in {
+        "gemm": ("plain", "persistent"),
+        "fp8": ("tiled", "slabs", "straight_slabs"),
+    }.items()
+    for name in names
+}
+
+TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "tile_of_product")}
+
+
+def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
+    """Mistakes of the walk along K."""
+    return mistakes_along_k(shape[-1], STEP, "ct.mma")
+
+
+def cut_otherwise(shape: Shape) -> tuple[WrongResult, ...]:
+    """Mistakes in dividing K among parts."""
+    import torch
+
+    parts, depth = shape[0], shape[-1]
+    steps = -(-depth // STEP)
+
+    def added(part_of: "Callable[[Tensor], Tensor]") -> "Callable[[Tensor, Tensor], Tensor | None]":
+        """part_of: the number of a step → of the part that adds it up."""
+        if steps <= parts:
+            return lambda a, b: None  # a step for each part, whichever way
+        of = part_of(torch.arange(depth) // STEP)
+        return lambda a, b: torch.stack([a[:, of == part] @ b[:, of == part].mT for part in range(parts)])
+
+    return wrong_results(
+        "07.8",
+        all_of_k=lambda a, b: (a @ b.mT).expand(shape[:3]),
+        every_sth_step=added(lambda step: step % parts),
+        rounded_down=added(lambda step: step // (steps // parts)),
+    )
+
+
+def through(shape: Shape) -> tuple[WrongResult, ...]:
+    """Factors in another dtype than tf32; and the mistakes of the walk."""
+
+    def rounded_to(name: DType) -> "Callable[[Tensor, Tensor], Tensor]":
+        return lambda a, b: a.to(torch_dtype(name)).double() @ b.to(torch_dtype(name)).double().mT
+
+    return (
+        *wrong_results("07.6", operands_in_bf16=rounded_to("bf16"), factors_in_fp16=rounded_to("fp16")),
+        *cut_short(shape),
+    )
+
+
+# 07.2: blocks in strips.
+
+# 07.2 grouped -----------------------------------------------------------------------------------------------------
+
+
+Grid = tuple[int, int, int]  # rows, columns, group
+GRIDS: list[Grid] = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # the group divides the rows
+
+
+def whole(rng: Random) -> Grid:
+    rows, columns, group = ragged(rng)
+    return rows * group, columns, group
+
+
+def ragged(rng: Random) -> Grid:
+    """A grid whose last strip may be lower."""
+    return rng.randint(2, 12), rng.randint(2, 9), rng.randint(2, 5)
+
+
+RAGGED_GRIDS: list[Grid] = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]
+
+
+def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Grid]) -> Case:
+    """A case that is right when consecutive blocks take the tiles of a strip column by column, every tile once.
+
+    In which order the tiles of one column of a strip come is left to the answer. The grader also draws grids.
+    """
+
+    def judge(answer: Answer) -> Wrong | None:
+        for rows, columns, group in (*grids, *more_for_points(draw, 2)):
+            order: list[tuple[int, int]] = []
+            for block in range(rows * columns):
+                args = (block, rows, columns, group)
+                got, wrong = attempt(answer, args)
+                if wrong is not None:
+                    return wrong
+                got = plain(got)
+                if broken := misplaced(got, order, *args):
+                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.")
+                order.append(got)
+        return None
+
+    return Case(name, judge, [(block, *grid) for grid in grids for block in range(grid[0] * grid[1])])
+
+
+def in_a_kernel(rows: int, columns: int, group: int) -> Case:
+    """A case that is right when a kernel can call the answer, and its blocks get the tiles that they are due."""
+
+    def judge(answer: Served) -> Wrong | None:
+        told = answer.ask(tiles_in_kernel, rows, columns, group)
+        if isinstance(told, str):
+            what = "exercise 07.4 calls it in one, which cuTile cannot compile: "
+            return Wrong(Flaw(what + told, Fail.DOES_NOT_COMPILE), "Use only arithmetic and `min`; return a tuple.")
+        for block, tile in enumerate(told):
+            if broken := misplaced(tile, told[:block], block, rows, columns, group):
+                return Wrong(f"at {rows}×{columns} tiles in strips of {group}, block {block} gets {tile}: {broken}.")
+        return None
+
+    return Case("in a kernel", judge)
+
+
+def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:
+    """The fault in the tile of a block, whose predecessors took those `before`; "" where it is right."""
+    if not (isinstance(got, tuple) and len(got) == 2 and all(type(n) is int for n in got)):
+        return "it should give a tuple of two integers, the row and the column of a tile"
+    m, n = got
+    if not (0 <= m < rows and 0 <= n < columns):
+        return f"C has {rows}×{columns} tiles"
+    if got in before:
+        return f"block {before.index(got)} has that tile already"
+    first, column = block // (group * columns) * group, grouped(block, rows, columns, group)[1]
+    last = min(first + group, rows) - 1
+    if not first <= m <= last:
+        return f"block {block} belongs to the strip of rows {first} to {last}"
+    return "" if n == column else f"block {block} belongs to column {column} of its strip"
+
+
+def in_strips(shape: Shape, writers: "Tensor") -> str | None:
+    """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
+
+    In which order the tiles of one column of a strip come is left to the answer.
+    """
+    tm, tn, _ = plain_tile(shape)
+    (rows, columns), blocks = tiles(shape, tm, tn), persistent_blocks(shape)[0]
+    by_tile = writers[::tm, ::tn].tolist()
+    due: dict[tuple[int, int], list[int]] = {}
+    for tile in range(rows * columns):
+        m, n = grouped(tile, rows, columns, group_of(shape))
+        due.setdefault((m // group_of(shape), n), []).append(tile % blocks)
+    for (strip, n), wanted in due.items():
+        heights = range(strip * group_of(shape), min(rows, (strip + 1) * group_of(shape)))
+        got = [by_tile[m][n] for m in heights]
+        if sorted(got) != sorted(wanted):
+            return (
+                f"C has {rows}×{columns} tiles, and in strips of {group_of(shape)} rows the tiles "
+                f"{', '.join(str((m, n)) for m in heights)} are for block {' and '.join(map(str, wanted))}; "
+                f"yours gives them to block {' and '.join(map(str, got))}"
+            )
+    return None
+
+
+# 07.9 split_gemm ------------------------------------------------------------------------------------------------
+
+
+def as_many_as_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
+    """Whether K is cut where C has too few tiles, and only there; whether the sums have more blocks then; and whether
+    each pass is launched once. Fewer parts are as good where each would have a single step.
+    """
+    if len(launched) > 2:
+        return f"it launches {len(launched)} kernels, and two passes are enough"
+    m, n, k = shape
+    of_c, blocks = math.prod(tiles(shape, 128, 128)), math.prod(launched[0].grid)
+    if blocks < (enough := of_c * (sms // of_c)) and k >= 128 * (sms // of_c):
+        return (
+            f"the GPU has {sms} SMs (torch.cuda.get_device_properties says so), and the launch has "
+            f"{count(blocks, 'block')}: {enough} have a part of K each"
+        )
+    if of_c < sms < blocks:
+        return f"the GPU has {sms} SMs, and of {blocks} blocks some wait for a second wave: round down"
+    shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
+    if m * n >= 128 * 128 * sms and any(parts[0] > 1 for parts in shared):
+        return f"C has tiles for all {sms} SMs already: {shared[0][0]} parts are extra work there"
+    if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
+        return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
+    adding = math.prod(launched[-1].grid)
+    if shared and adding <= of_c < sms:
+        return f"the second pass has {count(adding, 'block')} for {sms} SMs: give it tiles smaller than 128×128"
+    return None
+
+
+# 07.7 fp8 ---------------------------------------------------------------------------------------------------------
+
+
+def skinny_tile(shape: Shape) -> tuple[int, int]:
+    """tn and tk."""
+    return (128, 128) if shape == BENCH_FP8 else (32, 16)
+
+
+# The ladder -------------------------------------------------------------------------------------------------------
+
+# 432 mma of 16×8×16 are all the work at 136×72×40, in tiles of 64×32 and steps of 16.
+ON_TENSOR_CORES = (issued("mma.sync") >= 216,)
+
+tiled_gemm = partial(
+    CutileExercise,
+    shapes=SMALL,
+    whole=WHOLE,
+    simulated_shapes=SMALL[2:3],
+    once=True,
+    tiled=True,
+    tiles=factor_tiles,
+    loads=loads_of_tiles,
+    products=products_of_tiles,
+    bench_shape=BENCH,
+)
+EXERCISES = (
+    tiled_gemm(
+        id="07.1",
+        title="gemm",
+        points=4,
+        problem=gemm("bf16"),
+        library=COURSE_GEMMS | TILE_OF_PRODUCT,
+        factors="bfloat16",
+        rules=ON_TENSOR_CORES,
+        mistakes=cut_short,
+        grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
+        constants=plain_tile,
+    ),
+    ValueExercise(
+        id="07.2",
+        title="grouped",
+        points=3,
+        cases=(
+            strip_after_strip("whole strips", GRIDS, whole),
+            strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
+            in_a_kernel(10, 6, 4),
+        ),
+        library={"l2.grouped": grouped},
+    ),
+    ValueExercise(
+        id="07.3",
+        title="hints",
+        points=3,
+        cases=tuple(
+            law(f"a tile of {tm}×{tn}", sorted({(tm, tn), (tn, tm)}), no_spill)
+            for tm, tn in ((128, 128), (128, 256), (256, 256))
+        ),
+    ),
+    tiled_gemm(
+        id="07.4",
+        title="persistent gemm",
+        points=5,
+        problem=gemm("bf16"),
+        tiers=(0.7, 0.9),
+        factors="bfloat16",
+        rules=ON_TENSOR_CORES,
+        mistakes=cut_short,
+        placed=in_strips,
+        grid=persistent_blocks,
+        constants=lambda shape: (*plain_tile(shape), group_of(shape)),
+        library=COURSE_GEMMS,
+    ),
+    ValueExercise(
+        id="07.5",
+        title="fits",
+        points=3,
+        cases=(
+            fitting("registers", beside(REGISTERS, configs(ctas=(1, 2)), n=12)),
+            fitting("shared memory", beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12)),
+            fitting("two CTAs", beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,)), n=12)),
+            fitting("blocks that share an SM", beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12)),
+        ),
+        library={"Config.fits": Config.fits},
+    ),
+    tiled_gemm(
+        id="07.6",
+        title="gemm through tf32",
+        points=3,
+        problem=gemm_tf32(),
+        factors="tfloat32",
+        besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
+        mistakes=through,
+        rules=(issued("mma.sync") >= 432,),  # 16×8×8 each; 864 are all the work
+        tiers=(0.7,),
+        requires=("mma.sync",),
+        inspected=SMALL[2],
+        grid=persistent_blocks,
+        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
+        library=COURSE_GEMMS,
+    ),
+    CutileExercise(
+        id="07.7",
+        title="fp8, 320 rows",
+        points=6,
+        needs=FP8_MMA,
+        problem=gemm_fp8(),
+        once=True,
+        factors="float8_e4m3fn",
+        tiled=True,
+        mistakes=cut_short,
+        shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
+        bench_shape=BENCH_FP8,
+        tiers=(0.7, 0.9),
+        requires=("wgmma",),
+        arch="90",
+        besides=InRegisters(problem=gemm_fp8(), shape=BENCH_FP8, arch="sm_90"),
+        grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
+        constants=skinny_tile,
+        loads=lambda shape: {  # a block has all rows of A, so B comes from memory once
+            0: -(-shape[1] // skinny_tile(shape)[0]) * shape[0] * shape[2],
+            1: shape[1] * shape[2],
+        },
+        products=lambda shape: 320 * padded(shape[1:], skinny_tile(shape)),
+        library=COURSE_GEMMS,
+    ),
+    CutileExercise(
+        id="07.8",
+        title="partial_products",
+        points=4,
+        problem=parts_of_gemm(STEP),
+        shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 88)),  # 6 steps in 5 parts: runs of 2
+        simulated_shapes=((3, 136, 72, 40),),
+        once=True,
+        factors="bfloat16",
+        tiled=True,
+        tiles=factor_tiles,
+        loads=loads_of_tiles,
+        products=products_of_tiles,
+        rules=ON_TENSOR_CORES,
+        grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
+        constants=lambda shape: (64, 32, STEP),
+        mistakes=cut_otherwise,
+        library=COURSE_GEMMS,
+    ),
+    HostExercise(
+        id="07.9",
+        title="split_gemm",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
+        simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
+        rules=(issued("mma.sync") <= 1536, issued("mma.sync") >= 1536),
+        bench_shape=(512, 512, 16384),
+        unlike=as_many_as_needed,
+        mistakes=cut_short,
+        library=COURSE_GEMMS,
+    ),
+)

@@ -1,0 +1,227 @@
+"""Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from random import Random
+
+import numpy as np
+
+from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, issued
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.judges.p08 import ProgramExercise
+from tutorlib.exercises.words import mistakes
+from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.kernels.cpp.gemm import Variant, blocks_of, persistent_grid, tile_grid
+from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, in_tiles, program
+from tutorlib.models.l2 import grouped, raster
+from tutorlib.problems.catalogue import gemm, vector_add
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
+
+# 08.5: the order in which persistent blocks take the tiles of C, from the block that stored each element.
+
+
+Order = Callable[[int, int, int], tuple[int, int]]  # a block's number, rows and columns of tiles → the tile
+SIDES = (32, 64, 128, 256)  # of a tile
+HEIGHTS = range(2, 17)  # of a strip, in tiles: 8 is asked for, and others share tiles of A and B as well
+
+
+class OrderFlaw(FailureKind):
+    NO_STRIPS = "no strips"
+
+
+def rotated(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    """Strips as cuTile's samples have them: in a last strip that is lower they may begin below its first row."""
+    first = block // (group * columns) * group
+    height = min(rows - first, group)
+    return first + block % height, block % (group * columns) // height
+
+
+def across(block: int, rows: int, columns: int) -> tuple[int, int]:
+    return block // columns, block % columns
+
+
+def not_in_strips(shape: Shape, storers: np.ndarray) -> str | None:
+    """Why the blocks do not take the tiles in strips, as a sentence; None where they do. storers: (M, N)."""
+    plain = {"column by column, each over all rows of C": raster, "row by row, each over all columns of C": across}
+    for tile in product(SIDES, SIDES):
+        rows = -(-shape[0] // tile[0])
+        heights = (height for height in HEIGHTS if height < rows)
+        if any(takes(storers, tile, partial(of, group=height)) for height in heights for of in (grouped, rotated)):
+            return None
+    tiles = list(product(SIDES, SIDES))
+    how = next((way for way, order in plain.items() if any(takes(storers, tile, order) for tile in tiles)), "")
+    what = f"it takes the tiles of C {how}" if how else "it takes the tiles of C in another order than asked for"
+    why = "In strips of 8 rows of tiles, blocks that run together share tiles of A and of B."
+    return Flaw(f"{what}. {why}", OrderFlaw.NO_STRIPS)
+
+
+def takes(storers: np.ndarray, tile: tuple[int, int], order: Order) -> bool:
+    """Whether these are the storers of persistent blocks that take tiles of this size in this order."""
+    shape = storers.shape
+    rows, columns = (-(-length // side) for length, side in zip(shape, tile, strict=True))
+    (blocks,) = persistent_grid((*shape, 0))
+    by_tile = np.empty((rows, columns), storers.dtype)
+    for number in range(rows * columns):
+        by_tile[order(number, rows, columns)] = number % blocks
+    wanted = by_tile.repeat(tile[0], 0).repeat(tile[1], 1)[: shape[0], : shape[1]]
+    return bool(np.array_equal(storers, wanted))
+
+
+VECTOR_TILE = 1024
+CUBE = (256, 256, 256)
+RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
+RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
+# Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
+TALL = (2064, 264, 72)
+VECTORS = (*at_most({"ld.global": 320, "st.global": 160, "cvt.f64": 0}),)  # of 5 tiles of 1,024 elements
+# As many stores as 256×128 elements take, if each thread stores one; mma of 16×8×16; and loads of 4 tiles of 128×128.
+FIRST = at_most({"st.global": 1024, "mma.sync": 2048, "ld.global": 2048})
+BENCH = (4096, 4096, 4096)
+# Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
+SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
+
+
+def along_k(shape: Shape) -> tuple[WrongResult, ...]:
+    return mistakes_along_k(shape[-1], 64, "ct::mma")
+
+
+def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
+    """08.1's blocks without a tile of their own, as a sentence, or None."""
+    (blocks,), busy = blocks_of(VECTOR_TILE)(shape), len(np.unique(storers))
+    what = f"{busy} of {blocks} blocks store all elements, and the others none: a tile has {VECTOR_TILE:,}."
+    return Flaw(what, Fail.TOO_FEW_BLOCKS) if busy < blocks else None
+
+
+# 08.3 tma_carries -----------------------------------------------------------------------------------------------
+
+
+def tma_carries(m: int, n: int, k: int, element_bytes: int) -> str:
+    pitches = {"a": k, "b": k, "c": n}
+    return "".join(name for name, pitch in pitches.items() if pitch * element_bytes % 16 == 0)
+
+
+def matrices(*element_bytes: int) -> Callable[[Random], tuple]:
+    """Calls with pitches of which some are multiples of 16 bytes."""
+    return lambda rng: (
+        *(rng.randint(1, 40) * rng.choice((1, 2, 4, 8)) for _ in range(3)),
+        rng.choice(element_bytes),
+    )
+
+
+MISTAKES = mistakes(
+    "08.3",
+    number_of_rows=lambda m, n, k, size: "".join(
+        x for x, rows in zip("abc", (m, n, m), strict=True) if rows * size % 16 == 0
+    ),
+    in_elements=lambda m, n, k, size: tma_carries(m, n, k, 1),
+    two_bytes=lambda m, n, k, size: tma_carries(m, n, k, 2),
+    b_by_columns=lambda m, n, k, size: "".join(
+        x for x, pitch in zip("abc", (k, n, n), strict=True) if pitch * size % 16 == 0
+    ),
+)
+
+BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12, 2), (64, 100, 64, 2), (7, 12, 9, 2)]
+OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
+
+
+carrying = partial(equals, wanted=tma_carries, mistakes=MISTAKES)
+
+EXERCISES = (
+    CppExercise(
+        id="08.1",
+        title="vector_add",
+        points=3,
+        problem=vector_add("fp32"),
+        shapes=((1024,), (1,), (5000,)),
+        counted=(5000,),
+        once=True,
+        rules=VECTORS,
+        order=idle_blocks,
+        bench_shape=(2**27,),
+        tiers=(0.9,),
+        grid=blocks_of(VECTOR_TILE),
+        library={"in_tiles": in_tiles},
+    ),
+    CppExercise(
+        id="08.2",
+        title="first gemm",
+        points=3,
+        problem=gemm("bf16"),
+        mistakes=along_k,
+        whole=(CUBE, SHORT[0]),
+        shapes=RAGGED,
+        simulated_shapes=SHORT,
+        patterned=False,
+        once=True,
+        rules=FIRST,
+        requires=("wgmma",),
+        grid=tile_grid,
+        library={"Variant.source": Variant.source},
+    ),
+    ValueExercise(
+        id="08.3",
+        title="tma_carries",
+        points=2,
+        cases=(
+            carrying("bf16", beside(BF16, matrices(2))),
+            carrying("elements of other sizes", beside(OTHERS, matrices(1, 4, 8))),
+        ),
+    ),
+    CppExercise(
+        id="08.4",
+        title="gemm with promises",
+        points=4,
+        problem=gemm("bf16"),
+        mistakes=along_k,
+        whole=(CUBE,),
+        shapes=RAGGED_VECTORS,
+        patterned=False,
+        simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # enough steps that one too wide for its tile shows
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        requires=("wgmma",),
+        divisible=8,
+        tma=True,
+        pipelined=True,
+        once=True,
+        rules=(*at_most({"st.global": 512, "mma.sync": 8192, "cp.async.ca|cp.async.cg|ld.global": 1024}),),
+        grid=tile_grid,
+        library={"Variant.source": Variant.source},
+    ),
+    CppExercise(
+        id="08.5",
+        title="persistent gemm",
+        points=5,
+        problem=gemm("bf16"),
+        mistakes=along_k,
+        whole=(CUBE,),
+        shapes=(*RAGGED_VECTORS, TALL),
+        simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
+        counted=TALL,
+        patterned=False,
+        order=not_in_strips,
+        rules=(issued("st.global") <= 6192, issued("mma.sync") <= 73728),  # in tiles of up to 256×256
+        bench_shape=BENCH,
+        tiers=(0.7, 0.9),
+        requires=("wgmma",),
+        divisible=8,
+        tma=True,
+        pipelined=True,
+        spills=False,
+        once=True,
+        grid=persistent_grid,
+        library={"Variant.source": Variant.source},
+    ),
+    ProgramExercise(
+        id="08.6",
+        title="add_on_gpu",
+        points=4,
+        program=lambda host: program(in_tiles(VECTOR_TILE), host, JUDGED_MAIN),
+        vectors=drawn_vectors,
+        numbers=(5000, 1024, 1, 1_000_000),
+    ),
+)

@@ -1,0 +1,308 @@
+"""Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+from tensor_layouts import Layout, is_layout, size
+
+from tutorlib.checking.ampere import (
+    COURSE_KERNEL,
+    COURSE_LOOPS,
+    ampere,
+    ampere_in_groups,
+    ampere_method,
+)
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import Rule, at_most, issued, looped
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import KernelSettings, Small, inside
+from tutorlib.checking.values import ValueExercise, equals, law, shorten
+from tutorlib.exercises.judges.p09 import layout_returned
+from tutorlib.exercises.words import mistakes
+from tutorlib.failure import FailureKind, Flaw
+from tutorlib.problems.catalogue import gemm
+
+BENCH = (4096, 4096, 4096)
+VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
+WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
+EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
+TWO_VECTORS: KernelSettings = {
+    "tile": (64, 64, 128),
+    "stages": 2,
+}  # of a row of 128 elements a thread copies two vectors
+ONE_STAGE: Small = {(65, 72, 136): {"tile": (64, 64, 64)}, (64, 64, 128): {"tile": (64, 64, 32)}}
+K_BLOCKS: Small = {  # four, two
+    (129, 200, 136): {"stages": 2},
+    (64, 64, 64): {"tile": (64, 64, 32), "stages": 2},
+}
+WHOLE_TILES = (64, 128, 192)
+MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
+    (65, 72, 136): {"tile": (64, 64, 32)},
+    WHOLE_TILES: {"tile": (64, 128, 64), "warps": (2, 4), "stages": 2},
+}
+RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
+
+PARTS = {  # of the course's kernel: the modules that define them
+    **dict.fromkeys(("smem_layout", "n_order"), "layouts"),
+    **dict.fromkeys(("make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply"), "thread_share"),
+    "store": "epilogues",
+}
+
+
+def course(*names: str) -> dict[str, InModule]:
+    """The course's own parts of the kernel."""
+    return {f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{PARTS[name]}", name) for name in names}
+
+
+def no_other_waits(loop: int) -> tuple[Rule, ...]:
+    """No barrier, commit or wait but the main loop's."""
+    return at_most({"bar.sync": loop, "cp.async.commit": loop, "cp.async.wait": loop})
+
+
+# 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
+
+
+def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
+    blocks = -(-m // tile_m) * -(-n // tile_n)
+    return blocks * (tile_m + tile_n) * k * 2
+
+
+LOADING = mistakes(
+    "09.1",
+    each_matrix_once=lambda m, n, k, tile_m, tile_n: (m + n) * k * 2,
+    elements=lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) // 2,
+    rounded_down=lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
+    one_tile_too_many=lambda m, n, k, tile_m, tile_n: (m // tile_m + 1) * (n // tile_n + 1) * (tile_m + tile_n) * k * 2,
+    one_block=lambda m, n, k, tile_m, tile_n: (tile_m + tile_n) * k * 2,
+    one_byte=lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n),
+    c_counted=lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n,
+    b_missing=lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * k * 2,
+    fraction_of_a_tile=lambda m, n, k, tile_m, tile_n: 2 * k * (-(-n // tile_n) * m + -(-m // tile_m) * n),
+    product_of_sides=lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * tile_n * k * 2,
+)
+
+
+def problems(seed: int, whole: bool, n: int = 20) -> list[tuple[int, ...]]:
+    rng = Random(seed)
+    sizes: list[tuple[int, ...]] = []
+    for _ in range(n):
+        tile = rng.choice((64, 128, 256)), rng.choice((32, 128, 256))
+        m, n = (t * rng.randrange(1, 9) + (0 if whole else rng.randrange(1, t)) for t in tile)
+        sizes.append((m, n, rng.randrange(8, 4096, 8), *tile))
+    return sizes
+
+
+# 09.2 smem_layout -----------------------------------------------------------------------------------------------
+
+# 09.7 columns ---------------------------------------------------------------------------------------------------
+
+
+def columns(warps: int, tile_n: int) -> Layout:
+    return Layout((2, 4, warps, 4, tile_n // (32 * warps)), (1, 8, 32, 2, 32 * warps))
+
+
+def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
+    """The MMA's column of a thread's value: lanes 0 to 3 of a row, atoms of 8 columns."""
+    return value + 2 * lane + 8 * warp + 8 * warps * atom
+
+
+def wide(warps: int) -> Callable[[Random], tuple]:
+    """Calls with tiles of any width."""
+    return lambda rng: (warps, 32 * warps * rng.randint(1, 9))
+
+
+class ColumnFlaw(FailureKind):
+    """Reasons why a warp does not store whole sectors."""
+
+    NO_LAYOUT = "no layout"
+    SIZE = "number of columns"
+    NOT_ALL = "columns not all hit"
+    NO_VECTOR = "no neighbors"
+    HALF_SECTORS = "half sectors"
+
+
+def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
+    """Why a thread's accumulators of 4 neighboring atoms are not 8 neighbors in memory, or None."""
+    if not is_layout(got):
+        return Flaw("it should be a layout", ColumnFlaw.NO_LAYOUT)
+    if size(got) != tile_n:
+        return Flaw(f"it has {size(got)} columns, the tile has {tile_n}", ColumnFlaw.SIZE)
+    places = [got(column) for column in range(tile_n)]
+    if sorted(places) != list(range(tile_n)):
+        return Flaw(f"the columns 0 to {tile_n - 1} should all be hit, each once", ColumnFlaw.NOT_ALL)
+    for warp in range(warps):
+        for lane in range(4):
+            for four in range(0, tile_n // (8 * warps), 4):
+                mine = [
+                    places[mma_column(value, lane, warp, atom, warps)]
+                    for atom in range(four, four + 4)
+                    for value in range(2)
+                ]
+                if mine != list(range(mine[0], mine[0] + 8)) or mine[0] % 8:
+                    return Flaw(
+                        f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
+                        "they should be 8 neighbors that begin at a multiple of 8",
+                        ColumnFlaw.NO_VECTOR,
+                    )
+    return half_sectors(places, warps)
+
+
+def half_sectors(places: list[int], warps: int) -> str | None:
+    """Why a warp's stores, 8 columns in each lane, fill sectors by half only, or None."""
+    for warp in range(warps):
+        starts = [places[mma_column(0, lane, warp, 0, warps)] for lane in range(4)]
+        if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:
+            return Flaw(
+                f"the lanes 0 to 3 of warp {warp} store 16 bytes each from the columns {shorten(starts)} on, which is "
+                f"half of each of {sectors} sectors; neighboring lanes should be neighbors in memory",
+                ColumnFlaw.HALF_SECTORS,
+            )
+    return None
+
+
+PERMUTING = mistakes(
+    "09.7",
+    inverse=lambda warps, tile_n: Layout((2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)),
+    identity=lambda warps, tile_n: Layout(tile_n, 1),
+    atoms_first=lambda warps, tile_n: Layout((2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)),
+)
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+gemm_exercise = partial(CuteExercise, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
+made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
+    gemm_exercise,
+    counted=WHOLE_TILES,
+    requires=("cp.async", "ldmatrix", "mma.sync"),
+    lean=("cp.async", "ldmatrix"),
+    rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
+)
+loading = partial(equals, wanted=loaded_bytes, mistakes=LOADING)
+permuting = partial(law, holds=not_in_vectors, mistakes=PERMUTING)
+
+EXERCISES = (
+    ValueExercise(
+        id="09.1",
+        title="loaded_bytes",
+        points=2,
+        cases=(
+            loading("whole tiles", Drawn(partial(problems, whole=True), 1)),
+            loading("tiles partly outside", Drawn(partial(problems, whole=False), 2)),
+        ),
+    ),
+    made_exercise(
+        id="09.2",
+        title="swizzled shared memory",
+        points=3,
+        part=inside(ampere, "smem", small=MADE, jit=False),
+        library=course("smem_layout"),
+    ),
+    gemm_exercise(
+        id="09.3",
+        title="single buffer",
+        points=4,
+        part=inside(ampere, "main_loop", small=ONE_STAGE),
+        # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
+        rules=(
+            *at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}),
+            looped("mma.sync") >= 2,
+        ),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
+    ),
+    made_exercise(
+        id="09.4",
+        title="who copies what",
+        points=3,
+        part=inside(ampere, "g2s", small=MADE, jit=False),
+        library=course("make_copy_g2s"),
+    ),
+    made_exercise(
+        id="09.5",
+        title="who multiplies what",
+        points=2,
+        part=inside(ampere, "mma", small=MADE, jit=False),
+        library=course("make_mma"),
+    ),
+    made_exercise(
+        id="09.6",
+        title="operands",
+        points=3,
+        part=inside(ampere, "operands", small=MADE, jit=False),
+        library=course("make_operands"),
+    ),
+    ValueExercise(
+        id="09.7",
+        title="columns",
+        points=3,
+        cases=(
+            permuting("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1))),
+            permuting("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2))),
+            permuting("four warps across", beside([(4, 128), (4, 256)], wide(4))),
+        ),
+        through=layout_returned,
+        library=course("n_order"),
+    ),
+    gemm_exercise(
+        id="09.8",
+        title="vectorized write-back",
+        points=3,
+        part=inside(
+            ampere_in_groups, "epilogue", jit=False
+        ),  # with it the compiler does not merge stores of single elements
+        shapes=EDGES,
+        simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
+        requires=("st.global.v4",),
+        # a store right behind an equal one is left out by the compiler
+        rules=(issued("st.global") <= 128, issued("bar.sync") <= 96),
+        library=course("store"),
+    ),
+    gemm_exercise(
+        id="09.9",
+        title="your GEMM",
+        points=6,
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
+        lean=("cp.async", "ldmatrix", "st.global"),
+        once=True,
+        # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
+        rules=(*at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160}),),
+        budget=45_000,
+        spills=False,
+        simulated_shapes=((256, 128, 128), (129, 200, 72)),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        library=COURSE_KERNEL | COURSE_LOOPS | course(*PARTS),
+    ),
+    gemm_exercise(
+        id="09.10",
+        title="load, with zeros at the edges",
+        points=4,
+        part=inside(ampere_method, "load", jit=False, **TWO_VECTORS),
+        simulated_shapes=((65, 72, 136), (64, 64, 128)),
+        requires=("cp.async",),
+        # 4 blocks, 2 K tiles: 16 copies for each warp
+        rules=(issued("cp.async.cg") <= 512, issued("st.shared") <= 0, *no_other_waits(48)),
+        library=course("load"),
+    ),
+    gemm_exercise(
+        id="09.11",
+        title="fetch",
+        points=2,
+        part=inside(ampere_method, "fetch", small=K_BLOCKS, jit=False),
+        requires=("ldmatrix",),
+        rules=(issued("ldmatrix") <= 2000, *no_other_waits(64)),
+        library=course("fetch"),
+    ),
+    gemm_exercise(
+        id="09.12",
+        title="multiply",
+        points=2,
+        part=inside(ampere_method, "multiply", jit=False),
+        requires=("mma.sync",),
+        rules=(issued("mma") <= 6144, issued("") <= 23_000, *no_other_waits(64)),  # no arithmetic but mma.sync
+        library=course("multiply"),
+    ),
+)

@@ -1,0 +1,215 @@
+"""Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from random import Random
+
+from tutorlib.checking.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Small, inside
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.judges.p12 import Configured, OfTuned, TorchHost, four_limits, narrow_copies
+from tutorlib.exercises.words import mistakes
+from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
+from tutorlib.problems.catalogue import gemm, gemm_m_major
+
+BENCH = (4096, 4096, 4096)
+SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
+# Eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages.
+STAGES: Small = {
+    (65, 72, 456): {"tile": (64, 64, 64), "stages": 3},
+    (64, 64, 320): {"tile": (64, 64, 32), "stages": 4},
+    (64, 64, 64): {"tile": (64, 64, 32), "stages": 5},
+    (65, 64, 200): {"tile": (64, 64, 64), "stages": 2},
+}
+COPIES = "cp.async.ca|cp.async.cg"
+READS = "ldmatrix|ld.shared"
+
+# 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
+
+
+def without_limit(*left_out: int) -> Callable[..., int]:
+    """blocks_per_sm that forgets some of the four limits."""
+    return lambda *args: min(limit for n, limit in enumerate(four_limits(*args)) if n not in left_out)
+
+
+LIMITS = mistakes(
+    "12.2",
+    nothing_reserved=lambda sm, smem_bytes, *rest: min(sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
+    reserved_once=lambda sm, smem_bytes, *rest: min(
+        (sm.shared - sm.reserved) // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)
+    ),
+    registers_not_rounded=lambda sm, smem_bytes, registers, threads: min(
+        sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
+    ),
+    no_register_limit=without_limit(1),
+    no_memory_limit=without_limit(0),
+    no_sm_limit=without_limit(2, 3),
+    no_block_limit=without_limit(3),
+    no_thread_limit=without_limit(2),
+    largest_limit=lambda *args: max(four_limits(*args)),
+)
+
+
+UNLIKE_THEM = SM(
+    shared=100 * 1024, reserved=2048, registers=32768, register_unit=512, partitions=2, threads=1536, blocks=24
+)
+
+
+def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple[int, ...]) -> list[tuple]:
+    return list(product((A100, H100, UNLIKE_THEM), smem, registers, threads))
+
+
+def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[[Random], tuple]:
+    """Calls on any GPU, with blocks of at most `smem` bytes of shared memory and `threads` threads."""
+
+    def draw(rng: Random) -> tuple:
+        sm = rng.choice((A100, H100, UNLIKE_THEM))
+        sm = replace(sm, blocks=rng.randint(8, 32), register_unit=rng.choice((128, 256, 512)))
+        return sm, rng.randint(0, smem), rng.choice(registers), 32 * rng.randint(1, threads // 32)
+
+    return draw
+
+
+# 12.1, 12.3 to 12.6 ---------------------------------------------------------------------------------------------------
+
+TRANSPOSED = mistakes(
+    "12.5",
+    rows_along_k=lambda lane: (lane % 16, lane // 16 * 8),
+    k_first=lambda lane: trans_row(lane)[::-1],
+    matrices_exchanged=lambda lane: (lane // 16 * 8, lane % 16),
+)
+
+
+def trans_row(lane: int) -> tuple[int, int]:
+    return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
+
+
+limiting = partial(equals, wanted=blocks_per_sm, mistakes=LIMITS)
+transposed = partial(equals, wanted=trans_row, mistakes=TRANSPOSED)
+
+EXERCISES = (
+    CuteExercise(
+        id="12.1",
+        title="multistage",
+        points=5,
+        part=inside(ampere, "main_loop", small=STAGES, stages=3),
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        rules=(issued("bar.sync") <= 144, looped("mma.sync") >= 2, ahead >= 1.7, overlap >= 0.5, fetched >= 0.7),
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
+    ),
+    ValueExercise(
+        id="12.2",
+        title="blocks_per_sm",
+        points=3,
+        cases=(
+            limiting(
+                "shared memory",
+                beside(
+                    kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
+                    kernel(smem=228 * 1024, registers=(32,)),
+                ),
+            ),
+            limiting(
+                "registers",
+                beside(
+                    kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
+                    kernel(smem=4096, registers=range(24, 256)),
+                ),
+            ),
+            limiting(
+                "small blocks",
+                beside(
+                    kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
+                    kernel(smem=0, registers=(16, 24, 32), threads=32),
+                ),
+            ),
+        ),
+        library={"occupancy.blocks_per_sm": blocks_per_sm},
+    ),
+    CuteExercise(
+        id="12.3",
+        title="tuned",
+        points=3,
+        arch="90",  # an A100's shared memory would refuse what is fastest on an H100
+        spills=False,
+        part=Configured(),
+        problem=gemm("bf16"),
+        shapes=((512, 512, 512), (129, 200, 72)),
+        simulated_shapes=((129, 200, 136),),
+        bench_shape=BENCH,
+        tiers=(0.98,),  # page 10's configuration has 0.973 (figures/data/sweeps/h200_gemm_stages.json)
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+    ),
+    CuteExercise(
+        id="12.4",
+        title="your kernel",
+        points=4,
+        part=OfTuned(),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
+        once=True,
+        spills=False,
+        problem=gemm("bf16"),
+        shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
+        simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
+        rules=(
+            # 12,288 where tiles divide C
+            issued("mma.sync") <= 18_432,
+            reread <= 0.15,
+            issued("bar.sync") <= issued("cp.async.commit_group"),
+            overlap >= 0.4,
+        ),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        library={"in_eights": InModule("tutorlib.kernels.ampere.gemm", "in_eights"), **COURSE_LOOPS},
+    ),
+    ValueExercise(
+        id="12.5",
+        title="trans_row",
+        points=2,
+        cases=(
+            transposed("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)]),
+            transposed("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)]),
+            transposed("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)]),
+        ),
+    ),
+    CuteExercise(
+        id="12.6",
+        title="A column-major",
+        points=8,
+        part=TorchHost(),
+        faults=(narrow_copies,),
+        requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
+        lean=("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),
+        once=True,
+        spills=False,
+        problem=gemm_m_major("bf16"),
+        shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
+        simulated_shapes=((128, 256, 64), (256, 512, 448)),  # fewer K tiles than stages; more, and 2×2 tiles
+        counted=(256, 512, 448),
+        rules=(
+            # in tiles of 128×128, the last one of K three times
+            # 32×32 for each warp, and C once
+            *at_most({"mma.sync": 28_672, COPIES: 4_608, "ld.global": 0, READS: 16_384, "st.global": 1_024}),
+            reloaded <= 0.24,
+            restored <= 0,
+            reread <= 0.15,
+            looped("mma.sync") >= 2,
+            issued("bar.sync") <= issued("cp.async.commit_group"),
+            ahead >= 1.7,
+            overlap >= 0.5,
+        ),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        library={**COURSE_KERNEL, **COURSE_LOOPS, **COURSE_SHARES},
+    ),
+)

@@ -1,0 +1,313 @@
+"""Exercises of notebook 13: TMA, mbarriers and WGMMA, part by part, and the reader's own Hopper kernel."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from random import Random
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, groups, issued, looped
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Small, inside
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.judges.p13 import first_gemm, with_ring_layout
+from tutorlib.exercises.words import mistakes
+from tutorlib.machine.features import WGMMA
+from tutorlib.problems.catalogue import gemm
+
+BYTES = 2  # of a bf16
+BENCH = (4096, 4096, 4096)
+SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
+SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
+FEW_K_TILES = (1, 64, 136)
+# Stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages.
+RINGS: Small = {
+    (129, 64, 200): {"ring": (3, 32)},
+    FEW_K_TILES: {"ring": (4, 64)},
+}
+LONG = (1, 64, 8200)  # more K tiles than any other number on the page
+
+# 13.2 tma_bytes -------------------------------------------------------------------------------------------------
+
+
+def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
+    inside = [max(0, min(size - at * step, step)) for size, step, at in zip(shape, tile, place, strict=True)]
+    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
+
+
+COUNTING = mistakes(
+    "13.2",
+    zeros_not_counted=lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
+    elements=lambda *args: tuple(n // BYTES for n in tma_bytes(*args)),
+    zeros_read=lambda *args: (tma_bytes(*args)[1],) * 2,
+    order=lambda *args: tma_bytes(*args)[::-1],
+    no_box_outside=lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
+)
+TILES = ((128, 64), (256, 64), (64, 32))
+
+
+def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
+    """Every tile that covers the shape, of each size, and `beyond` more past its last row and column."""
+    return [
+        (shape, tile, (m, k))
+        for tile in TILES
+        for m in range(-(-shape[0] // tile[0]) + beyond)
+        for k in range(-(-shape[1] // tile[1]) + beyond)
+    ]
+
+
+def some_tile(inside: bool = False, beyond: int = 0) -> Callable[[Random], tuple]:
+    """Calls with a tile of any matrix. inside: all of it is inside. beyond: how many tiles outside it may begin."""
+
+    def draw(rng: Random) -> tuple:
+        tile = rng.choice((*TILES, (64, 64), (128, 32)))
+        tiles = [rng.randint(1, 9) for _ in range(2)]
+        shape = [
+            n * step - (0 if inside else rng.randrange(step // 8) * 8) for n, step in zip(tiles, tile, strict=True)
+        ]
+        return tuple(shape), tile, tuple(rng.randrange(n + beyond) for n in tiles)
+
+    return draw
+
+
+# 13.4 holder ----------------------------------------------------------------------------------------------------
+
+
+def holder(m: int, n: int) -> tuple[int, int]:
+    warp, row = divmod(m, 16)
+    half, row = divmod(row, 8)
+    atom, column = divmod(n, 8)
+    return 32 * warp + 4 * row + column // 2, column % 2 + 2 * half + 4 * atom
+
+
+HOLDING = mistakes(
+    "13.4",
+    every_fourth_row=lambda m, n: (32 * (m % 4) + 4 * (m // 4 % 8) + n % 8 // 2, n % 2 + 2 * (m // 32) + 4 * (n // 8)),
+    rows_in_turn=lambda m, n: (4 * m + n % 8 // 2, n % 2 + 2 * (n // 8)),
+    rows_last=lambda m, n: (holder(m, n)[0], n % 2 + 2 * (n // 8) + 64 * (m % 16 // 8)),
+    one_column=lambda m, n: (holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)),
+    numbered_in_a_warp=lambda m, n: holder(m % 16, n),
+)
+
+
+# 13.6 ring ------------------------------------------------------------------------------------------------------
+
+
+def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
+    turn, index = divmod(step, stages)
+    return index, (turn + producer) % 2
+
+
+TURNING = mistakes(
+    "13.6",
+    in_every_step=lambda step, stages, producer: (step % stages, (step + producer) % 2),
+    consumer=lambda step, stages, producer: (step % stages, step // stages % 2),
+    exchanged=lambda step, stages, producer: (step % stages, (step // stages + (not producer)) % 2),
+    round=lambda step, stages, producer: (step % stages, step // stages + producer),
+    modulo_first=lambda step, stages, producer: (step % stages, step // stages % 2 + producer),
+)
+
+
+def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
+    return [(step, stages, producer) for stages in (1, 2, 3, 4, 7) for step in range(rounds * stages)]
+
+
+def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
+    def draw(rng: Random) -> tuple:
+        stages = rng.randint(5, 40)
+        return rng.randrange(rounds * stages), stages, rng.choice(producer)
+
+    return draw
+
+
+# 13.7 main_loop -------------------------------------------------------------------------------------------------
+
+KERNELS = "tutorlib.kernels.hopper"
+HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
+
+
+def course(*parts: str) -> dict[str, InModule]:
+    """The course's own parts of the kernel."""
+    return {f"the course's {part}": InModule(f"{KERNELS}.first_parts", part) for part in parts}
+
+
+# At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
+# epilogue overwrites the stages.
+# A barrier of the cluster, too, is one of the block here.
+BARRIERS, FENCES = issued("bar.sync|barrier") <= 96, issued("fence") <= 108
+TWO_BARRIERS = (BARRIERS, FENCES)
+# 4 boxes of each warp, each written by 4 stmatrix, perhaps with a fence of its own, and stored once.
+A_FENCE_FOR_EACH_BOX = (BARRIERS, issued("fence") <= 216)
+A_TILE_ONCE = (
+    *A_FENCE_FOR_EACH_BOX,
+    *at_most({"stmatrix": 768, "cp.async.bulk.tensor.2d.global": 192, "cp.async.bulk.wait_group": 96}),
+)
+# At the first of RINGS 16 warps, and 7 K tiles.
+LOOP_RULES = issued("bar.sync|barrier") <= 32, issued("fence") <= 36
+A_BARRIER_IN_EACH_STEP = (issued("bar.sync|barrier") <= 32 + 7 * 16, *LOOP_RULES[1:], looped("wgmma.mma_async") >= 2)
+# With 7 K tiles of 32 columns. 128 registers set to zero would be 6,144 instructions more.
+A_GROUP_IN_EACH_STEP = (
+    *(issued(f"wgmma.{name}") <= 7 * 48 for name in ("fence", "commit_group", "wait_group")),
+    BARRIERS,
+    FENCES,
+    issued("") <= 29_000,
+)
+
+COURSE_KERNELS = {
+    name: InModule(f"{KERNELS}.{module}", name)
+    for module, names in {
+        "first": ("make_first_gemm", "first_kernel"),
+        "specialized": ("make_specialized", "specialized_kernel"),
+        "gemm": ("make_gemm", "gemm_kernel"),
+    }.items()
+    for name in names
+}
+
+# ----------------------------------------------------------------------------------------------------------------
+
+NARROW: Small = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
+wgmma_exercise = partial(
+    CuteExercise,
+    needs=WGMMA,
+    problem=gemm("bf16"),
+    shapes=SHAPES,
+    simulated_shapes=SIMULATED,
+    requires=HOPPER,
+)
+counting = partial(equals, wanted=tma_bytes, mistakes=COUNTING)
+holding = partial(equals, wanted=holder, mistakes=HOLDING)
+turning = partial(equals, wanted=ring, mistakes=TURNING)
+
+EXERCISES = (
+    wgmma_exercise(
+        id="13.1",
+        title="ring_layout",
+        points=3,
+        part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
+        shapes=SHAPES[:2],
+        library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
+    ),
+    ValueExercise(
+        id="13.2",
+        title="tma_bytes",
+        points=3,
+        cases=(
+            counting("tiles inside", beside(tiles_at((512, 256)), some_tile(inside=True))),
+            counting("tiles across an edge", beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile())),
+            counting("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2))),
+        ),
+    ),
+    wgmma_exercise(
+        id="13.3",
+        title="boxes",
+        points=2,
+        part=inside(first_gemm, "boxes", jit=False),
+        library=course("boxes"),
+    ),
+    ValueExercise(
+        id="13.4",
+        title="holder",
+        points=3,
+        cases=(
+            holding(
+                "the first 8 × 8",
+                beside(list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))),
+            ),
+            holding(
+                "one warp's 16 rows",
+                beside(list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))),
+            ),
+            holding(
+                "a warpgroup's 64 × 256",
+                beside(
+                    list(product(range(0, 64, 3), range(0, 256, 5))),
+                    lambda rng: (rng.randrange(64), rng.randrange(256)),
+                ),
+            ),
+        ),
+    ),
+    wgmma_exercise(
+        id="13.5",
+        title="fragments",
+        points=3,
+        part=inside(first_gemm, "fragments", small=NARROW, jit=False),
+        library=course("wgmma_fragments"),
+    ),
+    ValueExercise(
+        id="13.6",
+        title="ring",
+        points=2,
+        cases=(
+            turning("the consumer, one round", beside(steps(producer=False, rounds=1), some_step(1, False))),
+            turning("the producer, one round", beside(steps(producer=True, rounds=1), some_step(1, True))),
+            turning(
+                "many rounds",
+                beside(steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)),
+            ),
+        ),
+    ),
+    wgmma_exercise(
+        id="13.7",
+        title="main_loop",
+        points=6,
+        part=inside(first_gemm, "main_loop", small=RINGS),
+        rules=(
+            *LOOP_RULES,
+            issued("mbarrier.arrive.shared") <= 112,
+            issued("wgmma.commit_group") <= 112,
+            looped("wgmma.mma_async") >= 2,
+            groups >= 1,
+        ),
+        rules_at={FEW_K_TILES: (issued("cp.async.bulk.tensor.2d.shared") <= 6,)},  # 3 K tiles
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        library=course("main_loop", "fill_stage", "one_stage"),
+    ),
+    wgmma_exercise(
+        id="13.8",
+        title="store by TMA",
+        points=4,
+        part=inside(first_gemm, "epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
+        rules=A_TILE_ONCE,
+        library=course("store_by_tma"),
+    ),
+    wgmma_exercise(
+        id="13.9",
+        title="Hopper GEMM",
+        points=5,
+        spills=False,
+        padded=False,
+        rules=A_FENCE_FOR_EACH_BOX,
+        shapes=(*SHAPES, LONG),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        library=COURSE_KERNELS  # not `boxes`, which make_accumulators calls
+        | course("ring_layout", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
+        | course("main_loop", "store_by_tma"),
+    ),
+    wgmma_exercise(
+        id="13.10",
+        title="multiply",
+        points=4,
+        part=inside(first_gemm, "multiply", small=NARROW, jit=False),
+        rules=A_GROUP_IN_EACH_STEP,
+        library=course("multiply"),
+    ),
+    wgmma_exercise(
+        id="13.11",
+        title="init_barriers",
+        points=3,
+        part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
+        rules=TWO_BARRIERS,
+        library=course("init_barriers"),
+    ),
+    wgmma_exercise(
+        id="13.12",
+        title="one_stage",
+        points=4,
+        part=inside(first_gemm, "main_loop", small=RINGS),
+        rules=A_BARRIER_IN_EACH_STEP,
+        library=course("one_stage", "fill_stage", "main_loop"),
+    ),
+)

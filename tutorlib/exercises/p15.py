@@ -1,0 +1,452 @@
+"""Exercises of notebook 15: tensor memory, three roles, the kernel around them, pairs of blocks, block formats."""
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
+from math import log2
+from random import Random
+from typing import Literal
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.facts import at_most, blocks, issued
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Inside, Small, inside
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.judges.p15 import (
+    FEW_SMS,
+    WholeKernel,
+    blackwell,
+    freed_late,
+    other_columns,
+    other_threads,
+)
+from tutorlib.exercises.words import mistakes
+from tutorlib.machine.features import TCGEN05
+from tutorlib.models.block_formats import (
+    E2M1,
+    E4M3,
+    MX_BLOCK,
+    MX_LEAST,
+    MX_MOST,
+    NV_BLOCK,
+    quantize_mx,
+    quantize_nv,
+    scaled_dot,
+    to_nearest,
+)
+from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
+from tutorlib.problems.catalogue import gemm
+
+# Inputs of 15.9 to 15.11 and common mistakes.
+
+
+def single(x: float) -> float:
+    """The nearest number with 24 binary digits, as fp32 has them."""
+    exponent = 23 - (0 if x == 0 else int(log2(abs(x))))
+    return round(x * 2.0**exponent) / 2.0**exponent
+
+
+def scaling_blocks(kind: Literal["exact", "random", "edges", "ends"]) -> list[tuple[list[float]]]:
+    """Calls of quantize_mx."""
+    rng = random.Random(15)
+    match kind:
+        case "exact":
+            blocks = [[float(i - 16) for i in range(MX_BLOCK)], [0.25 * (i % 9) for i in range(MX_BLOCK)]]
+        case "random":
+            blocks = [[single(rng.gauss(0, 2.0**e)) for _ in range(MX_BLOCK)] for e in (0, 0, -5, 9, -30)]
+        case "edges":
+            ties = [256.0, *(17.0 + 2 * i for i in range(15)), *(-(34.0 + 4 * i) for i in range(16))]
+            small = [300.0, *(2.0**-e for e in range(6, 16)), *(-1.5 * 2.0**-e for e in range(6, 16)), *[0.0] * 11]
+            large = [511.0, 448.0, 449.0, 463.0, 464.0, 465.0, 480.0, -500.0, *(450.0 + i for i in range(24))]
+            below_a_power = [512 - 2.0**-15, *(16.0 * i for i in range(31))]
+            blocks = [ties, small, large, [x / 1024 for x in large], below_a_power]
+        case "ends":
+            blocks = [
+                [0.0] * MX_BLOCK,
+                [2.0**-125, *[2.0**-130] * 31],
+                [1.5 * 2.0**127, *[-1.0] * 31],
+                [1.0, *[0.0] * 31],
+            ]
+    return [(block,) for block in blocks]
+
+
+def mirrored(known: Sequence[tuple], powers: int = 0) -> Drawn:
+    """The known calls; the grader tries some in another order, with other signs, and times a power of two, as well.
+
+    powers: the largest and, with a minus, the smallest exponent of that.
+    """
+
+    def draw(rng: random.Random) -> tuple:
+        block, *others = rng.choice(known)
+        factor = 2.0 ** rng.randint(-powers, powers)
+        return [rng.choice((-1, 1)) * factor * x for x in rng.sample(block, len(block))], *others
+
+    return beside(known, draw)
+
+
+renumbered = partial(mirrored, powers=9)
+
+
+def scaled_by(exponent: int, block: list[float], values: list[float] = E4M3) -> tuple[int, list[float]]:
+    return exponent, [to_nearest(x / 2.0**exponent, values) for x in block]
+
+
+SCALING = mistakes(
+    "15.9",
+    largest_exponent_ignored=lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantize_mx(block)[0] + 8)), block),
+    products=lambda block: (quantize_mx(block)[0], [x * 2.0 ** quantize_mx(block)[0] for x in quantize_mx(block)[1]]),
+    order=lambda block: quantize_mx(block)[::-1],
+    biased=lambda block: (quantize_mx(block)[0] + 127, quantize_mx(block)[1]),
+)
+
+
+def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[list[float], float]]:
+    """Calls of quantize_nv: blocks and the tensor's scale."""
+    rng = random.Random(16)
+    match kind:
+        case "values":
+            return [([*E2M1, *(-x for x in E2M1)], 1.0), ([4 * x for x in (*E2M1, *reversed(E2M1))], 0.5)]
+        case "random":
+            blocks = [[single(rng.gauss(0, 1)) for _ in range(NV_BLOCK)] for _ in range(6)]
+            return [
+                (block, scale) for block, scale in zip(blocks, (1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0), strict=True)
+            ]
+        case "ties":
+            ties = [6.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0]
+            return [([*ties, *(-x for x in ties)], 1.0), ([x / 8 for x in (*ties, *ties)], 1.0)]
+        case "ends":
+            return [
+                ([0.0] * NV_BLOCK, 1.0),
+                ([1e-4] * NV_BLOCK, 1.0),
+                ([3000.0, *[1.0] * 15], 1.0),
+                ([6 * 2.0**-9] * NV_BLOCK, 1.0),
+            ]
+
+
+NV = mistakes(
+    "15.10",
+    tensor_scale_missing=lambda block, t: quantize_nv(block, 1.0),
+    order=lambda block, t: quantize_nv(block, t)[::-1],
+)
+
+
+def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
+    """Calls of scaled_dot."""
+    rng = random.Random(blocks * size)
+    return [a_row_each(rng, blocks, size) for _ in range(3)]
+
+
+def a_row_each(rng: random.Random, blocks: int, size: int) -> tuple[list, list]:
+    """A call: small whole numbers and powers of two, so that every order of addition gives the same."""
+
+    def row() -> list[tuple[float, list[float]]]:
+        return [
+            (
+                2.0 ** rng.randint(-6, 6),
+                [float(rng.choice((-6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6))) for _ in range(size)],
+            )
+            for _ in range(blocks)
+        ]
+
+    return row(), row()
+
+
+SUMMING = mistakes(
+    "15.11",
+    one_scale=lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b]),
+    scales_at_the_end=lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
+    no_scales=lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
+    divided=lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b]),
+    exponents=lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b]),
+)
+
+
+# Common mistakes about tensor memory.
+
+ALLOCATING = mistakes(
+    "15.1",
+    any_number=lambda n, a: n * a if n * a <= 512 else 0,
+    fewer_than_32=lambda n, a: 0 if n * a > 512 else 1 << (n * a - 1).bit_length(),
+    beyond_512=lambda n, a: max(32, 1 << (n * a - 1).bit_length()),
+    each_rounded=lambda n, a: 0 if tmem_columns(n, 1) * a > 512 else tmem_columns(n, 1) * a,
+    clamped=lambda n, a: min(512, max(32, 1 << (n * a - 1).bit_length())),
+    bytes=lambda n, a: tmem_columns(4 * n, a),
+)
+
+
+PLACES = mistakes(
+    "15.2",
+    lanes_of_the_pair=lambda m, n, a, columns: (m // 128, m % 128 // 32, m, a * columns + n),
+    warps_of_the_pair=lambda m, n, a, columns: (m // 128, m // 32, m % 128, a * columns + n),
+    first_accumulator=lambda m, n, a, columns: (*accumulator_place(m, n, 0, columns)[:3], n),
+    every_fourth_lane=lambda m, n, a, columns: (m // 128, m % 4, m % 128, a * columns + n),
+    alternating_rows=lambda m, n, a, columns: (m % 2, m // 2 % 128 // 32, m // 2 % 128, a * columns + n),
+)
+
+
+def accumulators(*numbers: int) -> Callable[[Random], tuple]:
+    """Calls of `tmem_columns` with any N."""
+    return lambda rng: (8 * rng.randint(1, 32), rng.choice(numbers))
+
+
+def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random], tuple]:
+    """Calls of `accumulator_place` with accumulators of any width."""
+
+    def draw(rng: Random) -> tuple:
+        columns = 8 * rng.randint(4, 20)
+        return rng.choice(rows), rng.randrange(columns), rng.choice(accumulators), columns
+
+    return draw
+
+
+BENCH = (8192, 8192, 8192)
+SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
+SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
+HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | FEW_SMS}  # tiles half as wide
+LOOPS: Small = {  # where work is counted; five tiles of two K tiles, two stages, three accumulators of one part
+    **HALF,
+    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | FEW_SMS,
+}
+
+ALONE_AND_PAIR: Small = {
+    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | FEW_SMS,
+    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | FEW_SMS,
+}
+PAIRS: Small = {
+    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | FEW_SMS,
+    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | FEW_SMS,
+}
+
+
+def course(module: str, *names: str) -> dict[str, InModule]:
+    """The course's own functions that do what an exercise asks for."""
+    return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
+
+
+ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
+WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
+WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
+ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
+EPILOGUE = (
+    *at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48}),
+)
+# No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
+# for lane 0 splits its warp, which then waits for each stage twice.
+NO_BARRIERS = issued("bar.sync|barrier") <= 24
+WAITS, SPLIT = issued("mbarrier.try_wait") <= 74, issued("mbarrier.try_wait") <= 90
+LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
+
+allocating = partial(equals, wanted=tmem_columns, mistakes=ALLOCATING)
+placing = partial(equals, wanted=accumulator_place, mistakes=PLACES)
+scaling = partial(equals, wanted=quantize_mx, mistakes=SCALING)
+scaling_nv = partial(equals, wanted=quantize_nv, mistakes=NV)
+summing = partial(equals, wanted=scaled_dot, mistakes=SUMMING)
+
+blackwell_exercise = partial(
+    CuteExercise,
+    needs=TCGEN05,
+    spills=False,
+    faults=(other_columns(pair=False),),
+    problem=gemm("bf16"),
+    shapes=SHAPES,
+)
+EXERCISES = (
+    ValueExercise(
+        id="15.1",
+        title="tmem_columns",
+        points=2,
+        cases=(
+            allocating("one accumulator", beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1))),
+            allocating("few columns", beside([(n, 1) for n in (8, 16, 24)], accumulators(1))),
+            allocating(
+                "several",
+                beside([(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)),
+            ),
+            allocating("too many", beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5))),
+        ),
+    ),
+    ValueExercise(
+        id="15.2",
+        title="accumulator_place",
+        points=2,
+        cases=(
+            placing(
+                "one block's rows",
+                beside(list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))),
+            ),
+            placing(
+                "the second accumulator",
+                beside([(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))),
+            ),
+            placing(
+                "one of three",
+                beside([(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))),
+            ),
+            placing(
+                "the other block's",
+                beside(list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))),
+            ),
+        ),
+    ),
+    blackwell_exercise(
+        id="15.3",
+        title="tensor_memory",
+        points=3,
+        requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
+        part=inside(blackwell, "allocate", "release", small={SIMULATED[0]: {"tile": (128, 64, 64)} | FEW_SMS}),
+        library={**ALLOCATOR, **course("parts", "allocate", "release", "pair_allocate", "pair_release")},
+        rules=(
+            # of two blocks
+            issued("bar.sync|barrier") <= 36,
+            issued("tcgen05.relinquish_alloc_permit") <= 2,
+            issued("tcgen05.relinquish_alloc_permit") >= 2,
+        ),
+    ),
+    blackwell_exercise(
+        id="15.4",
+        title="produce",
+        points=3,
+        requires=LOOP_INSTRUCTIONS,
+        part=inside(blackwell, "produce", small=LOOPS),
+        vain=freed_late,
+        library=course("parts", "produce_tiles"),
+        rules=(NO_BARRIERS, SPLIT),
+    ),
+    blackwell_exercise(
+        id="15.5",
+        title="multiply",
+        points=5,
+        requires=LOOP_INSTRUCTIONS,
+        part=inside(blackwell, "multiply", small=LOOPS),
+        vain=freed_late,
+        library=course("parts", "multiply_tiles"),
+        rules=(NO_BARRIERS, WAITS),
+    ),
+    blackwell_exercise(
+        id="15.6",
+        title="store",
+        points=4,
+        requires=LOOP_INSTRUCTIONS,
+        part=inside(blackwell, "store", small=LOOPS),
+        vain=freed_late,
+        library=course("parts", "store_tiles"),
+        rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
+    ),
+    blackwell_exercise(
+        id="15.7",
+        title="mma",
+        points=3,
+        requires=("tcgen05",),
+        part=Inside(kernel=blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
+        library=course("parts", "make_umma", "issue"),
+        rules=(issued("tcgen05.mma") <= 72,),  # 4 for each of 18 K tiles
+    ),
+    blackwell_exercise(
+        id="15.8",
+        title="pair",
+        points=7,
+        part=inside(blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
+        faults=(other_columns(pair=True),),
+        vain=freed_late,
+        library=course("parts", "produce_tiles", "multiply_tiles", "store_tiles"),
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
+        rules=(
+            *at_most({"bar.sync": 0, "mbarrier.try_wait": 84, "mbarrier.arrive.shared::cluster": 24}),
+            *EPILOGUE,
+        ),
+    ),
+    ValueExercise(
+        id="15.9",
+        title="quantize_mx",
+        points=3,
+        cases=(
+            scaling("exact numbers", renumbered(scaling_blocks("exact"))),
+            scaling("random numbers", renumbered(scaling_blocks("random"))),
+            scaling("ties, small and large ones", renumbered(scaling_blocks("edges"))),
+            scaling("zeros, and the ends of ue8m0", mirrored(scaling_blocks("ends"))),
+        ),
+    ),
+    ValueExercise(
+        id="15.10",
+        title="quantize_nv",
+        points=3,
+        cases=(
+            scaling_nv("every value of e2m1", mirrored(nv_calls("values"))),
+            scaling_nv("random numbers", mirrored(nv_calls("random"))),
+            scaling_nv("ties", mirrored(nv_calls("ties"))),
+            scaling_nv("zeros, and scales at the ends", mirrored(nv_calls("ends"))),
+        ),
+    ),
+    ValueExercise(
+        id="15.11",
+        title="scaled_dot",
+        points=2,
+        cases=(
+            summing("one block", beside(rows_of(1, 32), lambda rng: a_row_each(rng, 1, 32))),
+            summing(
+                "several", beside(rows_of(4, 32) + rows_of(8, 16), lambda rng: a_row_each(rng, rng.randint(2, 9), 16))
+            ),
+        ),
+    ),
+    blackwell_exercise(
+        id="15.12",
+        title="make_t2r",
+        points=3,
+        requires=("tcgen05.ld",),
+        part=inside(blackwell, "make_t2r", small=HALF, jit=False),
+        library=course("parts", "make_t2r"),
+        rules=(issued("tcgen05.ld") <= 48,),
+    ),
+    blackwell_exercise(
+        id="15.13",
+        title="make_gemm",
+        points=5,
+        requires=LOOP_INSTRUCTIONS,
+        part=WholeKernel(),
+        faults=(other_threads, other_columns(pair=False)),
+        shapes=SHAPES[::-1],
+        simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
+        counted=WHOLE_TILES,
+        padded=False,
+        library=WHOLE,
+        rules=(
+            # of 2 SMs; loops may ask before they wait
+            blocks >= 2,
+            blocks <= 2,
+            *at_most({"bar.sync|barrier": 36, "tcgen05.mma": 48, "mbarrier.try_wait": 96}),
+        ),
+        rules_at={ONE_TILE: (blocks <= 1,), SIMULATED[0]: (blocks >= 3, blocks <= 3)},  # of 3
+    ),
+    blackwell_exercise(
+        id="15.14",
+        title="make_pair_gemm",
+        points=4,
+        requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
+        part=WholeKernel(pair=True),
+        faults=(other_threads, other_columns(pair=True)),
+        shapes=SHAPES[::-1],
+        simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
+        counted=WHOLE_TILES,
+        padded=False,
+        library={**ALLOCATOR, **WHOLE, **course("parts", "pair_allocate", "pair_release")},
+        rules=(
+            # 4 SMs: 24 warps
+            blocks >= 4,
+            blocks <= 4,
+            *at_most(
+                {
+                    "tcgen05.relinquish_alloc_permit": 4,
+                    "bar.sync|barrier.cluster.arrive": 72,
+                    "tcgen05.mma": 24,
+                    "mbarrier.try_wait": 138,
+                }
+            ),
+            issued("tcgen05.relinquish_alloc_permit") >= 4,
+        ),
+        rules_at={ONE_TILE: (blocks <= 2,), SIMULATED[0]: (blocks >= 6, blocks <= 6)},  # of 6
+    ),
+)

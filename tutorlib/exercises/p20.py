@@ -1,0 +1,256 @@
+"""Exercises of notebook 20: the parts of an attention kernel for Hopper, and the kernel that they make."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from random import Random
+from typing import Any
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.facts import at_most, issued
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Inside, KernelSettings, inside
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.judges.p20 import AllParts, attention, without_overlap
+from tutorlib.exercises.words import mistakes
+from tutorlib.machine.features import WGMMA
+from tutorlib.problems.attention import attention_problem
+from tutorlib.problems.problem import Shape
+
+# The answers that any machine calls: which register of P is which element, which blocks of keys a tile needs.
+
+
+# 20.1 a_register ------------------------------------------------------------------------------------------------
+
+
+def a_register(row: int, column: int) -> tuple[int, int, int]:
+    """The A fragment of wgmma m64nNk16 (PTX ISA, 9.7.15.5.1.1)."""
+    warp, half, low = row // 16, row // 8 % 2, row % 8
+    k_block, column = divmod(column, 16)
+    return 32 * warp + 4 * low + column % 8 // 2, k_block, column % 2 + 2 * half + 4 * (column // 8)
+
+
+def changed(
+    thread: Callable = lambda t, *_: t, block: Callable = lambda _, b, r: b, register: Callable = lambda *x: x[2]
+):
+    return lambda row, column: tuple(part(*a_register(row, column)) for part in (thread, block, register))
+
+
+HOLDING = mistakes(
+    "20.1",
+    eight_columns=changed(block=lambda t, b, r: 2 * b + r // 4, register=lambda t, b, r: r % 4),
+    not_in_order=changed(register=lambda t, b, r: r % 2 + 2 * (r // 4) + 4 * (r // 2 % 2)),
+    counted_in_the_row=changed(register=lambda t, b, r: 8 * b + r),
+    numbered_in_a_warp=lambda row, column: a_register(row % 16, column),
+    order=lambda row, column: a_register(row, column)[::-1],
+)
+
+
+def some_element(rows: int, columns: int) -> Callable[[Random], tuple]:
+    return lambda rng: (rng.randrange(rows), rng.randrange(columns))
+
+
+holding = partial(equals, wanted=a_register, mistakes=HOLDING)
+
+REGISTER_CASES = (
+    holding("one K block of a warpgroup", beside(list(product(range(16), range(16))), some_element(64, 16))),
+    holding("a warpgroup's 64 × 128", beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256))),
+)
+
+# 20.5 key_blocks ------------------------------------------------------------------------------------------------
+
+
+def key_blocks(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> tuple[int, int]:
+    bM, bN = tile
+    blocks = -(-keys // bN)
+    if not causal:
+        return blocks, keys // bN
+    return min(blocks, -(-(m_block + 1) * bM // bN)), min(keys // bN, (m_block * bM + 1) // bN)
+
+
+BLOCKS = mistakes(
+    "20.5",
+    masked_blocks=lambda *args: (key_blocks(*args)[0], key_blocks(*args)[0] - key_blocks(*args)[1]),
+    order=lambda *args: key_blocks(*args)[::-1],
+)
+TILES = ((128, 128), (128, 176), (192, 128), (128, 64), (64, 1))
+
+
+def tiles_of(sizes: tuple[int, ...], causal: bool) -> list[tuple]:
+    return [
+        (m_block, keys, tile, causal) for keys, tile in product(sizes, TILES) for m_block in range(-(-keys // tile[0]))
+    ]
+
+
+def some_tile(causal: bool) -> Callable[[Random], tuple]:
+    def draw(rng: Random) -> tuple:
+        tile = (64 * rng.randint(1, 4), 8 * rng.randint(1, 32))
+        return rng.randrange(20), rng.randint(1, 3000), tile, causal
+
+    return draw
+
+
+blocking = partial(equals, wanted=key_blocks, mistakes=BLOCKS)
+
+BLOCK_CASES = (
+    blocking("not causal", beside(tiles_of((512, 500, 17), False), some_tile(False))),
+    blocking("causal", beside(tiles_of((1024, 1000), True), some_tile(True))),
+    blocking(
+        "causal, more queries than keys",
+        beside(
+            [(m_block, keys, (128, 64), True) for m_block in range(6) for keys in (1, 70, 256, 300)], some_tile(True)
+        ),
+    ),
+)
+
+
+PARTS = "tutorlib.kernels.attention.parts"
+SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
+SMALL = ((1, 1, 1, 100, 200, 64),)  # four blocks of 64 keys, the last of them of 8: the rings of two go round twice
+SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)
+ONE_BLOCK = ((1, 1, 1, 17, 17, 64),)
+HIDDEN_BLOCKS = ((1, 1, 1, 128, 128, 64),)  # rows that see none of the first three blocks
+
+
+def on(sizes: tuple[Shape, ...], **settings: Any) -> dict[Shape, KernelSettings]:
+    """The kernels that are simulated, in blocks of 64 keys unless `tile_n` is another number."""
+    return {size: {"tile_n": 64} | settings for size in sizes}
+
+
+def within(*slots: str, sizes: tuple[Shape, ...] = SMALL, causal: bool = False, **settings: Any) -> Inside:
+    return inside(attention, *slots, small=on(sizes, causal=causal, **settings), jit=False, causal=causal)
+
+
+# In SMALL 8 consumer warps take 4 blocks each, 9 loads; with blocks of 32 keys they take 7, 112 groups of wgmmas.
+# In the epilogue each of the warps fences once and meets once.
+NEEDLESS = "bar.warp.sync|fence.proxy"
+ONE_GROUP = (
+    *(issued(f"wgmma.{name}") <= 140 for name in ("fence", "commit_group", "wait_group")),
+    issued(NEEDLESS) <= 16,
+)
+# In 20.4's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores, and 624 maxima;
+# two numbers are rounded by one of 384 conversions.
+ONCE_A_SCORE = (
+    *at_most({"shfl.sync.bfly": 200, "ex2": 700, "mul.f32": 2000, "max": 800, "cvt.rn.bf16": 400, NEEDLESS: 16}),
+)
+ONCE_LOADED = (issued("cp.async.bulk.tensor.4d.shared") <= 9, issued(NEEDLESS) <= 16)
+# In SMALL the warps wait 48 times, 40 of them for their turn, and pass it on 36 times.
+TURNS = (issued(NEEDLESS) <= 16, issued("bar.sync") <= 52, issued("bar.sync") >= 44, issued("bar.arrive") >= 32)
+# In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns together take 80
+# waits; the other parts 96 groups of wgmmas, 256 shuffles, 1,600 exponentials, 3,248 multiplications, 1,696 maxima,
+# 1,024 conversions and 14 loads.
+ALL_PARTS = (
+    issued("selp.f32") <= 1300,
+    issued("bar.sync") <= 96,
+    *(issued(f"wgmma.{name}") <= 120 for name in ("fence", "commit_group", "wait_group")),
+    *at_most(
+        {
+            "shfl.sync.bfly": 320,
+            "ex2": 2000,
+            "mul.f32": 4000,
+            "max": 2200,
+            "cvt.rn.bf16": 1060,
+            "cp.async.bulk.tensor.4d.shared": 14,
+            NEEDLESS: 32,
+        }
+    ),
+    issued("bar.sync") >= 64,
+)
+
+slot: Any = partial(
+    CuteExercise,
+    needs=WGMMA,
+    problem=attention_problem(),
+    patterned=False,
+    shapes=SHAPES,
+)
+
+
+def course(*names: str) -> dict[str, InModule]:
+    return {f"the course's {name}": InModule(PARTS, name) for name in names}
+
+
+EXERCISES = (
+    ValueExercise(
+        id="20.1",
+        title="a_register",
+        points=3,
+        cases=REGISTER_CASES,
+    ),
+    slot(
+        id="20.2",
+        title="views",
+        points=4,
+        part=within("by_row", "p_operand"),
+        library=course("by_row", "p_operand"),
+    ),
+    slot(
+        id="20.3",
+        title="add_pv",
+        points=3,
+        part=within("add_pv", tile_n=32),  # two K blocks: no number that a page has
+        rules=ONE_GROUP,
+        library=course("add_pv"),
+    ),
+    slot(
+        id="20.4",
+        title="softmax",
+        points=6,
+        part=within("quad_reduce", "softmax_step", sizes=HIDDEN_BLOCKS, causal=True, tile_n=32),
+        problem=attention_problem(causal=True),
+        patterned=True,
+        rules=ONCE_A_SCORE,
+        library=course("quad_reduce", "softmax_step"),
+    ),
+    ValueExercise(
+        id="20.5",
+        title="key_blocks",
+        points=3,
+        cases=BLOCK_CASES,
+    ),
+    slot(
+        id="20.6",
+        title="produce",
+        points=4,
+        part=within("produce", sizes=SMALL + ONE_BLOCK, stages=3),
+        rules=ONCE_LOADED,
+        library=course("produce_blocks"),
+    ),
+    slot(
+        id="20.7",
+        title="step",
+        points=5,
+        part=within("step", sizes=SMALL_CAUSAL, causal=True),
+        faults=(without_overlap,),
+        problem=attention_problem(causal=True),
+        shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64)),
+        rules=ALL_PARTS,
+        library=course("step"),
+    ),
+    slot(
+        id="20.8",
+        title="turns",
+        points=3,
+        part=within("take_turn", "pass_turn"),
+        rules=TURNS,
+        library=course("take_turn", "pass_turn"),
+    ),
+    slot(
+        id="20.9",
+        title="my_parts",
+        points=4,
+        part=AllParts(
+            kernel=attention, settings={"causal": True}, small=on((*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)), causal=True)
+        ),
+        faults=(without_overlap,),
+        problem=attention_problem(causal=True),
+        shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64), (3, 1, 1, 17, 17, 64)),
+        rules=ALL_PARTS,
+        bench_shape=(4, 16, 16, 4096, 4096, 128),
+        tiers=(0.95,),
+        library=course("by_row", "p_operand", "add_pv", "quad_reduce", "softmax_step", "produce_blocks", "step")
+        | course("take_turn", "pass_turn")
+        | {"COURSE": "COURSE"},
+    ),
+)

@@ -1,0 +1,417 @@
+"""Arrays, memory as a kernel's parameters show it: their bounds, what blocks did to each element, and the functions
+that load, store and update elements, by tiles and by single indices.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import Any
+
+import cuda.tile as ct
+import torch
+from torch import Tensor
+
+from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit
+from tutorlib.simulate.cutile.launch import LOAD, NEVER, STORE, Access, How, TileLaunch
+from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, tile_of
+from tutorlib.simulate.ptx.findings import NotSimulated
+
+UNDETERMINED = ct.PaddingMode.UNDETERMINED
+
+
+@dataclass(frozen=True)
+class Array:
+    """A parameter of a kernel, or a slice of one: the target of loads and stores.
+
+    data: the tensor in its storage dtype, written in place.
+    history: by element, the number of what was done to it (`launch.Histories`); the shape of data.
+    origin: where a slice starts in its parameter, for messages.
+    index_dtype: of shapes and strides, int32 unless the parameter is annotated.
+    static_shape, static_strides: axes whose size or stride the annotation made a constant.
+    """
+
+    name: str
+    dtype: ct.DType
+    data: Tensor
+    history: Tensor
+    launch: TileLaunch
+    origin: tuple[int, ...]
+    index_dtype: ct.DType = ct.int32
+    static_shape: frozenset[int] = frozenset()
+    static_strides: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, name: str, tensor: Tensor, launch: TileLaunch, annotation: ct.ArrayAnnotation) -> "Array":
+        dtype, n = FROM_TORCH[tensor.dtype], tensor.ndim
+        launch.tensors[name] = tensor
+        data = tensor if tensor.dtype == STORAGE[dtype] else tensor.view(STORAGE[dtype])
+        history = torch.full(tensor.shape, NEVER, dtype=torch.int32)
+        static = (annotation.static_shape_dims, annotation.static_stride_dims)
+        axes = (frozenset(axis % n for axis in dims) for dims in static)
+        return cls(name, dtype, data, history, launch, (0,) * n, annotation.index_dtype, *axes)
+
+    # for the interpreter
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    def box(self, start: Sequence[int], size: Sequence[int]) -> "Elements":
+        """A box of elements, which may reach beyond the array. start, size: by axis."""
+        limits = zip(start, size, self.data.shape, strict=True)
+        bounds = [(min(max(first, 0), n), min(max(first + many, 0), n)) for first, many, n in limits]
+        part = (slice(low - first, high - first) for (low, high), first in zip(bounds, start, strict=True))
+        count = prod(high - low for low, high in bounds)
+        return Elements(
+            self, tuple(size), tuple(slice(*pair) for pair in bounds), tuple(part), count, start=tuple(start)
+        )
+
+    def elements(self, index: Sequence[Tensor], mask: Tensor | None = None) -> "Elements":
+        """Those with these indices. index: integers for each axis, of one shape. mask: which of them are meant."""
+        axes = tuple(torch.broadcast_tensors(*(axis.to(torch.int64) for axis in index))) if index else ()
+        exist = torch.ones(axes[0].shape if axes else (), dtype=torch.bool)
+        for axis, size in zip(axes, self.data.shape, strict=True):
+            exist &= (axis >= 0) & (axis < size)
+        wanted, meant = (exist, ~exist) if mask is None else (exist & mask, ~exist & mask)
+        where = tuple(axis[wanted] for axis in axes)
+        return Elements(self, tuple(exist.shape), where, wanted, int(wanted.sum()), bool(meant.any()))
+
+    def differ(self, old: Tensor, new: Tensor) -> Tensor:
+        """Which elements of two tensors of its dtype are not equal; NaN is equal to NaN."""
+        return (fit(old, self.dtype) != fit(new, self.dtype)) & ~((old != old) & (new != new))
+
+    def __str__(self) -> str:
+        return f"{self.name} of shape {tuple(self.data.shape)}"
+
+    # for the kernel
+
+    @property
+    def shape(self) -> tuple[Value, ...]:
+        return self.run_time(self.data.shape, self.static_shape)
+
+    @property
+    def strides(self) -> tuple[Value, ...]:
+        return self.run_time(self.data.stride(), self.static_strides)
+
+    def run_time(self, sizes: tuple[int, ...], constant: frozenset[int]) -> tuple[Value, ...]:
+        """Sizes as a kernel sees them: scalars known at run time only, but for the constant ones."""
+        dtype = self.index_dtype
+        return tuple(
+            n if axis in constant else Tile(torch.tensor(n, dtype=CARRIER[dtype]), dtype)
+            for axis, n in enumerate(sizes)
+        )
+
+    def slice(self, axis: int, start: Value, stop: Value) -> "Array":
+        axis, start, stop = int(axis) % self.ndim, int(start), int(stop)
+        if not 0 <= start <= stop <= self.data.shape[axis]:
+            size = self.data.shape[axis]
+            self.launch.notice("outside", self.name, f"slices {self.name} from {start} to {stop}; its size is {size}")
+        origin = tuple(o + start if n == axis else o for n, o in enumerate(self.origin))
+        cut = [t.narrow(axis, start, stop - start) for t in (self.data, self.history)]
+        return replace(self, data=cut[0], history=cut[1], origin=origin)
+
+    def tiled_view(self, tile_shape, *, padding_mode=UNDETERMINED, traversal_steps=None) -> "TiledView":
+        shape = as_shape(tile_shape) or (1,) * self.ndim
+        steps = shape if traversal_steps is None else as_shape(traversal_steps)
+        return TiledView(self, as_shape(tile_shape), steps, padding_mode)
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotSimulated(f"Array.{name}")
+
+
+@dataclass(frozen=True)
+class TiledView:
+    """An array cut into tiles of one shape, whose origins are `traversal_steps` elements apart."""
+
+    array: Array
+    tile_shape: tuple[int, ...]
+    traversal_steps: tuple[int, ...]
+    padding_mode: ct.PaddingMode
+
+    @property
+    def dtype(self) -> ct.DType:
+        return self.array.dtype
+
+    def box(self, index) -> "Elements":
+        size = self.tile_shape or (1,) * self.array.ndim
+        return box_at(self.array, index, size, self.traversal_steps, tuple(range(self.array.ndim)))
+
+    def num_tiles(self, axis: int) -> Tile:
+        return tiles_along(self.array.data.shape[int(axis)], self.traversal_steps[int(axis)])
+
+    def load(self, index, *, check_bounds=True, **hints) -> Tile:
+        data = load_box(self.box(index), self.padding_mode, check_bounds, LOAD)
+        return Tile(data.reshape(self.tile_shape), self.dtype)
+
+    def store(self, index, tile: Value, *, check_bounds=True, **hints) -> None:
+        box = self.box(index)
+        look_at(box, check_bounds, "stores")
+        box.store(convert(tile, self.dtype).broadcast_to(self.tile_shape).reshape(box.shape))
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotSimulated(f"TiledView.{name}")
+
+
+@dataclass(frozen=True)
+class Elements:
+    """The elements of memory that an instruction accesses, of a tile of this shape; some of them may not exist.
+
+    where: those that exist, in the memory; part: the same in the tile, as torch takes both in brackets. count: how
+    many. beyond: whether single elements are meant that do not exist. start: of a box.
+    """
+
+    array: Array
+    shape: tuple[int, ...]
+    where: Any
+    part: Any
+    count: int
+    beyond: bool = False
+    start: tuple[int, ...] | None = None
+
+    @property
+    def whole(self) -> bool:
+        return self.count == prod(self.shape)
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """The indices of the first of them in the parameter."""
+        axes = (axis.start if isinstance(axis, slice) else int(axis[0]) for axis in self.where)
+        return tuple(at + o for at, o in zip(axes, self.array.origin, strict=True))
+
+    def load(self, padding: Tensor, how: How = LOAD) -> Tensor:
+        """The tile in its dtype's carrier, with `padding` in the place of what does not exist."""
+        array = self.array
+        array.launch.count_load(array.name, self.count, prod(self.shape))
+        result = padding.expand(self.shape).clone()
+        if self.count:
+            self.poll(how)
+            self.note(self.where, how, None)
+            result[self.part] = fit(array.data[self.where], array.dtype)
+        return result
+
+    def store(self, data: Tensor, how: How = STORE) -> None:
+        """data: in the dtype's carrier; it broadcasts to the tile."""
+        if self.count:
+            new = data.broadcast_to(self.shape)[self.part].to(self.array.data.dtype)
+            self.put(self.where, new, how)
+
+    def put(self, where: Any, new: Tensor, how: How) -> None:
+        """Write some of them at once. Storing what is there already is no fault, so values are compared."""
+        array = self.array
+        changed = array.differ(array.data[where], new)
+        array.launch.keep(array.name)
+        array.launch.changes += bool(changed.any())
+        self.note(where, how, changed)
+        bits(array.data)[where] = bits(new)
+
+    def poll(self, how: How) -> None:
+        name = self.array.name
+        self.array.launch.poll(name, self, (name, *self.first, self.count), how.strong)
+
+    def note(self, where: Any, how: How, changed: Tensor | None) -> None:
+        """The running block accesses them, or some. changed: those that a write gives another value."""
+        array, launch = self.array, self.array.launch
+        histories, me, before = launch.histories, launch.running, array.history[where]
+        numbers, which = distinct(before)
+        for number in numbers:
+            self.notice_repeat(histories.writer(number), how)
+            other = histories.conflict(number, me, how)
+            if other and (changed is None or changed[before == number].any()):
+                self.notice_conflict(other, how)
+        if how.acquires:
+            me.known = histories.acquired(numbers, me.known)
+        after = torch.tensor([histories.continued(number, me, how) for number in numbers], dtype=torch.int32)
+        array.history[where] = after[0] if which is None else after[which]
+
+    def notice_repeat(self, writer: int, how: How) -> None:
+        if writer >= 0 and how.writes and not how.strong:
+            launch = self.array.launch
+            who = "it" if writer == launch.running.number else f"block {launch.show(writer)}"
+            launch.notice("repeat", self.array.name, f"stores {self}, where {who} has stored before")
+
+    def notice_conflict(self, other: Access, how: How) -> None:
+        launch, name = self.array.launch, self.array.name
+        by = launch.show(other.block)
+        if how.verb == other.how.verb == "stores":
+            launch.notice("overlap", name, f"stores {self}, where block {by} stored other values: either may win")
+        else:
+            does = f"{how.verb} {self}, which block {by} {other.how.verb} in the same launch"
+            launch.notice("race", name, f"{does}: before or after?")
+
+    def __str__(self) -> str:
+        if self.start is None:
+            return f"{self.array.name}[{', '.join(map(str, self.first))}]{' and others' * (self.count > 1)}"
+        firsts = [start + o for start, o in zip(self.start, self.array.origin, strict=True)]
+        places = (f"{first}:{first + size}" for first, size in zip(firsts, self.shape, strict=True))
+        return f"{self.array.name}[{', '.join(places)}]"
+
+
+def bits(data: Tensor) -> Tensor:
+    """fp8 as bytes, because torch cannot write to single elements of each of its fp8 dtypes."""
+    return data.view(torch.uint8) if data.is_floating_point() and data.itemsize == 1 else data
+
+
+def distinct(numbers: Tensor) -> tuple[list[int], Tensor | None]:
+    """The numbers, each once, and where each element's is among them; None where all are the same."""
+    low, high = torch.aminmax(numbers)
+    if low == high:
+        return [int(low)], None
+    once, which = torch.unique(numbers, return_inverse=True)
+    return once.tolist(), which
+
+
+# Tiles ----------------------------------------------------------------------------------------------------------
+
+
+def axis_order(order, ndim: int) -> tuple[int, ...]:
+    """For each axis of a tile, the array's axis that it runs along."""
+    named = {"C": range(ndim), "F": reversed(range(ndim))}
+    return tuple(named[order]) if isinstance(order, str) else tuple(int(axis) % ndim for axis in order)
+
+
+def box_at(array: Array, index, shape: tuple[int, ...], steps: tuple[int, ...], order: tuple[int, ...]) -> Elements:
+    """The elements of a tile: index, shape and steps by tile axis, the box by array axis."""
+    if len(shape) != array.ndim:
+        raise ValueError(f"the array has {array.ndim} modes and the tile {len(shape)}: ct.reshape gives it as many")
+    start, size = [0] * array.ndim, [0] * array.ndim
+    for axis, i, n, step in zip(order, as_shape(index), shape, steps, strict=True):
+        start[axis], size[axis] = i * step, n
+    return array.box(start, size)
+
+
+def num_tiles(array: Array, /, axis: int, shape, order="C") -> Tile:
+    shape = as_shape(shape) or (1,) * array.ndim
+    return tiles_along(array.data.shape[axis_order(order, array.ndim)[int(axis)]], shape[int(axis)])
+
+
+def tiles_along(size: int, step: int) -> Tile:
+    return Tile(torch.tensor(-(-size // step), dtype=torch.int32), ct.int32)
+
+
+WEAK = {"memory_order": ct.MemoryOrder.WEAK, "memory_scope": ct.MemoryScope.NONE}
+PADDING = {
+    ct.PaddingMode.NEG_ZERO: -0.0,
+    ct.PaddingMode.NAN: float("nan"),
+    ct.PaddingMode.POS_INF: float("inf"),
+    ct.PaddingMode.NEG_INF: float("-inf"),
+}
+
+
+def load(array: Array, /, index, shape, *, order="C", padding_mode=UNDETERMINED, check_bounds=True, **options) -> Tile:
+    axes, size = axis_order(order, array.ndim), as_shape(shape) or (1,) * array.ndim
+    box, how = box_at(array, index, size, size, axes), How.of(True, False, **(WEAK | options))
+    return Tile(load_box(box, padding_mode, check_bounds, how).permute(axes).reshape(as_shape(shape)), array.dtype)
+
+
+def store(array: Array, /, index, tile: Value, *, order="C", check_bounds=True, **options) -> None:
+    axes, data = axis_order(order, array.ndim), convert(tile, array.dtype)
+    data = data if data.ndim else data.reshape((1,) * array.ndim)
+    box, how = box_at(array, index, tuple(data.shape), tuple(data.shape), axes), How.of(False, True, **(WEAK | options))
+    look_at(box, check_bounds, "stores")
+    box.store(data.permute(sorted(range(len(axes)), key=axes.__getitem__)), how)
+    array.launch.running.epoch += how.releases
+
+
+def load_box(box: Elements, padding_mode: ct.PaddingMode, check_bounds: bool, how: How) -> Tensor:
+    """The tile of a box; a use of what stands for elements that do not exist is a finding if the box has others."""
+    look_at(box, check_bounds, "loads")
+    array, number = box.array, PADDING.get(padding_mode, 0)
+    if padding_mode == UNDETERMINED and not box.whole:
+        says = f"loads {box}, which {array} does not have all of: the rest is undetermined without a padding_mode"
+        launch = array.launch
+        number = launch.padding_of(array.name, array.dtype, says) if box.count else launch.undetermined(array.dtype)
+    return box.load(torch.tensor(number, dtype=CARRIER[array.dtype]), how)
+
+
+def look_at(box: Elements, check_bounds: bool, verb: str) -> None:
+    array = box.array
+    if not box.count:
+        array.launch.notice("outside", array.name, f"{verb} {box}, which lies outside {array}")
+    elif not check_bounds and not box.whole:
+        says = f"{verb} {box} with check_bounds=False; it is not all in {array}"
+        array.launch.notice("outside", array.name, says)
+
+
+# Single elements ------------------------------------------------------------------------------------------------
+
+
+def places(array: Array, indices, mask: Value | None, check_bounds: bool) -> Elements:
+    parts = indices if isinstance(indices, tuple) else (indices,)
+    index = [tile_of(part).data for part in parts][: array.ndim]  # one that has no axis is given an index all the same
+    some = array.elements(index, None if mask is None else convert(mask, ct.bool_))
+    if not check_bounds and some.beyond:
+        array.launch.notice("outside", array.name, f"indexes beyond {array} with check_bounds=False")
+    return some
+
+
+def gather(array: Array, indices, /, *, mask=None, padding_value=0, check_bounds=True, **hints) -> Tile:
+    array.launch.scattered.add(array.name)
+    some = places(array, indices, mask, check_bounds)
+    return Tile(some.load(convert(padding_value, array.dtype)), array.dtype)
+
+
+def scatter(array: Array, indices, value: Value, /, *, mask=None, check_bounds=True, **hints) -> None:
+    array.launch.scattered.add(array.name)
+    places(array, indices, mask, check_bounds).store(convert(value, array.dtype))
+
+
+# Atomics --------------------------------------------------------------------------------------------------------
+
+ATOMICALLY = {"memory_order": ct.MemoryOrder.ACQ_REL, "memory_scope": ct.MemoryScope.DEVICE}
+CHANGES: dict[str, Callable[..., Tensor]] = {  # the old elements and the operands → the new elements
+    "add": lambda old, x: old + x,
+    "max": torch.maximum,
+    "min": torch.minimum,
+    "and": lambda old, x: old & x,
+    "or": lambda old, x: old | x,
+    "xor": lambda old, x: old ^ x,
+    "xchg": lambda old, x: x,
+    "cas": lambda old, expected, desired: torch.where(old == expected, desired, old),
+}
+
+
+def atomic(name: str, array: Array, indices, /, *operands: Value, mask=None, check_bounds=True, **options) -> Tile:
+    """Gives the old elements; those that repeat take turns.
+
+    Where there is no element, "cas" gives its first operand; for others cuTile leaves open what they give.
+    """
+    some = places(array, indices, mask, check_bounds)
+    array.launch.count_load(array.name, some.count, prod(some.shape))
+    spread = [convert(v, array.dtype).broadcast_to(some.shape) for v in operands]
+    nothing = array.launch.undetermined(array.dtype)
+    result = spread[0].clone() if name == "cas" else torch.full_like(spread[0], nothing)
+    if not some.count:
+        return Tile(result, array.dtype)
+    how = How.of(True, True, **(ATOMICALLY | options))
+    some.poll(how)
+    values = [v[some.part] for v in spread]
+    old = torch.empty_like(values[0])
+    flat = torch.zeros(some.count, dtype=torch.int64)  # a number for each element
+    for axis, size in zip(some.where, array.data.shape, strict=True):
+        flat = flat * size + axis
+    for turn in turns(flat):
+        where = tuple(axis[turn] for axis in some.where)
+        old[turn] = fit(array.data[where], array.dtype)
+        new = CHANGES[name](old[turn], *(v[turn] for v in values))
+        some.put(where, fit(new, array.dtype).to(array.data.dtype), how)
+    array.launch.running.epoch += how.releases
+    result[some.part] = old
+    return Tile(result, array.dtype)
+
+
+def turns(flat: Tensor) -> Iterator[Tensor]:
+    """Positions in groups without repeated elements, so that repeated ones take turns."""
+    left = torch.arange(len(flat))
+    while len(left):
+        elements, inverse = torch.unique(flat[left], return_inverse=True)
+        first = torch.full((len(elements),), len(left)).scatter_reduce(0, inverse, torch.arange(len(left)), "amin")
+        yield left[first]
+        rest = torch.ones(len(left), dtype=torch.bool)
+        rest[first] = False
+        left = left[rest]
+
+
+ATOMICS = {f"atomic_{name}": partial(atomic, name) for name in CHANGES}

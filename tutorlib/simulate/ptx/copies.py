@@ -1,0 +1,201 @@
+"""TMA: copies between global and shared memory that an mbarrier or a bulk group tracks (PTX ISA, 9.7.9.25).
+Stores into another block's shared memory (st.async) arrive like them.
+
+The bytes of a copy into shared memory are there at once; its mbarrier counts them when no thread can go on without
+that, those of all copies together. A copy out of shared memory reads it when its thread waits for its group, or when
+its block ends.
+
+cp.async.mbarrier.arrive (9.7.13.15): the system arrives on an mbarrier, for each thread that runs the instruction, once
+all cp.async that the thread issued before it have written their bytes. Here that is as late as possible: when no thread
+can go on without it, or after a test of the mbarrier has failed. Such an arrival publishes those bytes, and nothing
+else that its thread did.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
+from tutorlib.simulate.ptx.memory import Agent, Carrier, SharedAccess, SharedMemory
+from tutorlib.simulate.ptx.shadow import SharedShadow
+from tutorlib.simulate.ptx.unit import Unit
+
+UNIT = 16  # bytes: of these TMA moves whole ones into shared memory
+Keep = Callable[[np.ndarray], None]
+
+
+@dataclass(frozen=True)
+class BulkLoad:
+    """One copy into one block's shared memory.
+
+    lane: whose thread told TMA to. slot: the block. starts: addresses of its units there, (units,). data: (units, 16)
+    bytes. mbarrier: counts them, but for the padding, or None where there is none. carrier: what brings them.
+    """
+
+    site: int
+    lane: int
+    slot: int
+    starts: np.ndarray
+    data: np.ndarray
+    mbarrier: MbarrierState | None
+    carrier: Carrier = "TMA"
+    padding: int = 0
+
+
+@dataclass(frozen=True)
+class BulkStore:
+    """One copy out of shared memory, as `BulkLoad`. keep: takes the bytes.
+
+    group: how many its lane had committed before. number: among the stores of its warp.
+    """
+
+    site: int
+    lane: int
+    starts: np.ndarray
+    keep: Keep
+    group: int
+    number: int
+
+
+@dataclass(frozen=True)
+class CopyArrival:
+    """A cp.async.mbarrier.arrive to come: an arrival for each of these lanes. issued: how many cp.async instructions
+    the batch had issued before it."""
+
+    site: int
+    mbarrier: MbarrierState
+    lanes: np.ndarray
+    issued: int
+
+
+@dataclass
+class BulkCopies(Unit):
+    """loads, arrivals: that have not happened. committed: how many groups of stores each lane has committed. told:
+    stores of each warp."""
+
+    shared: SharedMemory
+    races: SharedShadow
+    mbarriers: Mbarriers
+
+    def restart(self) -> None:
+        self.loads: list[BulkLoad] = []
+        self.stores: list[BulkStore] = []
+        self.arrivals: list[CopyArrival] = []
+        self.committed = np.zeros(self.geometry.lanes, np.int32)
+        self.told = np.zeros(self.geometry.batch * self.geometry.warps, np.int32)
+        self.slot = self.geometry.slot()
+
+    # into shared memory -------------------------------------------------------------------------------------------
+
+    def load(self, copies: list[BulkLoad]) -> None:
+        """Copies of one instruction begin."""
+        if not copies:
+            return
+        carrier, counts = copies[0].carrier, [len(copy.starts) for copy in copies]
+        agent: Agent = "TMA" if carrier == "TMA" else "thread"
+        each = [(copy.lane, copy.slot, self.component(copy)) for copy in copies]
+        lanes, slots, components = np.repeat(each, counts, axis=0).T
+        access = SharedAccess(
+            copies[0].site, lanes, np.concatenate([copy.starts for copy in copies]), UNIT, slots, agent
+        )
+        self.races.on_bulk_copy(access, carrier, components)
+        rows = self.shared.rows(1, UNIT)
+        for copy in copies:
+            rows[(copy.slot * self.shared.stride + copy.starts) // UNIT] = copy.data
+            if copy.mbarrier is not None:
+                self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
+        self.loads += copies
+
+    def component(self, copy: BulkLoad) -> int:
+        """Of its block's clocks, that its bytes are counted in."""
+        return self.mbarriers.component(copy.slot, copy.mbarrier.number if copy.mbarrier else 0)
+
+    def count_async(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, counts_more: bool) -> None:
+        """cp.async.mbarrier.arrive of these lanes. counts_more: without .noinc the phase expects one arrival more for
+        each lane, which is the one to come."""
+        copies, component = self.races.copies, self.mbarriers.component(mbarrier.place[0], mbarrier.number)
+        mbarrier.pending += counts_more * len(lanes)
+        for access in copies.issued_by(lanes):
+            self.races.note_counted(access, "cp.async", np.full(len(access.lanes), component))
+        self.arrivals.append(CopyArrival(site, mbarrier, lanes, copies.issued))
+
+    def deliver(self) -> bool:
+        """All copies into shared memory arrive. Whether there were any."""
+        arriving, self.loads = self.loads, []
+        for copy in arriving:
+            if self.mbarriers.ended[copy.slot]:
+                says = f"{copy.carrier} may write to shared memory of block {self.geometry.show_slot(copy.slot)}, "
+                says += "which has ended: no thread waits for it"
+                self.notice(Hazard.UNWAITED(lacks="end", by=copy.carrier), copy.site, says)
+            elif copy.mbarrier is not None:
+                slots, lanes = (np.full(len(copy.starts), n) for n in (copy.slot, copy.lane))
+                access = SharedAccess(copy.site, lanes, copy.starts, UNIT, slots)
+                self.races.on_arrival(access, self.component(copy), copy.mbarrier.phase + 1)
+                copy.mbarrier.covers.add(copy.slot)
+                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT - copy.padding)
+        return bool(arriving)
+
+    def deliver_async(self, mbarrier: MbarrierState | None = None) -> bool:
+        """cp.async's arrivals on this mbarrier, or on all, happen. Whether there were any."""
+        arriving = [one for one in self.arrivals if mbarrier is None or mbarrier is one.mbarrier]
+        self.arrivals = [one for one in self.arrivals if not (mbarrier is None or mbarrier is one.mbarrier)]
+        for one in arriving:
+            component = self.mbarriers.component(one.mbarrier.place[0], one.mbarrier.number)
+            for access in self.races.copies.finish(one.lanes, one.issued):
+                self.races.on_arrival(access, component, one.mbarrier.phase + 1)
+            self.mbarriers.arrive_later(one.site, one.mbarrier, self.clocks.nothing(), len(one.lanes))
+        return bool(arriving)
+
+    # out of shared memory -----------------------------------------------------------------------------------------
+
+    def store(self, site: int, copies: list[tuple[int, np.ndarray, Keep]]) -> None:
+        """TMA is told to make copies of one instruction: (lane, starts, what takes the bytes) each."""
+        if not copies:
+            return
+        counts, numbers = [len(starts) for _, starts, _ in copies], []
+        for lane, starts, keep in copies:
+            self.told[lane // WARP] += 1
+            numbers.append(int(self.told[lane // WARP]))
+            self.stores.append(BulkStore(site, lane, starts, keep, int(self.committed[lane]), numbers[-1]))
+        lanes = np.repeat([lane for lane, _, _ in copies], counts)
+        starts = np.concatenate([starts for _, starts, _ in copies])
+        access = SharedAccess(site, lanes, starts, UNIT, self.slot[lanes], agent="TMA")
+        self.races.on_proxy_read(access, self.reader(lanes), np.repeat(numbers, counts))
+
+    def reader(self, lanes: np.ndarray) -> np.ndarray:
+        """Their blocks' component of TMA, which reads for these lanes."""
+        return self.clocks.agents.tma(lanes // WARP % self.geometry.warps)
+
+    def commit(self, lanes: np.ndarray) -> None:
+        self.committed[lanes] += 1
+
+    def wait(self, lanes: np.ndarray, open_groups: int) -> None:
+        """These lanes' groups have been read, but for the newest `open_groups`."""
+        limit = np.full(len(self.committed), -1, np.int32)
+        limit[lanes] = self.committed[lanes] - open_groups
+        done = [copy for copy in self.stores if copy.group < limit[copy.lane]]
+        self.stores = [copy for copy in self.stores if copy.group >= limit[copy.lane]]
+        for copy in done:
+            self.read(copy)
+        for copy in done:  # in the order of their numbers
+            lane = np.array([copy.lane])
+            self.clocks.learn(lane, self.clocks.base[self.slot[lane]] + self.reader(lane), copy.number)
+
+    def read(self, copy: BulkStore) -> None:
+        row = int(self.slot[copy.lane]) * self.shared.stride
+        copy.keep(self.shared.rows(1, UNIT)[(row + copy.starts) // UNIT])
+
+    def leave(self, lanes: np.ndarray) -> None:
+        """These lanes' threads end. What they told TMA to store and did not wait for may still be read."""
+        ended = set(lanes.tolist())
+        left = [copy for copy in self.stores if copy.lane in ended]
+        self.stores = [copy for copy in self.stores if copy.lane not in ended]
+        for copy in left:
+            committed = self.committed[copy.lane] > copy.group
+            why = "no thread waits for it to finish" if committed else "it is in no group that could be waited for"
+            says = f"{self.geometry.show_thread(copy.lane)} ends while a TMA store may still be reading shared memory: "
+            self.notice(Hazard.UNWAITED(lacks="stored"), copy.site, says + why)
+            self.read(copy)

@@ -1,0 +1,188 @@
+"""Generic addresses, one instruction's accesses to memory, and shared memory with the copies that arrive in it.
+
+Global addresses are those of the host, below 2^47; each other space has a window above (PTX ISA, 6.4.1.1). In the
+window of a cluster's shared memory the block of rank r begins at (r + 1) << PEER_BITS, and each block's own also at 0.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from tutorlib.simulate.ptx.findings import TooManyRecords
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction
+
+SHARED = 1 << 56
+LOCAL = 1 << 57
+PARAM = 1 << 58
+WINDOW = {"shared": SHARED, "local": LOCAL, "param": PARAM}
+PEER_BITS = 24
+
+
+Agent = Literal["thread", "wgmma", "tcgen05", "tcgen05.cp", "TMA"]  # who does it, for the threads that ask for it
+Carrier = Literal["TMA", "st.async", "cp.async", "clusterlaunchcontrol"]  # what brings bytes that an mbarrier counts
+
+
+@dataclass(frozen=True)
+class LaneAccess:
+    """One instruction's access to memory, by its active lanes, (n,): `width` bytes each at these starts."""
+
+    site: int
+    lanes: np.ndarray
+    starts: np.ndarray
+    width: int
+
+
+@dataclass(frozen=True)
+class SharedAccess(LaneAccess):
+    """starts: addresses. slots: the block in the batch whose memory it is."""
+
+    slots: np.ndarray
+    agent: Agent = "thread"
+
+    def only(self, which: np.ndarray) -> "SharedAccess":
+        return replace(self, lanes=self.lanes[which], starts=self.starts[which], slots=self.slots[which])
+
+
+@dataclass(frozen=True)
+class GlobalAccess(LaneAccess):
+    """starts: places in the arena."""
+
+    instruction: Instruction
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Accesses by their pieces: number and lane of each, (accesses · many,). many: pieces of one access."""
+
+    access: LaneAccess
+    many: int
+    pieces: np.ndarray
+    lanes: np.ndarray
+
+    @cached_property
+    def warps(self) -> np.ndarray:
+        """Of the batch."""
+        return self.lanes // WARP
+
+    def by_piece(self, by_access: np.ndarray) -> np.ndarray:
+        return np.repeat(by_access, self.many)
+
+    def any_piece(self, by_piece: np.ndarray) -> np.ndarray:
+        return np.asarray(by_piece.reshape(-1, self.many).any(1))
+
+
+POISON = 0xEB  # bytes never written: as bf16 a huge negative number, which no sum hides
+ROW_ALIGNMENT = 1024
+
+
+class SharedMemory:
+    """That of the blocks that run together. size: bytes that a block has, static and dynamic. stride: bytes from a
+    block's row to the next."""
+
+    def __init__(self, blocks: int, size: int) -> None:
+        self.size = size
+        self.stride = -(-max(size, 1) // ROW_ALIGNMENT) * ROW_ALIGNMENT
+        self.bytes = np.empty(blocks * self.stride, np.uint8)
+        self.clear()
+
+    def clear(self) -> None:
+        self.bytes.fill(POISON)
+
+    def rows(self, element: int, count: int) -> np.ndarray:
+        """All of it as rows of `count` unsigned numbers of `element` bytes each."""
+        return self.bytes.view(f"u{element}").reshape(-1, count)
+
+
+MOST_IN_FLIGHT = 2**28  # bytes
+
+
+@dataclass
+class Copy:
+    """One cp.async that its threads have not waited for. group: for each lane, how many groups it had committed before.
+    number: of the instruction, among all that were issued."""
+
+    access: SharedAccess
+    group: np.ndarray
+    number: int
+
+    def part(self, which: np.ndarray) -> "Copy":
+        return Copy(self.access.only(which), self.group[which], self.number)
+
+
+class AsyncCopies:
+    """cp.async (PTX ISA, 9.7.9.25): a thread's copies since its last commit form a group; waiting for all but the
+    newest N groups makes the older ones arrive. The bytes are in shared memory from the beginning; that they may be
+    relied on only later is what `SharedShadow` knows.
+
+    committed: how many groups each lane has committed. issued: how many instructions.
+    bytes: all that were issued; bytes_in_flight: now.
+    """
+
+    def __init__(self, lanes: int, shared: SharedMemory) -> None:
+        self.committed = np.zeros(lanes, np.int32)
+        self.shared = shared
+        self.in_flight: list[Copy] = []
+        self.issued = 0
+        self.bytes = self.bytes_in_flight = 0
+
+    def restart(self) -> None:
+        self.committed.fill(0)
+        self.in_flight.clear()
+        self.bytes_in_flight = 0
+
+    def issue(self, access: SharedAccess) -> None:
+        self.issued += 1
+        self.in_flight.append(Copy(access, self.committed[access.lanes], self.issued))
+        size = len(access.lanes) * access.width
+        self.bytes += size
+        self.bytes_in_flight += size
+        if self.bytes_in_flight > MOST_IN_FLIGHT:
+            raise TooManyRecords(
+                f"cp.async has {self.bytes_in_flight:,} bytes in flight that no thread has waited for: choose a size "
+                "with fewer steps"
+            )
+
+    def commit(self, lanes: np.ndarray | slice) -> None:
+        self.committed[lanes] += 1
+
+    def is_committed(self, site: int, lane: int) -> bool:
+        """Whether a lane has committed the last copy that it issued at a site."""
+        own = [one for one in self.in_flight if one.access.site == site and lane in one.access.lanes]
+        return any(self.committed[lane] > one.group[one.access.lanes == lane].max() for one in own[-1:])
+
+    def of_lanes(self, lanes: np.ndarray | slice) -> np.ndarray:
+        chosen = np.zeros(len(self.committed), bool)
+        chosen[lanes] = True
+        return chosen
+
+    def issued_by(self, lanes: np.ndarray) -> list[SharedAccess]:
+        """These lanes' copies that are in flight."""
+        chosen = self.of_lanes(lanes)
+        return [copy.access.only(which) for copy in self.in_flight if (which := chosen[copy.access.lanes]).any()]
+
+    def wait(self, lanes: np.ndarray | slice, open_groups: int) -> list[SharedAccess]:
+        """These lanes' groups arrive, but for the newest `open_groups`. Gives the copies that arrived."""
+        limit = np.where(self.of_lanes(lanes), self.committed - open_groups, -1)
+        return self.arrive(lambda copy: copy.group < limit[copy.access.lanes])
+
+    def finish(self, lanes: np.ndarray | slice, issued: int) -> list[SharedAccess]:
+        """These lanes' copies among the first `issued` arrive, committed or not. Gives them."""
+        chosen = self.of_lanes(lanes)
+        return self.arrive(lambda copy: chosen[copy.access.lanes] & (copy.number <= issued))
+
+    def arrive(self, which: Callable[[Copy], np.ndarray]) -> list[SharedAccess]:
+        """which: of a copy's lanes arrive, as booleans."""
+        left, arrived = [], []
+        for copy in self.in_flight:
+            ready = which(copy)
+            if not ready.all():
+                left.append(copy.part(~ready) if ready.any() else copy)
+            if ready.any():
+                arrived.append(copy.access.only(ready) if not ready.all() else copy.access)
+        self.in_flight = left
+        self.bytes_in_flight -= sum(len(access.lanes) * access.width for access in arrived)
+        return arrived

@@ -1,1 +1,0 @@
-"""The state spaces of PTX (PTX ISA, 5.1)."""
