@@ -189,14 +189,18 @@ async def run(
         if added:
             page.leave_out_added(added)
             return None
-        if end is None:  # the system ends a judge that computes for too long
-            over = pipe.code == -signal.SIGXCPU
-            end = ("timeout", no_end(settings.seconds)) if over else ("error", "it ended the grading run")
-        status, why = end
+        status, why = end or ended_itself(pipe.code, settings)
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{page.name} could not be run: {why}. {' '.join(log[-3:])}")
     return find(running).outcome(status, 0, why)
+
+
+def ended_itself(code: int, settings: Settings) -> tuple[Status, str]:
+    """Status and message if the judge's process ended without a report: the system may have ended it."""
+    if code == -signal.SIGXCPU:
+        return "timeout", no_end(settings.seconds)
+    return "error", "it ended the grading run"
 
 
 class Reports(asyncio.StreamReader):

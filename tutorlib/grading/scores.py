@@ -27,8 +27,6 @@ STYLES = {
     "not_run": "blue",
 }
 
-BETWEEN_S = 10.0  # seconds between two lines about progress in a file, at least
-
 
 @dataclass(frozen=True)
 class Scores:
@@ -101,34 +99,17 @@ def machine() -> dict[str, Any]:
 
 
 @contextmanager
-def progress(
-    console: Console, what: str, total: int, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[..., None]]:
-    """Shows how much of a run is done: a bar with the time left on a terminal, which leaves nothing behind; in a file
-    or a pipe a line at the end, and one now and then before.
+def progress(console: Console, what: str, total: int) -> Iterator[Callable[..., None]]:
+    """Shows how much of a run is done: on a terminal a bar with the time left, which leaves nothing behind; in a file
+    or a pipe a line at the end.
 
     what: the pieces of work, in the plural. Yields a function to call when one is done.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     left = (TextColumn("left:"), TimeRemainingColumn())
+    start = time.monotonic()
     with Progress(*columns, *left, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"grading {what}", total=total)
-        started = said = clock()
-
-        def done(*_: object) -> None:
-            nonlocal said
-            bar.advance(task)
-            count, now = bar.tasks[0].completed, clock()
-            if not console.is_terminal and (count == total or now - said >= BETWEEN_S):
-                said = now
-                console.print(f"graded {count:g} of {total} {what} in {elapsed(now - started)}", markup=False)
-
-        yield done
-
-
-def elapsed(seconds: float) -> str:
-    """ "3 min 05 s"."""
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+        yield lambda *_: bar.advance(task)
+    if not console.is_terminal:
+        console.print(f"graded {total} {what} in {time.monotonic() - start:.0f} s", markup=False)
