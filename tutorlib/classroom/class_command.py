@@ -12,8 +12,7 @@ from rich.console import Console
 
 from tutorlib.classroom import CannotGrade, exports, reports, similar_answers
 from tutorlib.classroom.adjustments import Prepared, prepared
-from tutorlib.classroom.class_run import Run, alone_in, grade_new
-from tutorlib.classroom.grade_student import check_room
+from tutorlib.classroom.class_run import Run, alone_in, check_room, grade_new
 from tutorlib.classroom.gradebook import open_gradebook
 from tutorlib.classroom.grades import Classroom, grades_of, remarks
 from tutorlib.classroom.hand_ins import handed_in
