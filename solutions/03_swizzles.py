@@ -27,7 +27,7 @@ from tensor_layouts import Layout, Swizzle, compose, cosize
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as mma
 from tensor_layouts.layout_utils import tile_to_shape
 
-from tutorlib import banks, check, explain, explore_swizzle, layout, show_banks, show_swizzle, show_tv
+from tutorlib import check, explain, explore_swizzle, layout, memory, show_banks, show_swizzle, show_tv
 
 # %% [markdown]
 # ## Thirty-two banks
@@ -82,7 +82,7 @@ def wavefronts(addresses, width):
 check("03.1", wavefronts)
 
 # %% [markdown]
-# From here on the page counts with `banks.wavefronts`, which takes offsets in elements, as layouts give them.
+# From here on the page counts with `memory.wavefronts`, which takes offsets in elements, as layouts give them.
 #
 # **Keep this:** count *different words in one bank*, group by group. Padding and swizzles place elements so that the
 # count is one.
@@ -108,7 +108,7 @@ show_banks("(32,32):(33,1)", access=[(lane, 0) for lane in range(32)])
 for stride in (64, 65, 66, 68, 72, 80):
     aligned = stride * 2 % 16 == 0
     column = [stride * row for row in range(8)]
-    cost = banks.wavefronts(column, element_bytes=2, vector=8) if aligned else "not aligned"
+    cost = memory.wavefronts(column, element_bytes=2, vector=8) if aligned else "not aligned"
     print(f"stride {stride}: {cost:>11}   {128 * (stride - 64) * 2:5} bytes of padding")
 
 # %% [markdown]
@@ -291,7 +291,7 @@ explain(transposing(row_stride=32, bits=5), src, dst)
 # %%
 for row_bytes in (128, 64, 32):
     row = row_bytes // 2  # elements of bf16
-    cost = banks.wavefronts([row * n for n in range(8)], element_bytes=2, vector=8)
+    cost = memory.wavefronts([row * n for n in range(8)], element_bytes=2, vector=8)
     print(f"rows of {row_bytes:3} bytes: {cost} wavefronts for 8 rows, {row_bytes // 16} chunks to choose from")
 
 # %% [markdown]
@@ -361,8 +361,8 @@ show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
 for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
     plain = layout(name)
     for what, atom in (("plain", plain), ("swizzled", compose(S, plain))):
-        read = banks.wavefronts([atom(row, 0) for row in range(8)], element_bytes=2, vector=8)
-        write = banks.wavefronts([atom(0, 8 * chunk) for chunk in range(8)], element_bytes=2, vector=8)
+        read = memory.wavefronts([atom(row, 0) for row in range(8)], element_bytes=2, vector=8)
+        write = memory.wavefronts([atom(0, 8 * chunk) for chunk in range(8)], element_bytes=2, vector=8)
         print(f"{name:21} {what:9} read down a column: {read}   write along a row: {write}")
 
 # %% [markdown]
@@ -558,7 +558,7 @@ tiles = {
 }
 print(f"{'tile':26}write  read   bytes")
 for name, stored in tiles.items():
-    costs = [banks.wavefronts([stored(*at) for at in lanes], element_bytes=2, vector=8) for lanes in (write, read)]
+    costs = [memory.wavefronts([stored(*at) for at in lanes], element_bytes=2, vector=8) for lanes in (write, read)]
     print(f"{name:26}{costs[0]:5}{costs[1]:6}{2 * cosize(stored):8}")
 
 # %% [markdown]

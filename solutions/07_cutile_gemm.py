@@ -34,7 +34,8 @@ from tutorlib import (
     grouped as strips, hardware_of, raster, run_host, serialized, show_block_order, show_figure, show_k_loop,
     show_ladder, show_sweep,
 )  # fmt: skip
-from tutorlib.kernels.cutile import Config, compiled, gemm as tile_gemm, slabs, tile_of_product
+from tutorlib.kernels.cutile import Config, compiled, slabs, tile_of_product
+from tutorlib.kernels import cutile as tile_gemm
 
 ZERO = ct.PaddingMode.ZERO
 h200 = hardware_of("NVIDIA H200")
@@ -608,7 +609,7 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # one instruction. The result is a tile of Cᵀ, which the epilogue transposes. (The measurements below include the other
 # order.)
 #
-# `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few switches; look at it after you have solved the
+# `slabs` in `tutorlib/kernels/cutile.py` is this kernel with a few switches; look at it after you have solved the
 # exercise. The cell compiles three variants. The last column comes from ptxas, the last compiler in the chain: does it
 # allow several wgmma in flight?
 
@@ -673,7 +674,7 @@ check("07.7", gemm_fp8)
 # report of each compiler in the chain.
 #
 # How close does it get to cuBLASLt? These variants were timed at this size, each alternating with cuBLASLt, and
-# profiled with Nsight Compute (`tutor sweep tile_fp8`). An indented line changes *slabs of 128*, the kernel that starts
+# profiled with Nsight Compute on an H200. An indented line changes *slabs of 128*, the kernel that starts
 # from 0. All rows but the first use fast accumulation. *Latency 3, 6* are the hints on the loads of the small tiles and
 # of the large one; *A first* has A as the first operand, so C needs no transpose; *latency 7, 7* also stores without
 # TMA; *256 for 2 CTAs* uses slabs of 256 rows of B, half for each CTA. *busy* is the percentage of an SM's cycles in

@@ -47,7 +47,7 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from tutorlib import (
     WGMMA, Sm, TensorSpec, check, compare_on_gpu, compare_parts, compile_cute, device, hopper_gemm as course, l2,
     show_figure, show_ladder, show_levers, show_model, show_roles, show_source, show_sweep, show_work,
-    tune_hopper, work,
+    tune_hopper,
 )  # fmt: skip
 from tutorlib.kernels.hopper import (
     ConfigError, HopperConfig, Loads, Parts, RoleSteps, gemm_kernel, load_steps, make_specialized, multiply_steps,
@@ -668,7 +668,7 @@ else:
 # end of the tile, where another cluster adds it.
 
 # %%
-show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters=4, tiles=6, k_tiles=6)
+show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
 # In this example it takes a quarter less time. It is not free: the fp32 accumulators of a 128×256 tile are 128 KiB,
@@ -1417,5 +1417,5 @@ check("14.11", fastest)
 # - Ping-pong's limit. It hides a tile's stores only while the other tile multiplies, which is short if K is small.
 #
 # [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL and tries its configurations at a shape
-# until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep gemm_quack`). At
+# until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares. At
 # 8192 the course's function is ahead of it; at 4096 and 2048 the two differ by less than the spread.

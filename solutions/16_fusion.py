@@ -754,7 +754,7 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
 # %% [markdown]
 # In fp32 there is no difference, because on the CPU torch computes the products of all three modules. The compared
 # gradient is down's, which depends only on the gate's forward: no cell tests `gated_backward`. Of its two parts, 16.8
-# checked `linear_backward`, and a `gradcheck` in tests/kernels/fused/test_linear.py covers `before_gate`. Under
+# checked `linear_backward`, and a `gradcheck` in tests/kernels/test_layers.py covers `before_gate`. Under
 # autocast the gated one runs your kernel, in the simulator.
 #
 # After a first call, which compiles, a CUDA graph can capture the model, too: `gemm` launches on torch's current

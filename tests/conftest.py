@@ -24,9 +24,9 @@ from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
-from tutorlib.measuring import launchers, targets
+from tutorlib.measuring import launchers, results
 from tutorlib.paths import ROOT
-from tutorlib.problems import fault, work
+from tutorlib.problems import work
 
 MARKERS = (
     'gpu(capability, calibrated=False): needs a GPU with what came with "80", "90" or "100"; "90a": Hopper alone',
@@ -149,7 +149,7 @@ def lacks_gpu(item: pytest.Item) -> str | None:
     for marker in item.iter_markers("gpu"):
         if device.why_not(NEEDS[marker.args[0]]):
             return f"a GPU (sm_{marker.args[0]})"
-        if marker.kwargs.get("calibrated") and f"sm_{device.need_gpu().arch}" not in targets.load():
+        if marker.kwargs.get("calibrated") and f"sm_{device.need_gpu().arch}" not in results.load_targets():
             return "a calibrated GPU"
     return None
 
@@ -207,7 +207,7 @@ def cpp_on_torch(on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Cal
 
         monkeypatch.setattr(device, "gpu", lambda: H200)
         monkeypatch.setattr(kernel_exercises, "context_broken", lambda: False)
-        monkeypatch.setattr(fault, "context_broken", lambda: False)
+        monkeypatch.setattr(work, "context_broken", lambda: False)
         monkeypatch.setattr(launchers, "load", load)
         return launches
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from tutorlib.machine.device import GPU
-from tutorlib.measuring.bench import Times
-from tutorlib.measuring.measurement import Measurement
 from tutorlib.measuring.results import Point, SweepResults
+from tutorlib.measuring.timing import Measurement, Times
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.work import Call, Work
 

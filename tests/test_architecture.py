@@ -61,7 +61,7 @@ def test_importing_a_module_imports_nothing_heavy(module, may):
 
 LADDER = {  # notebook that shows it first → the course's own
     "09": [*sorted((PACKAGE / "kernels" / "ampere").glob("*.py")), PACKAGE / "kernels" / "ladder.py"],
-    "13": [PACKAGE / "kernels" / "hopper" / "first_parts.py"],
+    "13": [PACKAGE / "kernels" / "hopper" / "first.py"],
     "14": [PACKAGE / "kernels" / "hopper" / "parts.py"],
 }
 OTHERS = ("store",)  # the course's compares nothing where tiles divide C, and page 09's always does

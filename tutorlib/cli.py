@@ -14,7 +14,7 @@ from rich.console import Console
 from tutorlib.simulate.cli import add_to as add_simulate_to
 
 if TYPE_CHECKING:
-    from tutorlib.instruments.sweeps.sweep import Sweep
+    from tutorlib.instruments.sweep import Sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")]
@@ -80,7 +80,7 @@ def progress(
     """Show your points so far: the best result of `check` for each exercise on this machine."""
     from tutorlib.notebook import contents
     from tutorlib.notebook.standing import NoRecord, best, course_of, forget, heads
-    from tutorlib.problems.wrong import count
+    from tutorlib.problems.differences import count
 
     wanted = chosen(names or [])
     try:
@@ -216,14 +216,14 @@ def doctor() -> None:
 def calibrate(names: Names = None) -> None:
     """Measure the solutions on this GPU and make their speeds the targets of its architecture."""
     from tutorlib.course import evidence
-    from tutorlib.measuring import targets
+    from tutorlib.measuring import results
 
     need_gpu()
     timed = [name for name in chosen(names or []) if evidence.timed_exercises(name)]
     outcomes = [outcome for name in timed for outcome in evidence.grade_solutions(name)]
     problems = evidence.save_targets(outcomes, overwrite=True)
     for outcome in outcomes:
-        if ratio := targets.target(need_gpu()["arch"], outcome.id):
+        if ratio := results.target_ratio(need_gpu()["arch"], outcome.id):
             out.print(f"{outcome.id}  {ratio:.3f}", markup=False)
     if problems:
         raise fail("\n".join(problems), 1)
@@ -267,20 +267,21 @@ def sweep(
     ] = False,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
-    from tutorlib.compiling.errors import ToolMissing
-    from tutorlib.instruments.processes import Failed
-    from tutorlib.instruments.sweeps import RECORDS, SWEEPS, record
+    from tutorlib.instruments import launches
+    from tutorlib.instruments.sweep import Failed
+    from tutorlib.instruments.table import SWEEPS
     from tutorlib.kernels.nvidia_example import NoExample
+    from tutorlib.measuring.results import LAUNCHES
 
-    wanted = names or [*SWEEPS, *RECORDS]
-    for name in wanted:
-        if name not in SWEEPS and name not in RECORDS:
-            raise fail(f"There is no sweep {name}; there are {', '.join((*SWEEPS, *RECORDS))}.")
+    known = [*SWEEPS, LAUNCHES]
+    for name in names or known:
+        if name not in known:
+            raise fail(f"There is no sweep {name}; there are {', '.join(known)}.")
     need_gpu()
-    for name in wanted:
+    for name in names or known:
         try:
-            written = record(name) if name in RECORDS else run_sweep(name, seconds, resume)
-        except (NoExample, Failed, ToolMissing) as error:
+            written = launches.record() if name == LAUNCHES else run_sweep(name, seconds, resume)
+        except (NoExample, Failed) as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
         out.print(f"wrote {written}" if written else f"{name}: this GPU can run none of its kernels", markup=False)
@@ -288,12 +289,12 @@ def sweep(
 
 def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
     """Measure one sweep, printing and saving each point as it comes. Raises NoExample."""
-    from tutorlib.instruments.sweeps import make_sweep
-    from tutorlib.instruments.sweeps.sweep import count_all, measure_all
-    from tutorlib.machine.versions import this_machine
+    from tutorlib.instruments.sweep import count_all, measure_all
+    from tutorlib.instruments.table import SWEEPS
+    from tutorlib.machine.device import this_machine
     from tutorlib.measuring.results import Failure, SweepResults, read_sweep, sweep_file
 
-    sweep, start = make_sweep(name), time.monotonic()
+    sweep, start = SWEEPS[name](), time.monotonic()
     budget = sweep.seconds if seconds is None else seconds
     file = sweep_file(this_machine()["gpu"], name)
     found = SweepResults(this_machine(), date.today().isoformat(), complete=False)
@@ -344,9 +345,9 @@ def plots(names: Annotated[list[str] | None, typer.Argument(help="Figures by nam
 
 def need_gpu() -> dict[str, Any]:
     """This machine. Raises typer.Exit if it has no GPU that torch can use."""
-    from tutorlib.machine import device, versions
+    from tutorlib.machine import device
 
-    machine = versions.this_machine()
+    machine = device.this_machine()
     if machine["gpu"] is None:
         raise fail(f"This needs a GPU: {device.obstacle()}.")
     return machine

@@ -13,7 +13,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.machine import device
-from tutorlib.problems.fault import RESTART, KernelFault
+from tutorlib.problems.work import RESTART, KernelFault
 
 STAGED = replace(find("05.5"), bench_shape=None, tiers=(), points=2)
 RIGHT = load_answers("05_copy_kernels")["05.5"]

@@ -10,7 +10,7 @@ from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.exercises import of_notebook
 from tutorlib.failure import Fail, Flaw
 from tutorlib.paths import notebook_names
-from tutorlib.problems.fault import KernelFault
+from tutorlib.problems.work import KernelFault
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,9 @@ import pytest
 from tests.gpu_kernels import COPY
 from tests.stand_ins import H200, copied
 from tutorlib.machine import device
-from tutorlib.measuring import targets
-from tutorlib.measuring.measure import WrongWhenTimed
-from tutorlib.problems.wrong import Wrong
+from tutorlib.measuring import results
+from tutorlib.measuring.timing import WrongWhenTimed
+from tutorlib.problems.differences import Wrong
 
 SHAPE = (16384, 16384)
 TIMED = replace(COPY, points=5, bench_shape=SHAPE, tiers=(0.7, 0.9))
@@ -54,7 +54,7 @@ class TestTime:
                 return measured
 
             monkeypatch.setattr(device, "gpu", lambda: H200)
-            monkeypatch.setattr(targets, "target", lambda arch, id: target)
+            monkeypatch.setattr(results, "target_ratio", lambda arch, id: target)
             monkeypatch.setattr("tutorlib.checking.kernel.measure", measure)
             return TIMED.outcome_of(TIMED.time(None))
 

@@ -22,7 +22,7 @@ from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises import p11 as traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
-from tutorlib.models import banks
+from tutorlib.models import memory
 from tutorlib.paths import notebook_names
 
 LIBRARY = {"tl.compose": tl.compose, "sum": sum, "mma.a_layout": "a_layout"}
@@ -83,22 +83,22 @@ def test_a_function_of_the_librarys_own_package_is_told_where_it_is_the_answer_i
         id="99.2",
         title="ways",
         points=1,
-        cases=(equals("any", [([0, 32], 4)], banks.ways),),
-        library={"banks.ways": banks.ways},
+        cases=(equals("any", [([0, 32], 4)], memory.ways),),
+        library={"memory.ways": memory.ways},
     )
-    for answer in (banks.ways, partial(banks.ways), in_a_thread, without_a_witness):
+    for answer in (memory.ways, partial(memory.ways), in_a_thread, without_a_witness):
         assert exercise.grade(answer).status == "failed"
     assert exercise.grade(lambda offsets, element_bytes: 2).status == "passed"
 
 
 def in_a_thread(*args):
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(banks.ways, *args).result()
+        return pool.submit(memory.ways, *args).result()
 
 
 def without_a_witness(*args):
     sys.setprofile(None)
-    return banks.ways(*args)
+    return memory.ways(*args)
 
 
 def test_an_attribute_is_told_by_any_spelling_and_in_helpers():

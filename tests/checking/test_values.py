@@ -12,7 +12,7 @@ from tensor_layouts import Layout
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.randomness import judging_for_points
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.differences import Wrong, count
 
 
 def double(n):

@@ -1,6 +1,10 @@
-"""What is read from the code that a compiler made, against what ptxas says of it."""
+"""Compiled kernels, read: resources, instructions, PTX and machine code."""
+
+import re
 
 import pytest
+import torch
+from cutlass import cute
 
 from tests.compiling.kernels import (
     double_kernel,
@@ -12,8 +16,12 @@ from tests.compiling.kernels import (
     wide_kernel,
 )
 from tutorlib.compiling import programs
+from tutorlib.compiling.compiled import counts, opcodes, story
 from tutorlib.compiling.dsls import compile_cute
+from tutorlib.compiling.programs import SASS_OPCODES, disassemble, main_loop_of, read_listing
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.main_loops import TUNED, loads_spread, multistage
 
 VECTOR = TensorSpec((1024,))
 
@@ -58,3 +66,98 @@ def test_spills_are_told_from_arrays():
     assert spilling.spill_bytes >= 4 * (300 - 255)
     assert array.stack_bytes >= 64 * 4
     assert array.spill_bytes == 0
+
+
+PTX = """
+.visible .entry gemm(
+\t.param .u64 gemm_param_0
+)
+{
+\tcp.async.cg.shared.global [%r1], [%rd1], 16;
+\t@%p1 cp.async.cg.shared.global [%r2], [%rd2], 16;
+\t// bar.sync in a comment
+\tcp.async.wait_group 0;
+\tbar.sync 0;
+$L__BB0_1:
+\tldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r7];
+\tmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1}, {%r3}, {%r8}, {%f1};
+\t@!%p2 st.global.v4.b32 [%rd3], {%r9, %r10, %r11, %r12};
+}
+"""
+
+
+def test_opcodes_come_in_order_with_or_without_a_predicate():
+    assert opcodes(PTX) == [
+        "cp.async", "cp.async", "wait_group", "bar.sync", "ldmatrix.x4", "mma.sync", "st.global.v4",
+    ]  # fmt: skip
+
+
+def test_a_story_puts_runs_together():
+    assert story(PTX) == "cp.async ×2 → wait_group → bar.sync → ldmatrix.x4 → mma.sync → st.global.v4"
+
+
+def test_counts_have_a_line_each():
+    assert counts(PTX).splitlines()[0] == "   2 cp.async"
+    assert "   0 st.shared" in counts(PTX).splitlines()
+
+
+LISTING = """
+\t.target\tsm_90a
+//--------------------- .text.kernel --------------------------
+.text.kernel:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+.L_x_0:
+        /*0a80*/                   HMMA.16816.F32.BF16 R4, R132.reuse, R136, R4 ;
+        /*0be0*/              @!P3 LDGSTS.E.BYPASS.LTC128B.128 [R209], desc[UR6][R220.64+0xc0] ;
+        /*0bf0*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;
+        /*0c00*/              @P0  BRA `(.L_x_0) ;
+.L_x_1:
+        /*0c10*/                   BRA `(.L_x_1);
+"""
+
+
+def test_a_listing_is_read():
+    sass = read_listing(LISTING)
+    assert sass.splitlines()[:3] == ["LDC R1, c[0x0][0x28]", ".L_x_0:", "HMMA.16816.F32.BF16 R4, R132.reuse, R136, R4"]
+    assert len(main_loop_of(sass).splitlines()) == 4
+    assert story(main_loop_of(sass), SASS_OPCODES) == "HMMA → LDGSTS → BAR.SYNC → BRA"
+
+
+def test_no_loop_no_lines():
+    assert main_loop_of("EXIT") == ""
+
+
+@pytest.mark.parametrize("loop", [multistage, loads_spread])
+def test_a_k_tile_of_the_machine_code_has_what_the_ptx_has(loop):
+    compiled = compile_cute(make_gemm(TUNED, loop), [TensorSpec((1024, 1024), "bf16")] * 3, "sm_90a")
+    found = opcodes(main_loop_of(disassemble(compiled.cubin)), SASS_OPCODES)
+    assert [found.count(name) for name in ("HMMA", "LDSM", "LDGSTS", "BAR.SYNC")] == [64, 16, 6, 1]
+
+
+def test_a_torch_tensors_spec():
+    assert TensorSpec.like(torch.zeros(3, 4, dtype=torch.bfloat16)) == TensorSpec((3, 4), "bf16")
+    assert TensorSpec.like(torch.zeros(3, dtype=torch.int32), dynamic=True) == TensorSpec((3,), "int32", dynamic=True)
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16", "int32"])
+def test_dynamic_layouts_take_their_sizes_at_run_time(dtype):
+    def parameter_bytes(spec):
+        ptx = compile_cute(launch(double_kernel), [spec]).ptx
+        return int(re.search(r"\.param .*_param_0\[(\d+)\]", ptx)[1])
+
+    static = TensorSpec((64, 32), dtype)
+    dynamic = TensorSpec((64, 32), dtype, dynamic=True)
+    assert parameter_bytes(static) == 8  # the address alone
+    assert parameter_bytes(dynamic) > 8
+
+
+def test_order_says_which_mode_is_contiguous():
+    seen = []
+
+    @cute.jit
+    def host(a: cute.Tensor, b: cute.Tensor):
+        seen.extend([str(a.layout), str(b.layout)])
+        double_kernel(a).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    compile_cute(host, [TensorSpec((8, 4)), TensorSpec((8, 4), order=(0, 1))])
+    assert seen == ["(8,4):(4,1)", "(8,4):(1,8)"]

@@ -17,11 +17,11 @@ from tutorlib.cli import app
 from tutorlib.course import doctor
 from tutorlib.course.evidence import code_sha256, collect, grade_solutions, save_targets, timed_exercises, usable_ratios
 from tutorlib.exercises import find, of_notebook
-from tutorlib.machine import device, versions
-from tutorlib.measuring import results, targets
+from tutorlib.machine import device
+from tutorlib.measuring import results
 from tutorlib.measuring.results import Page, Result, Results
 from tutorlib.paths import SOLUTIONS
-from tutorlib.problems.fault import RESTART
+from tutorlib.problems.work import RESTART
 
 LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
 TIERED = [exercise for exercise in LADDER if exercise.tiers]
@@ -36,7 +36,7 @@ def reached(exercise, measured=None):
 @pytest.fixture
 def h200(monkeypatch, tmp_path):
     """An H200 on which nothing was measured yet."""
-    monkeypatch.setattr(versions, "this_machine", lambda: MACHINE)
+    monkeypatch.setattr(device, "this_machine", lambda: MACHINE)
     monkeypatch.setattr(results, "DATA", tmp_path)
 
 
@@ -89,8 +89,8 @@ class TestTargets:
         self, h200, monkeypatch, before, overwrite, written
     ):
         saved = []
-        monkeypatch.setattr(targets, "load", lambda: {"sm_90": {"gpu": before}} if before else {})
-        monkeypatch.setattr(targets, "save", lambda arch, machine, date, ratios: saved.append((arch, ratios)))
+        monkeypatch.setattr(results, "load_targets", lambda: {"sm_90": {"gpu": before}} if before else {})
+        monkeypatch.setattr(results, "save_targets", lambda arch, machine, date, ratios: saved.append((arch, ratios)))
         assert save_targets([reached(TIERED[0])], overwrite) == []
         assert saved == ([("sm_90", {TIERED[0].id: 0.98})] if written else [])
 
@@ -109,7 +109,7 @@ def test_the_hash_is_of_the_code_alone(tmp_path):
 TIMED = """
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.machine.features import MMA_SYNC
-from tutorlib.measuring.recorded import recorded
+from tutorlib.measuring.results import recorded
 
 
 class Timed(Exercise):
@@ -198,8 +198,8 @@ def machine(monkeypatch):
         monkeypatch.setattr(device, "driver_version", lambda: driver)
         monkeypatch.setattr(torch.version, "cuda", cuda)
         if packages is not None:
-            monkeypatch.setattr(versions, "packages", lambda: packages)
-        monkeypatch.setattr(targets, "load", lambda: {})
+            monkeypatch.setattr(device, "packages", lambda: packages)
+        monkeypatch.setattr(results, "load_targets", lambda: {})
         monkeypatch.setattr(doctor, "device_answers", lambda: None)
 
     return make

@@ -1,17 +1,176 @@
-"""tutorlib.draw: every picture is one that a notebook can hold."""
+"""Pictures, by what they draw."""
 
 import subprocess
 import sys
+from functools import partial
 from io import BytesIO
+from itertools import pairwise, product
 
+import cutlass
 import pytest
+import torch
+from hypothesis import given
 from matplotlib.figure import Figure
 from PIL import Image
 from tensor_layouts import Swizzle
 
 import tutorlib
+from tests.models.test_timelines import timelines
+from tutorlib.draw.layouts import breaks, cell_of, layout_grid
+from tutorlib.draw.machines import code_of, state
+from tutorlib.draw.palette import CATEGORIES, INK, RAMP, category, channels
+from tutorlib.draw.tiles import READ, array_grid, order_grid, show_warps, space_grid
+from tutorlib.draw.timelines import key_grid, timeline_grid
+from tutorlib.exercises.judges.cute_host import in_cute
+from tutorlib.exercises.p19 import key_tiles
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.thread_share import make_mma
 from tutorlib.layouts.matrix import TooLarge
 from tutorlib.layouts.notation import NotationError
+from tutorlib.models.block_formats import E4M3
+from tutorlib.models.l2 import as_published, grouped
+from tutorlib.models.mbarrier import fresh
+from tutorlib.paths import SOLUTIONS
+
+
+def words(picture):
+    return [text.get_text() for axes in picture.axes for text in axes.texts]
+
+
+def test_tensor_memory_has_each_accumulator_in_all_lanes():
+    said = words(tutorlib.show_tensor_memory(columns=128, accumulators=3))
+    assert [said.count(str(at)) for at in ("1", "2")] == [16, 16]  # 4 cells of 32 columns, for each of 4 warps
+    with pytest.raises(ValueError, match="tensor memory has 512"):
+        tutorlib.show_tensor_memory(columns=256, accumulators=3)
+
+
+def test_what_a_pair_loads_and_what_numbers_become():
+    assert "B: rows 128 to 255\n16 KiB" in words(tutorlib.show_pair())
+    assert "448\n0x7e" in words(tutorlib.show_scaled([511.0] * 32, 1.0))
+    codes = torch.tensor([-0.5, 448.0]).to(torch.float8_e4m3fn).view(torch.uint8).tolist()
+    assert [code_of(element, E4M3, 0x80) for element in (-0.5, 448.0)] == codes
+
+
+def test_numbers_waves_and_what_the_first_wave_reads():
+    grid = order_grid((4, 3), partial(grouped, group=2), 5, "groups of 2")
+    assert grid.labels[1:] == [
+        ["A", "0", "2", "4"],
+        ["A", "1", "3", "5"],
+        ["", "6", "8", "10"],
+        ["", "7", "9", "11"],
+    ]
+    assert grid.colors[1][1:] == [category(0)] * 3
+    assert grid.colors[2][3] == category(1)
+    assert grid.colors[0][1:] == [READ] * 3
+    assert grid.title.endswith("5 blocks,\nreads 2 rows of A and 3 columns of B")
+
+
+def test_a_tile_computed_twice_and_one_forgotten():
+    grid = order_grid((9, 9), as_published, 9, "as published")
+    holes = sum(color is None for row in grid.colors for color in row)
+    assert holes == sum(label.count("\n") for row in grid.labels for label in row) > 0
+    assert all("\n" in grid.labels[row][column] for row, column in grid.outlined)
+
+
+def test_the_picture_shows_what_key_tiles_counts():
+    for keys in (17, 64, 250, 600):
+        grid = key_grid(320, keys, 64, 32)
+        for m, row in enumerate(grid.labels):
+            whole, end = key_tiles(m, 64, 32, keys)
+            assert list(row) == ["whole"] * whole + ["mask"] * (end - whole) + [""] * (len(row) - end)
+
+
+def test_a_layout_picture_shows_its_offsets_and_blocks():
+    grid = layout_grid("((2,2),3):((1,6),2)", highlight=[((1, 1), 2), 0, (0, 1)])
+    assert grid.labels == [["0", "2", "4"], ["1", "3", "5"], ["6", "8", "10"], ["7", "9", "11"]]
+    assert list(grid.down) == ["(0,0)", "(1,0)", "(0,1)", "(1,1)"]
+    assert list(grid.row_breaks) == [2]
+    assert grid.outlined == {(3, 2), (0, 0), (0, 1)}
+    assert breaks((2, 3, 2)).keys() == {2, 4, 6, 8, 10}
+    assert breaks((2, 3, 2))[6] > breaks((2, 3, 2))[2]
+    assert cell_of((2, 3, 4), (1, 2, 3)) == (1, 11)
+
+
+def test_a_column_says_what_is_pending_and_which_waits_return():
+    barrier = fresh(1)
+    assert state(barrier) == ["1", "0", "0", "wait", "go"]
+    assert state(barrier.arrive(2048)) == ["0", "2", "0", "wait", "go"]
+    assert state(barrier.arrive(2048).deliver(2048)) == ["1", "0", "1", "go", "wait"]
+
+
+def luminance(color):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (n / 255 for n in channels(color))]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(light, dark):
+    return (luminance(light) + 0.05) / (luminance(dark) + 0.05)
+
+
+def test_colors_carry_dark_text():
+    """Contrast of at least 4.5 to 1 (WCAG 2, level AA) on every color."""
+    assert all(contrast(color, INK) >= 4.5 for color in (*CATEGORIES, *RAMP))
+
+
+def test_a_picture_of_tile_space():
+    array, space = array_grid((10, 20), (4, 8)), space_grid((10, 20), (4, 8))
+    assert (array.rows, array.columns) == (12, 24)
+    assert (space.rows, space.columns) == (3, 3)
+    assert array.colors[9][19] == space.colors[2][2]
+    assert array.colors[10][19] is None
+    colors = [color for row in space.colors for color in row]
+    assert all(a != b for a, b in pairwise(colors))
+
+
+def test_neighbors_differ_along_rows_columns_and_diagonals():
+    for across in range(1, 41):
+        colors = space_grid((40, across), (1, 1)).colors
+        for i, j in product(range(39), range(across)):
+            beside = [(0, 1), (1, -1), (1, 0), (1, 1)]
+            others = [colors[i + down][j + right] for down, right in beside if 0 <= j + right < across]
+            assert colors[i][j] not in others
+
+
+@given(timelines)
+def test_the_picture_shows_every_tick_of_every_tile(timeline):
+    grid = timeline_grid(timeline)
+    assert (grid.rows, grid.columns) == (timeline.stages + 1, timeline.total)
+    for tile, step in enumerate(timeline.steps):
+        buffer = grid.labels[tile % timeline.stages]
+        assert set(buffer[step.issued : step.flows]) <= {"·"}
+        assert set(buffer[step.flows : step.done]) == {str(tile)}
+        shades = grid.colors[tile % timeline.stages]
+        phases = [shades[step.issued : step.flows], shades[step.flows : step.arrived]]
+        phases += [shades[step.arrived : step.started], shades[step.started : step.done]]
+        assert all(len(set(phase)) <= 1 for phase in phases)
+        assert len({phase[0] for phase in phases if phase}) == sum(map(bool, phases))
+    assert sum(label != "" for label in grid.labels[-1]) == timeline.tiles * timeline.compute
+    assert grid.colors[-1].count(None) == timeline.total - timeline.tiles * timeline.compute
+
+
+SHOWN = "((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))"
+
+
+def texts(picture, grid):
+    return [text.get_text() for text in picture.axes[grid].texts]
+
+
+def test_the_layout_that_the_page_shows_is_cute_s():
+    assert SHOWN in (SOLUTIONS / "09_gemm_baseline.py").read_text(encoding="utf-8")
+    assert in_cute(lambda: str(make_mma(GemmConfig(), cutlass.BFloat16).tv_layout_C_tiled)) == SHOWN
+
+
+def test_each_piece_has_the_warp_that_owns_it():
+    picture = show_warps(SHOWN, (32, 32), (64, 128))
+    assert [text for text in texts(picture, 0) if "warp" in text][:4] == [
+        "warp 0\nV0-1",
+        "warp 2\nV0-1",
+        "warp 0\nV4-5",
+        "warp 2\nV4-5",
+    ]
+    labels = texts(picture, 1)
+    assert labels.count("3") == 8 * 16 // 4
+
 
 PICTURES = {
     "layout": lambda: tutorlib.show_layout("(4,3):(3,1)", highlight=[(2, 1)]),

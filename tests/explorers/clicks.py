@@ -4,12 +4,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tutorlib.explorers.block_order import explore_block_order
 from tutorlib.explorers.explorer import Explorer
-from tutorlib.explorers.layouts import explore_compose, explore_divide, explore_layout, explore_swizzle
-from tutorlib.explorers.pipelines import explore_mbarriers, explore_timeline
-from tutorlib.explorers.tile_space import explore_tile_space
-from tutorlib.explorers.tiled_copy import explore_tv
+from tutorlib.explorers.layouts import (
+    explore_compose,
+    explore_divide,
+    explore_layout,
+    explore_swizzle,
+    explore_tile_space,
+    explore_tv,
+)
+from tutorlib.explorers.pipelines import explore_block_order, explore_mbarriers, explore_timeline
 
 WIDE = "(32,32):(32,1)"
 EXPLORERS = {

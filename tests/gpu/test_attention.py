@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.kernels.attention.cases import CHECKS, D, Forward, any_length, normal, packed
+from tests.kernels.attention_cases import CHECKS, D, Forward, any_length, normal, packed
 from tutorlib.checking.running import find_fault
-from tutorlib.instruments.sweeps.attention import forward_by
+from tutorlib.instruments.table import forward_by
 from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.operator import attention, scaled_dot_product_attention
 from tutorlib.problems.attention import attention_problem
@@ -83,7 +83,7 @@ def test_persistent_kernels_on_several_streams_and_in_a_graph_draw_from_counters
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("by", FORWARD.values(), ids=FORWARD)
 def test_it_is_right_at_real_sizes(by, causal, shape):
-    assert find_fault(attention_problem(causal), forward_by(by, causal), shape) is None
+    assert find_fault(attention_problem(causal), forward_by("", by, causal).launcher, shape) is None
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -1,18 +1,24 @@
-"""The checker on a GPU: kernels that must fail, each with its own message, and unusual ones that must pass."""
+"""The checker on a GPU: right kernels pass, wrong ones fail, and launches from the sandbox are judged outside."""
 
 import json
 import subprocess
 import sys
 from dataclasses import replace
 
+import cutlass
 import pytest
+from cutlass import cute
 
+from tests.checking.elsewhere import answer_to
 from tests.gpu.right_kernels import RIGHT, one_thread_per_element
-from tests.gpu_kernels import COPY, FATAL, WRONG
-from tutorlib.machine import clocks, device
-from tutorlib.measuring import bench, measurement
+from tests.gpu_kernels import COPY, FATAL, THREADS, WRONG, blocks, plain_kernel, thread_index
+from tests.grading.test_remote_answers import Liar, judged
+from tutorlib.checking.served import Served
+from tutorlib.exercises import find
+from tutorlib.machine import device
+from tutorlib.measuring import timing
 from tutorlib.paths import ROOT
-from tutorlib.problems.fault import RESTART
+from tutorlib.problems.work import RESTART
 
 pytestmark = pytest.mark.gpu("80")
 
@@ -69,7 +75,7 @@ class TestTiming:
         print(first.message)
         assert first.message.startswith(TIMED.passed_line + "\n  8192×8192 fp32, cool: ")
         assert (first.status, first.points) == ("passed", TIMED.points)
-        assert first.measurement["n"] >= bench.PAIRS
+        assert first.measurement["n"] >= timing.PAIRS
         assert 0.1 < first.measurement["ratio"] < 1.5
         assert second.measurement["ratio"] == pytest.approx(first.measurement["ratio"], rel=0.02)
 
@@ -86,14 +92,81 @@ class TestTiming:
 
         ratios = []
         for _ in range(2):
-            times = bench.paired(copies(), copies(), nothing, nothing, nothing)
+            times = timing.paired(copies(), copies(), nothing, nothing, nothing)
             problem, shape = COPY.problem, (16384, 8192)
-            measured = measurement.summarise(times, problem, shape)
+            measured = timing.summarise(times, problem, shape)
             print(measured)
             ratios.append(measured.ratio)
             assert measured.noisy is None
-            assert measurement.impossible(measured, problem, device.gpu().hardware) is None
+            assert timing.impossible(measured, problem, device.gpu().hardware) is None
         assert ratios == pytest.approx([1, 1], abs=0.02)
 
     def test_clocks_are_read(self):
-        assert clocks.clocks().sm_mhz > 0
+        assert device.clocks().sm_mhz > 0
+
+
+UNTIMED = ("04.4", "04.5", "04.8", "06.1", "06.5", "08.2", "09.8", "18.2", "18.4", "18.22")
+WITH_TIMES = ("05.4", "07.4", "08.4", "09.9")
+HOPPER = ("13.9", "14.2", "14.11")
+
+
+@pytest.mark.parametrize("id", UNTIMED)
+def test_a_right_kernel_has_the_points_that_check_gives(id):
+    answer = answer_to(id)
+    far, near = judged(id, answer), find(id).grade(answer)
+    assert (far.status, far.points) == (near.status, near.points) == ("passed", find(id).points), far.message
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        *WITH_TIMES,
+        pytest.param("05.8", marks=pytest.mark.gpu("90")),
+        *(pytest.param(id, marks=pytest.mark.gpu("90a")) for id in HOPPER),
+    ],
+)
+def test_the_time_taken_outside_is_the_one_taken_inside(id):
+    answer = answer_to(id)
+    far, near = judged(id, answer), find(id).grade(answer)
+    assert far.status == near.status, (far.message, near.message)
+    assert far.measurement["ratio"] == pytest.approx(near.measurement["ratio"], rel=0.05)
+
+
+@pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("09.9", "10.2")])
+def test_another_exercises_kernel_has_no_full_points_whatever_its_process_says(id, other):
+    assert judged(id, answer_to(other), Liar).points < find(id).points
+
+
+def test_a_wrong_kernel_hears_what_check_says():
+    answer = answer_to("04.4")  # has no predicate
+    far, near = judged("04.5", answer), find("04.5").grade(answer)
+    assert (far.status, far.points) == (near.status, near.points)
+    head = "✗ 04.5 vector_add of any size: it could not be launched: "  # how, the driver says, or the DSL
+    assert far.message.startswith(head)
+    assert near.message.startswith(head)
+
+
+@cute.kernel
+def clear_kernel(dst: cute.Tensor, size: cutlass.Int32):
+    i = thread_index()
+    if i < size:
+        dst[i // dst.shape[1], i % dst.shape[1]] = 0.0
+
+
+@cute.jit
+def clears_and_copies(src: cute.Tensor, dst: cute.Tensor):
+    size = cute.size(dst)
+    clear_kernel(dst, size).launch(grid=(blocks(size), 1, 1), block=(THREADS, 1, 1))
+    plain_kernel(src, dst, size).launch(grid=(blocks(size), 1, 1), block=(THREADS, 1, 1))
+
+
+@cute.jit
+def copies_and_clears(src: cute.Tensor, dst: cute.Tensor):
+    size = cute.size(dst)
+    plain_kernel(src, dst, size).launch(grid=(blocks(size), 1, 1), block=(THREADS, 1, 1))
+    clear_kernel(dst, size).launch(grid=(blocks(size), 1, 1), block=(THREADS, 1, 1))
+
+
+@pytest.mark.parametrize(("host", "points"), [(clears_and_copies, COPY.points), (copies_and_clears, 0)])
+def test_all_that_a_host_function_launches_runs_in_order(host, points):
+    assert COPY.run(COPY.evidence(Served(host))).points == points

@@ -1,4 +1,4 @@
-"""cuTile kernels on a GPU: the interpreter's results are the GPU's within rounding, and so are the verdicts."""
+"""cuTile's kernels and GEMMs on a GPU."""
 
 import cuda.tile as ct
 import pytest
@@ -8,7 +8,9 @@ from tests.checking.cutile_kernels import gathering_add, persistent_add, two_pas
 from tests.pages.answers import WRONG
 from tests.pages.table import by_name
 from tests.simulate.cutile.test_memory import copy, gemm
+from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
+from tutorlib.kernels.cutile import Config, persistent, slabs
 from tutorlib.simulate.cutile import run
 
 pytestmark = pytest.mark.gpu("80")
@@ -109,3 +111,53 @@ def test_a_right_answer_passes_here_too(id, answer):
 @pytest.mark.parametrize("answer", by_name({id: WRONG[id] for id in WRONG if id.startswith("06")}))
 def test_a_wrong_answer_fails_here_too(answer):
     assert find(answer.exercise).grade(answer.function).points < find(answer.exercise).points
+
+
+ANSWERS = ("07.1", "07.4", "07.6", "07.7")
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return load_answers("07_cutile_gemm")
+
+
+def agree(kernel, id, shape, grid, constants):
+    """Interpret a kernel and launch it, on the same random inputs of an exercise's problem."""
+    problem = find(id).problem
+    inputs = problem.random(shape, torch.Generator().manual_seed(0))
+    c = torch.full(problem.shape_of(problem.output, shape), torch.nan).to(
+        torch.float32 if id == "07.6" else torch.bfloat16
+    )
+    on_gpu = [tensor.cuda() for tensor in (*inputs, c)]
+    report = run(kernel, grid, (*inputs, c, *constants))
+    ct.launch(torch.cuda.current_stream(), grid, kernel, (*on_gpu, *constants))
+    _, allowed = problem.expected(inputs, shape)
+    assert not report.findings
+    assert ((on_gpu[-1].cpu().double() - c.double()).abs() <= 2 * allowed).all()
+
+
+@pytest.mark.gpu("90")
+@pytest.mark.parametrize(("id", "shape"), [(id, shape) for id in ANSWERS for shape in find(id).shapes])
+def test_the_answers(answers, id, shape):
+    exercise = find(id)
+    agree(answers[id], id, shape, exercise.grid(shape), exercise.constants(shape))
+
+
+@pytest.mark.parametrize(
+    "config", [Config(128, 128), Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2)]
+)
+@pytest.mark.gpu("90")
+def test_the_kernel_that_is_swept(config):
+    agree(persistent.replace_hints(**config.hints), "07.4", (600, 520, 200), (2,), config.constants)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "constants"),
+    [
+        (slabs, (128, 128, False, 3, 6, True)),
+        (slabs, (64, 128, True, 0, 0, False)),
+    ],
+)
+@pytest.mark.gpu("90")
+def test_the_ways_to_do_320_rows(kernel, constants):
+    agree(kernel.replace_hints(num_worker_warps=8), "07.7", (320, 400, 272), (2,), constants)

@@ -18,7 +18,7 @@ from tutorlib.checking.randomness import judging_for_points
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Drawn, ValueExercise, law
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.judges.p09 import layout_returned
+from tutorlib.exercises.judges.cute_host import layout_returned
 from tutorlib.grading import sandbox
 from tutorlib.layouts.oracle import from_cute
 from tutorlib.paths import NOTEBOOKS, ROOT, notebook_names

@@ -18,7 +18,7 @@ from tutorlib.compiling.dsls import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.machine import device
-from tutorlib.measuring import bug_launchers
+from tutorlib.measuring import simulated_launchers
 from tutorlib.paths import notebook_names
 
 
@@ -121,7 +121,7 @@ def test_the_judge_imports_no_mended_source(monkeypatch):
         imported.append(threading.get_ident())
         return module_from(text, name)
 
-    monkeypatch.setattr(bug_launchers, "module_from", noted)
+    monkeypatch.setattr(simulated_launchers, "module_from", noted)
     assert judged("18.2", answer_to("18.2")).points == 2
     assert imported
     assert here not in imported

@@ -24,7 +24,7 @@ from nbformat import v4
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tests.machine.test_turns import is_free
+from tests.machine.test_machine import is_free
 from tests.trial_course import Course, cell, make_course
 from tutorlib.checking.values import ValueExercise
 from tutorlib.classroom.gradebook import Graded, Judged, Submission
@@ -39,10 +39,10 @@ from tutorlib.grading.grade import Settings, grade, judge_environment, page_envi
 from tutorlib.grading.judge_process import JudgeSettings, PageCell, as_reported, start_judge, turn_of
 from tutorlib.grading.scores import Scores, points_possible, progress
 from tutorlib.grading.submission import read_submission
-from tutorlib.machine import device, turns
-from tutorlib.measuring.recorded import RECORDED
+from tutorlib.machine import device
+from tutorlib.measuring.results import RECORDED
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
-from tutorlib.problems.fault import RESTART
+from tutorlib.problems.work import RESTART
 
 TIMEOUT = 10  # seconds for a cell: two of these answers run into it
 
@@ -264,7 +264,7 @@ def test_a_broken_context_costs_its_exercise_alone(tmp_path):
     ],
 )
 def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):
-    monkeypatch.setenv(turns.TURNS, str(tmp_path))
+    monkeypatch.setenv(device.TURNS, str(tmp_path))
     (tmp_path / "gpu").touch()
     with turn_of(PageCell("a-cell", "", **role)):
         assert is_free(tmp_path / "gpu", fcntl.LOCK_SH) == others

@@ -35,8 +35,8 @@ from tutorlib.grading.wire import (
     Reader,
     Writer,
 )
-from tutorlib.models.occupancy import H100
-from tutorlib.problems.wrong import Wrong
+from tutorlib.models.memory import H100
+from tutorlib.problems.differences import Wrong
 from tutorlib.simulate.ptx import NotSimulated
 
 
@@ -226,7 +226,7 @@ def tagged(kind: str, *parts: object) -> list:
         packb(tagged("record", "os", "PathLike")),
         packb(tagged("record", "tutorlib.models.l2", "os")),
         packb(tagged("record", "tutorlib.models.l2", "__builtins__")),
-        packb(tagged("record", "tutorlib.models.occupancy", "Sm", 1)),
+        packb(tagged("record", "tutorlib.models.memory", "Sm", 1)),
         packb(tagged("function", "tutorlib.checking.host_templates", "elementwise")),
     ],
 )

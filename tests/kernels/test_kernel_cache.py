@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from tutorlib.exercises import p17 as keys
+from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.kernels.doubling import double_columns_on_cpu, double_on_cpu
-from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 
 
 def test_calls_with_equal_keys_are_served_by_one_compilation():

@@ -1,5 +1,8 @@
-"""layouts.notation: layouts as text."""
+"""Layouts as text, and what tensor-layouts and CuTe answer to questions about them."""
 
+import signal
+import subprocess
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from tensor_layouts import Layout, Swizzle, compose
 
 from tutorlib.layouts.notation import NotationError, layout, text, tiler
+from tutorlib.layouts.oracle import Refused, ask
 
 SHAPES = st.recursive(st.integers(1, 9), lambda part: st.lists(part, min_size=1, max_size=3).map(tuple), max_leaves=6)
 
@@ -79,3 +83,73 @@ def test_tilers_cut_by_mode_or_by_a_layout():
 
 def test_swizzled_layouts_have_a_text():
     assert text(compose(Swizzle(3, 3, 3), Layout((8, 64), (64, 1)))) == "S<3,3,3>∘(8,64):(64,1)"
+
+
+ROW_MAJOR = Layout((8, 4), (4, 1))
+
+
+def test_every_operation_of_the_course():
+    questions = {
+        ("coalesce", Layout((2, (1, 6)), (1, (6, 2)))): Layout(12, 1),
+        ("composition", ROW_MAJOR, Layout((4, 8), (8, 1))): Layout((4, 8), (1, 4)),  # the transpose
+        ("zipped_divide", ROW_MAJOR, (2, 2)): Layout(((2, 2), (4, 2)), ((4, 1), (8, 2))),
+        ("tiled_divide", ROW_MAJOR, (2, 2)): Layout(((2, 2), 4, 2), ((4, 1), 8, 2)),
+        ("logical_divide", ROW_MAJOR, (Layout(2, 4), 4)): Layout(((2, 4), (4, 1)), ((16, 4), (1, 0))),
+        ("logical_product", Layout((2, 2), (4, 1)), Layout(6, 1)): Layout(((2, 2), (2, 3)), ((4, 1), (2, 8))),
+        ("make_ordered_layout", (4, (2, 3)), (1, (0, 2))): Layout((4, (2, 3)), (2, (1, 8))),
+        ("size", ROW_MAJOR): 32,
+        ("crd2idx", (1, (2, 1)), Layout((4, (3, 2)), (1, (4, 20)))): 29,
+    }
+    assert dict(zip(questions, ask(questions), strict=True)) == questions
+
+
+def test_a_refusal_costs_the_others_nothing():
+    before, refused, after = ask(
+        [("size", ROW_MAJOR), ("composition", Layout((4, 6), (1, 10)), Layout(5, 3)), ("cosize", ROW_MAJOR)]
+    )
+    assert (before, after) == (32, 32)
+    assert isinstance(refused, Refused)
+    assert refused.why.startswith("unable to compute the following composition")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("no_such_operation", ROW_MAJOR),
+        ("printf", "%s", 0x41414141),
+        ("size", "%n"),
+        ("__setattr__", "coalesce", 7),
+        ("crd2idx", (1, ("%s", 1)), ROW_MAJOR),
+    ],
+)
+def test_only_operations_on_layouts_and_integers_are_asked(question):
+    with pytest.raises(ValueError, match="operations on layouts and integers"):
+        ask([question])
+
+
+INTERLOCKED = Layout((4, 2), (1, 2))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("logical_product", INTERLOCKED, Layout(4, 1)),
+        ("logical_divide", ROW_MAJOR, INTERLOCKED),
+        ("zipped_divide", ROW_MAJOR, (INTERLOCKED, 2)),
+    ],
+)
+def test_what_would_end_the_process_is_not_asked(question):
+    refused, after = ask([question, ("size", ROW_MAJOR)])
+    assert "an extent of 0" in refused.why
+    assert after == 32
+
+
+def test_it_does_end_the_process():
+    """Once CuTe refuses this by itself, `divides_by_zero` can go."""
+    code = (
+        "from tensor_layouts import Layout; import tutorlib.layouts.oracle as cute;"
+        "cute.divides_by_zero = lambda complement: False;"
+        "cute.ask([('logical_product', Layout((4, 2), (1, 2)), Layout(4, 1))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGFPE

@@ -11,7 +11,7 @@ from nbconvert import HTMLExporter
 from nbformat import v4
 
 from tutorlib import CheckFailed, check, explain, hint
-from tutorlib.models.banks import bank, bank_group
+from tutorlib.models.memory import bank, bank_group
 from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.notebook.explain import show_source
 

@@ -18,7 +18,7 @@ from tutorlib.draw.simulated import Story, WarpAccess, bank_grid_of, telling, ti
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.measuring import results
 from tutorlib.measuring.results import Point, SweepResults
-from tutorlib.models.banks import wavefronts
+from tutorlib.models.memory import wavefronts
 from tutorlib.notebook.measured import (
     show_costs,
     show_counts,

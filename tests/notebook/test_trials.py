@@ -18,16 +18,15 @@ from tutorlib.checking.cuda_host.program import command
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.programs import nvcc_command
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.kernels.cpp.program import in_tiles
+from tutorlib.kernels.ampere import fused
+from tutorlib.kernels.cpp import in_tiles
 from tutorlib.kernels.doubling import double
-from tutorlib.kernels.fused import ampere, ops
-from tutorlib.kernels.fused.mlp import interleave
 from tutorlib.kernels.ladder import AMPERE_RUNGS
+from tutorlib.kernels.layers import interleave
 from tutorlib.kernels.nvidia_example import CHECKOUT
 from tutorlib.machine import device
 from tutorlib.measuring.results import all_sweep_results
-from tutorlib.models.hopper_gemm import gemm_time
-from tutorlib.models.work import Sm
+from tutorlib.models.hopper_gemm import Sm, gemm_time
 from tutorlib.notebook import fused_kernels, trials
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 from tutorlib.notebook.launches import compile_in_stages
@@ -204,7 +203,7 @@ def by_torch(a, b, bias):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
 def test_an_epilogue_is_gelu_of_a_layer(dtype, simulated):
-    kernel = with_epilogue(ops.bias_gelu)
+    kernel = with_epilogue(fused.bias_gelu)
     for rows in (3, 70, 3):
         a, b, bias = (torch.randn(shape, dtype=dtype) for shape in ((rows, 8), (72, 8), (72,)))
         got, exact = kernel(a, b, bias), by_torch(a.double(), b.double(), bias.double())
@@ -223,14 +222,14 @@ def test_it_is_the_op_that_was_passed():
 def test_a_gate_takes_weights_interleaved_as_on_hopper(features, simulated):
     """40 features are no multiple of the simulated tile's pieces: torch computes them."""
     a, gate, up = (torch.randn(shape).bfloat16() for shape in ((5, 16), (features, 16), (features, 16)))
-    got = with_gate(ampere.gated)(a, interleave(gate, up))
+    got = with_gate(fused.gated)(a, interleave(gate, up))
     exact = functional.silu(a.double() @ gate.double().mT) * (a.double() @ up.double().mT)
     torch.testing.assert_close(got.double(), exact, rtol=2**-5, atol=2**-5)
     assert simulated.call_count == (features == 64)
 
 
 def test_without_a_hopper_gpu_nothing_is_timed(no_gpu, capsys):
-    assert show_fused_speeds(with_epilogue(ops.bias_gelu), with_gate(ampere.gated)) is None
+    assert show_fused_speeds(with_epilogue(fused.bias_gelu), with_gate(fused.gated)) is None
     assert capsys.readouterr().out.startswith("not timed: ")
 
 

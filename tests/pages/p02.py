@@ -9,7 +9,7 @@ from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tests.pages.table import right, solved, wrong
 from tutorlib.layouts.oracle import ask
-from tutorlib.layouts.tiled_copy import tiled_copy_view
+from tutorlib.layouts.views import tiled_copy_view
 
 
 def modes_of(layout):

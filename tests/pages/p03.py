@@ -7,7 +7,7 @@ from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tests.pages.table import right, solved, wrong
-from tutorlib.models import banks
+from tutorlib.models import memory
 
 padded, chosen, fragment = (solved(id) for id in ("03.2", "03.4", "03.7"))
 

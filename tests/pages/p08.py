@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from tests.pages.change import Change
 from tests.pages.table import Base, right
-from tutorlib.kernels.cpp.gemm import Variant
+from tutorlib.kernels.cpp import Variant
 
 ADD = """
 __tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {

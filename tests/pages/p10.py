@@ -8,7 +8,7 @@ from cutlass import cute
 from tests.pages.table import base_of, right, solved, wrong
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
-from tutorlib.models.pipeline import Timeline
+from tutorlib.models.timelines import Timeline
 
 
 @cute.jit

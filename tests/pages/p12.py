@@ -9,7 +9,7 @@ import torch
 from tests.pages.table import right, wrong
 from tutorlib.exercises import p12
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.models.occupancy import blocks_per_sm as fit
+from tutorlib.models.memory import blocks_per_sm as fit
 
 
 def warp_registers(sm, registers):

@@ -10,9 +10,9 @@ from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind, wait_group
 from tests.pages.change import copy_of
 from tests.pages.table import right, wrong
 from tutorlib.exercises import p13
-from tutorlib.kernels.hopper import first, first_parts
+from tutorlib.kernels.hopper import first
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.first_parts import (
+from tutorlib.kernels.hopper.first import (
     Accumulators,
     boxes,
     init_barriers,
@@ -23,11 +23,11 @@ from tutorlib.kernels.hopper.first_parts import (
     store_by_tma,
     wgmma_fragments,
 )
-from tutorlib.kernels.hopper.layouts import smem_layout
+from tutorlib.kernels.hopper.pipeline import smem_layout
 from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
 from tutorlib.kernels.ladder import LADDER
 
-OWN = copy_of(first_parts)  # as if it were the reader's
+OWN = copy_of(first)  # as if it were the reader's
 
 
 @wrong("13.7", "library")

@@ -14,9 +14,9 @@ from tests.pages.change import copy_of
 from tests.pages.table import base_of, right, wrong
 from tutorlib.dsl.tracing import fence_before
 from tutorlib.kernels.blackwell import parts
-from tutorlib.kernels.blackwell.steps import TileSteps
+from tutorlib.kernels.blackwell.parts import TileSteps
 from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
-from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
+from tutorlib.models.memory import accumulator_place, tmem_columns
 
 OWN = copy_of(parts)  # as if they were the reader's
 produce_tiles, multiply_tiles, store_tiles = OWN.produce_tiles, OWN.multiply_tiles, OWN.store_tiles

@@ -9,7 +9,7 @@ from torch import nn
 
 from tests.pages.table import right, wrong
 from tutorlib.kernels.ampere.thread_share import Accumulators
-from tutorlib.kernels.fused.linear import KernelLinear
+from tutorlib.kernels.layers import KernelLinear
 
 
 def inner(x):

@@ -8,8 +8,8 @@ from tests.pages.change import copy_of
 from tests.pages.changed import right_answers
 from tests.pages.table import base_of, right, solution, with_changes
 from tutorlib.exercises import p20 as operands
-from tutorlib.kernels.attention import parts as course
-from tutorlib.kernels.attention.parts import COURSE, AttentionParts, add_pv, produce_blocks, step
+from tutorlib.kernels.attention import roles as course
+from tutorlib.kernels.attention.roles import COURSE, AttentionParts, add_pv, produce_blocks, step
 
 
 @right("20.1")

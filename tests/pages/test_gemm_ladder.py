@@ -8,16 +8,16 @@ from tests.pages.table import by_name
 from tutorlib.exercises import find
 from tutorlib.exercises.p11 import footprint
 from tutorlib.kernels import ladder
-from tutorlib.kernels.ampere import epilogues, layouts, main_loops, thread_share
+from tutorlib.kernels.ampere import gemm, main_loops, thread_share
 
 TIMES = 3
 OWN = [
-    ("09.2", layouts.smem_layout),
+    ("09.2", thread_share.smem_layout),
     ("09.3", main_loops.single_buffer),
     ("09.4", thread_share.make_copy_g2s),
     ("09.5", thread_share.make_mma),
     ("09.6", thread_share.make_operands),
-    ("09.8", epilogues.store),
+    ("09.8", gemm.store),
     ("10.3", main_loops.multistage),
     ("11.4", ladder.in_eights),
     ("12.1", main_loops.multistage),

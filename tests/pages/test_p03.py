@@ -14,7 +14,7 @@ from tensor_layouts.layout_utils import tile_to_shape
 
 from tutorlib.course.source import parse
 from tutorlib.exercises import p03 as n03
-from tutorlib.models import banks
+from tutorlib.models import memory
 from tutorlib.paths import SOLUTIONS
 
 LANES = range(32)
@@ -158,7 +158,7 @@ def test_the_chosen_swizzle_is_the_only_one_with_so_few_bits(row_bytes, element_
         mixed = Swizzle(b, m, s)
         whole = all(mixed(start + n) == mixed(start) + n for start in range(0, 8 * row, chunk) for n in range(chunk))
         columns = ([mixed(row * r + c) for r in range(8)] for c in range(0, row, chunk))
-        return whole and all(banks.wavefronts(column, element_bytes, chunk) == 1 for column in columns)
+        return whole and all(memory.wavefronts(column, element_bytes, chunk) == 1 for column in columns)
 
     best = min(
         (b, m, s) for b, m, s in product(range(5), range(6), range(7)) if b <= s and works(b, m, s)
@@ -185,9 +185,9 @@ def test_the_swizzle_mends_either_atom(atom, read, write):
     """(plain, swizzled) wavefronts of eight chunks down a column, and along a row."""
     for n, stored in enumerate((atom, compose(Swizzle(3, 3, 3), atom))):
         for c in range(0, 64, 8):
-            assert banks.wavefronts([stored(r, c) for r in range(8)], 2, 8) == read[n]
+            assert memory.wavefronts([stored(r, c) for r in range(8)], 2, 8) == read[n]
         for r in range(8):
-            assert banks.wavefronts([stored(r, c) for c in range(0, 64, 8)], 2, 8) == write[n]
+            assert memory.wavefronts([stored(r, c) for c in range(0, 64, 8)], 2, 8) == write[n]
 
 
 # Thread-value layouts

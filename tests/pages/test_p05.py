@@ -15,8 +15,8 @@ from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.exercises.p05 import sectors
 from tutorlib.layouts.notation import layout
-from tutorlib.layouts.tiled_copy import tiled_copy_view
-from tutorlib.models.banks import wavefronts
+from tutorlib.layouts.views import tiled_copy_view
+from tutorlib.models.memory import wavefronts
 from tutorlib.paths import SOLUTIONS
 
 TILE_BYTES = 128 * 64 * 2  # of the copies, bf16

@@ -11,8 +11,8 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.exercises.p07 import BENCH_FP8, no_spill, skinny_tile
-from tutorlib.kernels.cutile.gemm import Config, compiled, plain
-from tutorlib.machine.hardware import hardware_of
+from tutorlib.kernels.cutile import Config, compiled, plain
+from tutorlib.machine.features import hardware_of
 from tutorlib.models.l2 import coverage, grouped, raster, traffic
 
 

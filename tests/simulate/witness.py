@@ -24,7 +24,7 @@ from tutorlib.checking.served import Served
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import of_notebook
 from tutorlib.machine import device
-from tutorlib.machine.versions import this_machine
+from tutorlib.machine.device import this_machine
 from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.paths import notebook_names
 from tutorlib.problems.problem import Operand, Problem, Shape, torch_dtype

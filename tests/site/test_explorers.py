@@ -58,9 +58,9 @@ CALLS = {
     'from tutorlib.explorers.layouts import explore_compose\nexplore_compose("(4,8):(8,1)", "8:2")': 60,
     'from tutorlib.explorers.layouts import explore_divide\nexplore_divide("(10,8):(8,1)", "(4,4)")': 60,
     "from tutorlib.explorers.layouts import explore_swizzle\nexplore_swizzle()": 40,
-    "from tutorlib.explorers.tiled_copy import explore_tv\nexplore_tv()": 40,
-    "from tutorlib.explorers.tile_space import explore_tile_space\nexplore_tile_space()": 30,
-    "from tutorlib.explorers.block_order import explore_block_order\nexplore_block_order(12, 10, k=512)": 15,
+    "from tutorlib.explorers.layouts import explore_tv\nexplore_tv()": 40,
+    "from tutorlib.explorers.layouts import explore_tile_space\nexplore_tile_space()": 30,
+    "from tutorlib.explorers.pipelines import explore_block_order\nexplore_block_order(12, 10, k=512)": 15,
     "from tutorlib.explorers.pipelines import explore_timeline\nexplore_timeline(tiles=13)": 30,
     "from tutorlib.explorers.pipelines import explore_mbarriers\nexplore_mbarriers()": 400,
 }

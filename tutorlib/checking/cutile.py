@@ -12,9 +12,9 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import tensor_specs
+from tutorlib.problems.differences import Wrong, by
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Launcher
-from tutorlib.problems.wrong import Wrong, by
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,9 +13,9 @@ from tutorlib.checking.launch_plan import Planned
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import tensor_specs
+from tutorlib.problems.differences import BY_LUCK, Wrong
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
-from tutorlib.problems.wrong import BY_LUCK, Wrong
 
 if TYPE_CHECKING:
     from tutorlib.checking.launching import SimulatedHostEvidence

@@ -11,9 +11,9 @@ from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.machine import device
 from tutorlib.machine.features import Feature
-from tutorlib.measuring.measurement import Measurement
-from tutorlib.problems.fault import KernelFault
-from tutorlib.problems.wrong import count
+from tutorlib.measuring.timing import Measurement
+from tutorlib.problems.differences import count
+from tutorlib.problems.work import KernelFault
 
 Status = Literal["passed", "partial", "failed", "not_run", "error", "timeout"]
 

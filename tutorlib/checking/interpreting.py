@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.evidence import Calls, Interpreted, used
 from tutorlib.checking.randomness import fresh_generator
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.problems.differences import find_difference
-from tutorlib.problems.output import Output, Snapshot
+from tutorlib.problems.differences import BY_LUCK, Wrong, WrongResult, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.wrong import BY_LUCK, Wrong, input_changed
-from tutorlib.problems.wrong_result import WrongResult
+from tutorlib.problems.work import Output, Snapshot
 from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:

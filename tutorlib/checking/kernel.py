@@ -27,15 +27,12 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA, Feature
-from tutorlib.measuring import targets
-from tutorlib.measuring.measure import WrongWhenTimed, measure
-from tutorlib.measuring.measurement import Measurement, impossible
-from tutorlib.measuring.recorded import recorded
-from tutorlib.problems.fault import RESTART, KernelFault, context_broken, fault
+from tutorlib.measuring import results
+from tutorlib.measuring.results import recorded
+from tutorlib.measuring.timing import Measurement, WrongWhenTimed, impossible, measure
+from tutorlib.problems.differences import Wrong, WrongResult, by, count
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Launcher
-from tutorlib.problems.wrong import Wrong, by, count
-from tutorlib.problems.wrong_result import WrongResult
+from tutorlib.problems.work import RESTART, KernelFault, Launcher, context_broken, fault
 
 if TYPE_CHECKING:
     import numpy as np
@@ -383,7 +380,7 @@ class KernelExercise(Exercise):
 
     def judge_speed(self, measured: Measurement, gpu: device.GPU) -> Verdict:
         """The verdict on a right kernel with this measurement: full points where the GPU has no target."""
-        target = targets.target(f"sm_{gpu.arch}", self.id)
+        target = results.target_ratio(f"sm_{gpu.arch}", self.id)
         verdict = self.verdict(measured, target, gpu)
         if verdict.points == self.points:
             note = f". Not graded: there is no target for sm_{gpu.arch}" if self.tiers and target is None else ""

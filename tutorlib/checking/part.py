@@ -7,8 +7,8 @@ from typing import Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.dsl.functions import is_jit
 from tutorlib.failure import Fail, Flaw
+from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import count
 
 HostFunction = Callable[..., None]  # a @cute.jit function
 

@@ -4,11 +4,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.machine import turns
-from tutorlib.problems.differences import NEARLY, find_difference
+from tutorlib.machine import device
+from tutorlib.problems.differences import NEARLY, Wrong, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order
-from tutorlib.problems.wrong import Wrong, input_changed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,10 +19,10 @@ def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | No
     If the first is nearly right, the others decide: a ramp's large numbers make other errors look like lost digits.
     Raises CompileFailed and KernelFault.
     """
-    with turns.shared_turn():
+    with device.shared_turn():
         work = Work(problem, shape)
     call = launcher.on(work)  # compiling needs no turn on the GPU
-    with turns.shared_turn():
+    with device.shared_turn():
         return find_fault_of_calls(call, work)
 
 

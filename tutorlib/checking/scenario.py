@@ -13,7 +13,7 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.compiling.errors import without_colours
 from tutorlib.failure import Fail, Flaw, failures_in
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.differences import Wrong
 
 
 def judged_by_record(

@@ -5,12 +5,9 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.randomness import fresh_generator
 from tutorlib.failure import Fail, Fault, Flaw, Hazard
-from tutorlib.problems.differences import NEARLY, find_difference
-from tutorlib.problems.fault import NOT_LAUNCHED, KernelFault
+from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, WrongResult, by, count, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Work
-from tutorlib.problems.wrong import BY_LUCK, Wrong, by, count, input_changed
-from tutorlib.problems.wrong_result import WrongResult
+from tutorlib.problems.work import NOT_LAUNCHED, Call, KernelFault, Work
 from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
@@ -174,7 +171,7 @@ def find_fault_of_simulated_call(
 def call_counted(call: Call) -> None:
     """Call a kernel, so that the reports have what limits are about (`KernelWork`)."""
     from tutorlib.measuring.kernel_work import KernelWork
-    from tutorlib.simulate.ptx.listener import listening
+    from tutorlib.simulate.ptx.memory import listening
 
     with listening(KernelWork):
         call()

@@ -15,7 +15,7 @@ from tutorlib.checking.patience import OutOfPatience
 from tutorlib.checking.randomness import for_points, fresh_rng
 from tutorlib.checking.served import AnswerQuestion, Served, place_in
 from tutorlib.failure import Fail, Flaw, failures_in
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.differences import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, nested ones included: laws look at each of them; right values have less than a third
 DEEPEST = 100  # levels of nesting

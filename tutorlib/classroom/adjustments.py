@@ -16,7 +16,7 @@ from tutorlib.classroom.hand_ins import HandedIn
 from tutorlib.classroom.roster import Directory, Enrolled, directory, enrolled, find_in, read_roster
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 DAY = timedelta(days=1)
 MOODLE_TIMES = (  # of its worksheet, in English as Australia, Britain and the United States write it

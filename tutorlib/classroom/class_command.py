@@ -19,7 +19,7 @@ from tutorlib.classroom.hand_ins import handed_in
 from tutorlib.classroom.roster import find_in
 from tutorlib.grading import sandbox
 from tutorlib.grading.grade import Settings
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 
 class Ended(Exception):

@@ -3,7 +3,8 @@
 import linecache
 import re
 import sysconfig
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -65,20 +66,11 @@ def reader_line(error: BaseException) -> tuple[int, str]:
 
     The DSLs name it where they know it; an exception that the reader's code raised has it in its traceback.
     """
-    places = places_of(error)
-    places += reversed(list(frames(error)))
-    for file, line in places:
+    steps = [(step.f_code.co_filename, line) for step, line in traceback.walk_tb(error.__traceback__)]
+    for file, line in [*places_of(error), *reversed(steps)]:
         if file and line and is_readers(file):
             return int(line), linecache.getline(file, int(line)).strip()
     return 0, ""
-
-
-def frames(error: BaseException) -> Iterable[tuple[str, int]]:
-    """File and line of each step of the traceback, outermost first."""
-    step = error.__traceback__
-    while step is not None:
-        yield step.tb_frame.f_code.co_filename, step.tb_lineno
-        step = step.tb_next
 
 
 def is_readers(file: str) -> bool:

@@ -21,7 +21,6 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import IO
 
 import platformdirs
 
@@ -82,15 +81,14 @@ def run_compiler(
             )
         except subprocess.TimeoutExpired as late:
             raise CompileFailed(f"{name} is not done with it after {LIMIT_S:g} s") from late
-        printed, said = (printed_text(file) for file in (out, error))
+        texts = []
+        for file in (out, error):
+            file.seek(0)
+            texts.append(file.read(MOST_PRINTED).decode(errors="replace"))
+        printed, said = texts
     if done.returncode == OVER_MEMORY or (_sandbox and done.returncode and NO_MEMORY.search(printed + said)):
         raise CompileFailed(f"the compiler used more than {in_gb(COMPILER_MEMORY)} of memory")
     return subprocess.CompletedProcess(plain, done.returncode, printed, said)
-
-
-def printed_text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read(MOST_PRINTED).decode(errors="replace")
 
 
 def in_gb(size: int) -> str:

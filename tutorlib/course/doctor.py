@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tutorlib.checking.kernel import SIMULATED
-from tutorlib.machine import device, versions
+from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
-from tutorlib.measuring import targets
+from tutorlib.measuring import results
 from tutorlib.notebook.standing import NoRecord, best, course_of, heads
-from tutorlib.problems.fault import RESTART
+from tutorlib.problems.work import RESTART
 
 KINDS = {MMA_SYNC: "Ampere kernels", TMA: "kernels with TMA", WGMMA: "Hopper kernels", TCGEN05: "Blackwell kernels"}
 SIMULATION = "results, in the simulator; not speed"
@@ -30,7 +30,7 @@ def report() -> list[Line]:
     lines = [gpu_line(found)]
     if found:
         lines.append(limits_line(found))
-    lines += package_lines(versions.packages())
+    lines += package_lines(device.packages())
     if found:
         broken = device_answers()
         lines.append(Line("context", broken or "the GPU computes correctly", bool(broken)))
@@ -103,7 +103,7 @@ def gradable(found: device.GPU | None) -> list[str]:
 def targets_line(found: device.GPU | None) -> list[Line]:
     if not found:
         return []
-    entry: dict[str, Any] | None = targets.load().get(f"sm_{found.arch}")
+    entry: dict[str, Any] | None = results.load_targets().get(f"sm_{found.arch}")
     if entry:
         return [Line("targets", f"sm_{found.arch}: calibrated on {entry['date']} on {entry['gpu']}")]
     return [

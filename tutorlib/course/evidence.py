@@ -17,11 +17,10 @@ from tutorlib.course import build
 from tutorlib.course.answers import load_answers
 from tutorlib.course.source import parse
 from tutorlib.exercises import find, of_notebook
-from tutorlib.machine import versions
-from tutorlib.measuring import targets
-from tutorlib.measuring.measurement import Measurement
-from tutorlib.measuring.recorded import RECORDED
-from tutorlib.measuring.results import Page, Result, Results, data_file, read_results
+from tutorlib.machine import device
+from tutorlib.measuring import results
+from tutorlib.measuring.results import RECORDED, Page, Result, Results, data_file, read_results
+from tutorlib.measuring.timing import Measurement
 from tutorlib.notebook.check import RESULTS
 from tutorlib.paths import SOLUTIONS
 
@@ -55,7 +54,7 @@ def grade_solutions(name: str) -> list[Outcome]:
 
 def collect(outcomes: dict[str, list[Outcome]]) -> Results:
     """This GPU's results with these notebooks' outcomes; other notebooks stay as in the GPU's file."""
-    machine = versions.this_machine()
+    machine = device.this_machine()
     file = data_file(machine["gpu"])
     before = read_results(file) if file.exists() else Results(machine, "")
     numbers = {name[:2] for name in outcomes}
@@ -127,8 +126,8 @@ def save_targets(outcomes: Iterable[Outcome], overwrite: bool) -> list[str]:
 
     overwrite: also if the architecture was calibrated on another GPU.
     """
-    machine = versions.this_machine()
+    machine = device.this_machine()
     ratios, problems = usable_ratios(outcomes)
-    if overwrite or targets.load().get(machine["arch"], {}).get("gpu", machine["gpu"]) == machine["gpu"]:
-        targets.save(machine["arch"], machine, date.today().isoformat(), ratios)
+    if overwrite or results.load_targets().get(machine["arch"], {}).get("gpu", machine["gpu"]) == machine["gpu"]:
+        results.save_targets(machine["arch"], machine, date.today().isoformat(), ratios)
     return problems

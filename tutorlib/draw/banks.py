@@ -11,7 +11,7 @@ from tutorlib.draw.layouts import cell_of, layout_grid
 from tutorlib.draw.palette import category
 from tutorlib.layouts.matrix import Matrix, matrix
 from tutorlib.layouts.notation import layout, text
-from tutorlib.models.banks import WORD, bank, bank_group, wavefronts
+from tutorlib.models.memory import WORD, bank, bank_group, wavefronts
 
 COLOR = "a color is four banks, 16 bytes"
 CROWDED = 32  # columns; with more, a cell is a 16-byte vector if vectors stay whole
@@ -21,7 +21,7 @@ def show_banks(source: Any, access: Iterable | None = None, element_bytes: int =
     """Each element with its bank's number, 0 to 31; the color is its 16-byte group of four banks.
 
     access: the coordinates that the threads of a warp read in one instruction, one per thread; they are outlined, and
-    the title counts their wavefronts (`tutorlib.models.banks.wavefronts`, whose errors it raises).
+    the title counts their wavefronts (`tutorlib.models.memory.wavefronts`, whose errors it raises).
     vector: consecutive elements that each thread reads, starting at its coordinate.
     With more than 32 columns, if 16-byte vectors are contiguous, a cell is one vector: "0-3".
     """

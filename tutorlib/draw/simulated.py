@@ -7,11 +7,10 @@ import numpy as np
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, RAMP, category, ramp
-from tutorlib.machine.hardware import BANKS, WARP, WAVEFRONT, WORD
+from tutorlib.machine.features import BANKS, WARP, WAVEFRONT, WORD
 from tutorlib.simulate.ptx import MemoryAccess, Report
-from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.facts import Doing
-from tutorlib.simulate.ptx.report import BlockEvent, BlockTrace
+from tutorlib.simulate.ptx.report import NO_ACCESS, BlockEvent, BlockTrace
 
 BLUE, YELLOW, ORANGE, SKY, GREEN, PINK, TEAL, GRAY = CATEGORIES
 KINDS: dict[Doing, tuple[str, str, str]] = {  # the letter of a warp's cell, its meaning, its color
@@ -247,7 +246,7 @@ class WarpAccess:
 
     @property
     def parts(self) -> list[np.ndarray]:
-        """The threads that are served together (`models.banks`), by number."""
+        """The threads that are served together (`models.memory`), by number."""
         together = min(WARP, WAVEFRONT // self.width)
         taking = np.flatnonzero(self.addresses != NO_ACCESS)
         return [part for n in range(0, WARP, together) if len(part := taking[taking // together == n // together])]

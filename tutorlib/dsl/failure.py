@@ -85,7 +85,7 @@ class Hazard(FailureKind):
     OUTSIDE [tensor]. OVERLAP [lacks: "fence"]. RACE [earlier: what the other thread did, "write", "read", "init",
     "launch", or "store" in the same instruction; or lacks: "wgmma.fence"]. UNWAITED [lacks: "commit", "wait",
     "mbarrier", "stored", "end", "wgmma"; does: "reads", "copies to"; of: whose copy it is]. MISALIGNED [does].
-    MBARRIER [lacks: "init", "fence", "one thread", "bytes", "parity"].
+    MBARRIER [lacks: "init", "fence", "one thread", "bytes", "parity", "phase"].
     DEADLOCK [lacks: "arrivals", "bytes"]. DIVERGENT [lanes that a mask names: "elsewhere", or does not: "unnamed"].
     Those of shared memory also have by: "thread", "TMA", "wgmma" or "tcgen05".
     """

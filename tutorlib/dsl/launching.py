@@ -60,16 +60,6 @@ def dynamic_smem(built: Any) -> int:
     return max(map(int, sizes), default=0)
 
 
-def call_without_driver(
-    built: Any, arguments: Sequence[Any], runtime: Mapping[str, HostCall], other: Callable[..., int]
-) -> None:
-    """Call a compiled host function (`cute.compile`'s result) on cute.Tensors, as `engine_without_driver` has it."""
-    engine = engine_without_driver(built, runtime, other)
-    values, owners = built.generate_execution_args(*arguments)
-    call_packed(engine, built, values)
-    del owners
-
-
 def engine_without_driver(
     built: Any, runtime: Mapping[str, HostCall], other: Callable[..., int], libraries: Sequence[str] = ()
 ) -> Any:
@@ -90,7 +80,7 @@ def engine_without_driver(
         engine.raw_register_runtime(name, ctypes.cast(callback, POINTER))
     library = POINTER()
     library_at = ctypes.pointer(library)
-    call_engine(engine, "cuda_load", [ctypes.addressof(library_at)])
+    call_packed(engine, built, [ctypes.addressof(library_at)], "cuda_load")
     return engine
 
 
@@ -99,13 +89,16 @@ def runtime_names(built: Any) -> list[str]:
     return re.findall(r"(?m)^\s*llvm\.func [^@\n]*@((?:_?cu|CuteDSLRT)\w+)\((?!.*\{$)", str(built.ir_module))
 
 
-def call_packed(engine: Any, built: Any, values: Sequence[Any]) -> None:
-    """The compiled host function of an engine, on pointers to its arguments."""
-    call_engine(engine, built.function_name, values)
+def call_engine(engine: Any, built: Any, arguments: Sequence[Any]) -> None:
+    """The compiled host function of an engine, on cute.Tensors."""
+    values, owners = built.generate_execution_args(*arguments)
+    call_packed(engine, built, values)
+    del owners
 
 
-def call_engine(engine: Any, name: str, values: Sequence[Any]) -> None:
-    """A function of the engine, which takes a pointer to each argument and one to its result."""
+def call_packed(engine: Any, built: Any, values: Sequence[Any], name: str = "") -> None:
+    """The host function, or another of the engine, on pointers to its arguments; it takes one to its result, too."""
+    name = name or built.function_name
     result = INT(SUCCESS)
     places = [value.value if isinstance(value, POINTER) else POINTER(value).value for value in values]
     packed = (POINTER * (len(places) + 1))(*places, ctypes.addressof(result))

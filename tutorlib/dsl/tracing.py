@@ -4,9 +4,8 @@ instructions that the DSL has no function for are here, too.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial, wraps
 from itertools import pairwise
 from pathlib import Path
@@ -24,16 +23,15 @@ def no_abort() -> Iterator[None]:
     It calls std::terminate where `retile` gets fewer than 3 modes, divides by zero where a product begins with a layout
     that sends two coordinates to one place, reads what is not there where a tiled copy is made of an mma, aborts where
     an mma's tile ends within an atom and ldmatrix is cut for it, or ldmatrix fills registers that are not retiled; LLVM
-    aborts where a host function asks for what only
-    threads on a GPU have. A Python loop over a tensor or over what load() gave takes one element after another and
-    never finds the last.
+    aborts where a host function asks for what only threads on a GPU have. A Python loop
+    over a tensor or over what load() gave takes one element after another and never finds the last.
     """
     from cutlass import cute
     from cutlass.cute import atom, core
     from cutlass.cute.atom import ThrCopy
     from cutlass.cute.tensor import TensorSSA, _Tensor
 
-    guards: list[tuple[Any, str, Callable[..., None]]] = [  # where a function is, its name, what refuses its arguments
+    guards: list[tuple[Any, str, Callable[..., str]]] = [  # where a function is, its name, what is wrong with its call
         (ThrCopy, "retile", too_few_modes),
         *((ThrCopy, name, partial(tiles_cut, name)) for name in ("partition_S", "partition_D")),
         (atom, "_make_tiled_copy", no_copy_atom),
@@ -43,94 +41,87 @@ def no_abort() -> Iterator[None]:
         *((cute.arch, name, partial(no_threads, name)) for name in IN_KERNELS),
     ]
     with ExitStack() as stack:
-        for owner, name, refuse in guards:
-            stack.enter_context(mock.patch.object(owner, name, unless_refused(getattr(owner, name), refuse)))
+        for owner, name, wrong in guards:
+            stack.enter_context(mock.patch.object(owner, name, unless_wrong(getattr(owner, name), wrong)))
         for kind in (_Tensor, TensorSSA):
             stack.enter_context(mock.patch.object(kind, "__iter__", endless, create=True))
         yield
 
 
-def unless_refused(function: Callable[..., Any], refuse: Callable[..., None]) -> Callable[..., Any]:
-    """A function whose arguments `refuse` sees first."""
+def unless_wrong(function: Callable[..., Any], wrong: Callable[..., str]) -> Callable[..., Any]:
+    """A function that raises ValueError where `wrong` has a sentence about its arguments."""
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
-        refuse(*args, **options)
+        if says := wrong(*args, **options):
+            raise ValueError(says)
         return function(*args, **options)
 
     return checked
 
 
-def too_few_modes(copy: Any, registers: Any, **where: Any) -> None:
+def too_few_modes(copy: Any, registers: Any, **where: Any) -> str:
     from cutlass import cute
 
-    if (rank := cute.rank(registers)) < 3:
-        raise ValueError(
-            f"retile of a tensor with {rank} modes, {registers.layout}: it takes (values, atoms, K blocks), all "
-            "three of them"
-        )
+    if (rank := cute.rank(registers)) >= 3:
+        return ""
+    takes = "it takes (values, atoms, K blocks), all three of them"
+    return f"retile of a tensor with {rank} modes, {registers.layout}: {takes}"
 
 
-def tiles_cut(name: str, copy: Any, tensor: Any, **where: Any) -> None:
+def tiles_cut(name: str, copy: Any, tensor: Any, **where: Any) -> str:
     """The tiles of a tiled copy do not fit the swizzled layout."""
     from cutlass import cute
 
-    if isinstance(tensor, cute.Tensor) and isinstance(tensor.layout, cute.ComposedLayout):
-        tile = [cute.size(each) for each in copy.tiler_mn]
-        sizes = [cute.size(mode) for mode in tensor.shape[: len(tile)]]  # type: ignore[index]
-        if any(isinstance(n, int) and isinstance(t, int) and n % t for n, t in zip(sizes, tile, strict=False)):
-            raise ValueError(f"{name} of a swizzled tensor of {tuple(sizes)} by tiles of {tuple(tile)}: a rest is left")
+    if not isinstance(tensor, cute.Tensor) or not isinstance(tensor.layout, cute.ComposedLayout):
+        return ""
+    tile = [cute.size(each) for each in copy.tiler_mn]
+    sizes = [cute.size(mode) for mode in tensor.shape[: len(tile)]]  # type: ignore[index]
+    cut = any(isinstance(n, int) and isinstance(t, int) and n % t for n, t in zip(sizes, tile, strict=False))
+    return f"{name} of a swizzled tensor of {tuple(sizes)} by tiles of {tuple(tile)}: a rest is left" if cut else ""
 
 
-def no_copy_atom(atom: Any, *layouts: Any, **where: Any) -> None:
+def no_copy_atom(atom: Any, *layouts: Any, **where: Any) -> str:
     from cutlass import cute
 
-    if not isinstance(atom, cute.CopyAtom):
-        raise TypeError(
-            f"a tiled copy is made of a copy atom, which comes first, and this is a {type(atom).__name__}: "
-            "cute.make_copy_atom(op, dtype) makes one"
-        )
+    made = f"a tiled copy is made of a copy atom, which comes first, and this is a {type(atom).__name__}"
+    return "" if isinstance(atom, cute.CopyAtom) else f"{made}: cute.make_copy_atom(op, dtype) makes one"
 
 
-def atoms_cut(op: Any, layout: Any = None, permutation_mnk: Any = None, **options: Any) -> None:
+def atoms_cut(op: Any, layout: Any = None, permutation_mnk: Any = None, **options: Any) -> str:
     for name, size, atom in zip("MNK", permutation_mnk or (), getattr(op, "shape_mnk", ()), strict=False):
         if isinstance(size, int) and isinstance(atom, int) and size % atom:
-            raise ValueError(
-                f"permutation_mnk={permutation_mnk}: along {name} it is what all warps cover together, a multiple "
-                f"of an atom's {atom}"
-            )
+            covers = f"along {name} it is what all warps cover together, a multiple of an atom's {atom}"
+            return f"permutation_mnk={permutation_mnk}: {covers}"
+    return ""
 
 
-def not_retiled(atom: Any, src: Any, dst: Any, **options: Any) -> None:
+def not_retiled(atom: Any, src: Any, dst: Any, **options: Any) -> str:
     """ldmatrix fills registers whose first mode is the mma's."""
     from cutlass import cute
     from cutlass.cute.nvgpu import warp
 
-    if isinstance(getattr(atom, "op", None), warp.LdMatrix8x8x16bOp):
-        brings, takes = (cute.rank(tensor, mode=[0]) for tensor in (src, dst))
-        if brings != takes:
-            raise ValueError(
-                f"ldmatrix into {dst.layout}, whose first mode is not {src.shape[0]} as in its source: retile "
-                "gives the registers in the order in which ldmatrix fills them"
-            )
+    if not isinstance(getattr(atom, "op", None), warp.LdMatrix8x8x16bOp):
+        return ""
+    if cute.rank(src, mode=[0]) == cute.rank(dst, mode=[0]):
+        return ""
+    into = f"ldmatrix into {dst.layout}, whose first mode is not {src.shape[0]} as in its source"
+    return f"{into}: retile gives the registers in the order in which ldmatrix fills them"
 
 
-def places_shared(name: str, block: Any, *others: Any, **options: Any) -> None:
+def places_shared(name: str, block: Any, *others: Any, **options: Any) -> str:
     """The first layout of a product sends two coordinates to one place."""
-    if overlaps(block):
-        raise ValueError(
-            f"{name} of {block}, which sends several coordinates to one place. In a layout of threads each has "
-            "a number of its own: (a, b) threads, neighbors along the second mode, have the strides (b, 1)"
-        )
+    if not overlaps(block):
+        return ""
+    own = "a number of its own: (a, b) threads, neighbors along the second mode, have the strides (b, 1)"
+    return f"{name} of {block}, which sends several coordinates to one place. In a layout of threads each has {own}"
 
 
-def no_threads(name: str, *args: Any, **options: Any) -> None:
+def no_threads(name: str, *args: Any, **options: Any) -> str:
     """A function of cute.arch is called outside of a kernel."""
-    if not operation_around("gpu.module"):
-        raise ValueError(
-            f"cute.arch.{name} is for kernels: this function has @cute.jit and runs on the CPU, where there are no "
-            "threads of a GPU. Code for threads belongs under @cute.kernel"
-        )
+    here = f"cute.arch.{name} is for kernels: this function has @cute.jit and runs on the CPU, where there are no "
+    belongs = "threads of a GPU. Code for threads belongs under @cute.kernel"
+    return "" if operation_around("gpu.module") else here + belongs
 
 
 def overlaps(layout: Any) -> bool:
@@ -190,22 +181,12 @@ def locations(file: str, line: Callable[[], int]) -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True)
-class SharedPiece:
-    """start: bytes from the beginning of the kernel's dynamic shared memory. fields: of a struct, (name, size, start)
-    from the piece's own start.
-    """
-
-    start: int
-    size: int
-    fields: tuple[tuple[str, int, int], ...]
-
-
 @contextmanager
-def allocations(note: Callable[[str, SharedPiece], None]) -> Iterator[None]:
-    """note(kernel's mangled name, piece) is called for each that a kernel allocates in the block.
+def allocations(note: Callable[[str, int, int, Sequence[tuple[str, int, int]]], None]) -> Iterator[None]:
+    """note(kernel's mangled name, start, size, fields) is called for each piece that a kernel allocates in the block.
 
-    The DSL's compiler lays a kernel's pieces one after another, each aligned.
+    start: bytes from the beginning of its dynamic shared memory, where the DSL's compiler lays the pieces one after
+    another, each aligned. fields: of a struct, (name, size, start) from the piece's own start.
     """
     from cutlass import cute
     from cutlass.memory import SmemAllocator
@@ -213,20 +194,15 @@ def allocations(note: Callable[[str, SharedPiece], None]) -> Iterator[None]:
     allocate, ends = SmemAllocator._smem_alloca, dict[str, int]()
 
     def noting(
-        self: Any,
-        layout: Any,
-        dtype: Any,
-        byte_alignment: int,
-        swizzle: Any = None,
-        struct_fields: Any = None,
-        **more: Any,
+        self: Any, layout: Any, dtype: Any, byte_alignment: int, swizzle: Any = None, fields: Any = None, **more: Any
     ) -> Any:
-        made = allocate(self, layout, dtype, byte_alignment, swizzle, struct_fields, **more)
+        fields = more.pop("struct_fields", fields)
+        made = allocate(self, layout, dtype, byte_alignment, swizzle, fields, **more)
         kernel, align = operation_around("cuda.kernel"), max(byte_alignment, dtype.width // 8)
         start = -(-ends.get(kernel, 0) // align) * align
         size = cute.cosize(layout) * dtype.width // 8
         ends[kernel] = start + size
-        note(kernel, SharedPiece(start, size, tuple(map(tuple, struct_fields or ()))))
+        note(kernel, start, size, fields or ())
         return made
 
     with mock.patch.object(SmemAllocator, "_smem_alloca", noting):

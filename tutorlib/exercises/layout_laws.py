@@ -17,7 +17,7 @@ from tutorlib.checking.values import Case, law
 from tutorlib.exercises.values import Law
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.layouts.notation import calls, text
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.differences import Wrong
 
 Shape = int | tuple
 

@@ -35,7 +35,7 @@ from tutorlib.exercises.layout_laws import (
 )
 from tutorlib.exercises.values import drawn, of_tl, value_exercise
 from tutorlib.layouts.notation import calls
-from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
+from tutorlib.layouts.views import TiledCopyView, tiled_copy_view
 
 OPERATORS = (  # in the page's order: each may be written with those before it, and many of the later ones call it
     *("coalesce", "compose", "complement", "logical_divide", "zipped_divide", "tiled_divide", "flat_divide"),
@@ -158,7 +158,8 @@ FUNCTIONS = (
             "random layouts": drawn(22, composable),
         },
         refuses(
-            *("no layout is the answer", "B's steps do not go evenly into A's modes"),
+            "no layout is the answer",
+            "B's steps do not go evenly into A's modes",
             *("(4,6):(1,10) 5:3", "(4,6):(1,10) 3:2", "(6,2):(8,2) 3:4", "(4,3):(1,8) 6:1"),
         ),
         holds=same_function(composed, lambda want, a, b: b.shape),
@@ -194,7 +195,8 @@ FUNCTIONS = (
             "random layouts": drawn(24, layout_and_bound),
         },
         refuses(
-            *("no layout is the answer", "the modes get in each other's way"),
+            "no layout is the answer",
+            "the modes get in each other's way",
             *("(4,2):(2,3) 24", "(2,2):(2,3) 12", "(2,2):(6,2) 24"),
         ),
         holds=same_function(tl.complement),

@@ -18,7 +18,7 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import same
 from tutorlib.exercises.values import Draw, Law, value_exercise
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.models import banks
+from tutorlib.models import memory
 
 CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
 TILE = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))  # 16 atoms (8,(8,8)):(8,(1,64)), one below the other
@@ -29,16 +29,16 @@ LANES = range(32)
 
 
 def wavefronts(addresses: list[int], width: int) -> int:
-    return banks.wavefronts(addresses, element_bytes=1, vector=width)
+    return memory.wavefronts(addresses, element_bytes=1, vector=width)
 
 
 def phases(addresses: list[int], width: int) -> list[list[int]]:
     """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
-    together = min(banks.WARP, banks.WAVEFRONT // width)
+    together = min(memory.WARP, memory.WAVEFRONT // width)
     return [addresses[first : first + together] for first in range(0, len(addresses), together)]
 
 
-def warps(width: int, *addresses: Callable[[int], int], lanes: int = banks.WARP) -> list[tuple[list[int], int]]:
+def warps(width: int, *addresses: Callable[[int], int], lanes: int = memory.WARP) -> list[tuple[list[int], int]]:
     """Calls with the address of each lane."""
     return [([address(lane) for lane in range(lanes)], width) for address in addresses]
 
@@ -53,7 +53,7 @@ def scattered(width: int, *within: int) -> Draw:
     return draw
 
 
-def strided(width: int, lanes: int = banks.WARP) -> Draw:
+def strided(width: int, lanes: int = memory.WARP) -> Draw:
     """Calls with lanes that are one step apart, of any number of vectors."""
 
     def draw(rng: Random) -> tuple:
@@ -118,16 +118,16 @@ COSTS = (
             ),
         },
         mistakes={
-            "all_at_once": lambda addresses, width: banks.ways(addresses, 1, width),
+            "all_at_once": lambda addresses, width: memory.ways(addresses, 1, width),
             "slowest_group": lambda addresses, width: max(
                 wavefronts(phase, width) for phase in phases(addresses, width)
             ),
             "byte_banks": lambda addresses, width: sum(
-                max(Counter(address % banks.BANKS for address in set(phase)).values())
+                max(Counter(address % memory.BANKS for address in set(phase)).values())
                 for phase in phases(addresses, width)
             ),
         },
-        library={"banks.wavefronts": banks.wavefronts, "banks.ways": banks.ways},
+        library={"memory.wavefronts": memory.wavefronts, "memory.ways": memory.ways},
     ),
     value_exercise(
         ("03.2", "padded_stride", 3),
@@ -187,7 +187,7 @@ class SwizzleFlaw(FailureKind):
 
 def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
     """The fault of a (B, M, S) on eight rows of `row_bytes`; None if it is the right one."""
-    want = log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(banks.WAVEFRONT // CHUNK)
+    want = log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(memory.WAVEFRONT // CHUNK)
     if same(got, want):
         return None
     if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
@@ -201,7 +201,7 @@ def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
         return Flaw("it tears 16-byte chunks apart", SwizzleFlaw.TEARS)
     for first in range(0, row, chunk):
         down = [swizzle(b, m, s, first + row * n) for n in range(8)]
-        if (cost := banks.wavefronts(down, element_bytes, chunk)) > 1:
+        if (cost := memory.wavefronts(down, element_bytes, chunk)) > 1:
             return Flaw(f"eight chunks down a column then take {cost} wavefronts", SwizzleFlaw.WAVEFRONTS)
     return f"it works with more bits than are needed: B = {want[0]} is enough"
 

@@ -5,7 +5,6 @@ hold small integers: every result is exact in fp32, in whatever order it is comp
 """
 
 from collections.abc import Callable
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -13,30 +12,27 @@ import numpy as np
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Unwritten, is_placeholder
 from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
 from tutorlib.checking.randomness import more_for_points
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case, ValueExercise, equals
+from tutorlib.checking.values import Case, ValueExercise
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.judges.p04 import Work, call_on_vectors, work_each
-from tutorlib.exercises.words import mistakes
+from tutorlib.exercises.judges.cute_host import WORK, call_on_vectors, work_each
+from tutorlib.exercises.values import value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.problems.bounds import one_rounding
-from tutorlib.problems.catalogue import vector_add
+from tutorlib.problems.catalogue import one_rounding, vector_add
+from tutorlib.problems.differences import Wrong, count
 from tutorlib.problems.problem import Operand, Problem, Shape
-from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
 
-# 04.1 to 04.3: functions that CuTe compiles for the host, and how often it compiles them.
+# 04.1 and 04.2: functions that CuTe compiles for the host -------------------------------------------------------------
 
-Formula = Callable[["Tensor", "Tensor"], "Tensor"]  # x and y before the call → y after it
-FormulaOf = Callable[[Any], Formula]  # of the arguments before x and y
-MARGIN = 4  # elements on either side of y that must not be written
+Formula = Callable[[Any, np.ndarray, np.ndarray], Any]  # the argument before x, x, y before the call → y after it
+MARGIN = 4  # elements on either side of x and y that must stay as they are
+ALPHA, FINE = 2.5, 4096.25  # FINE times a small number is exact in fp32, and not in fp16, bf16 or tf32
 
 
 class VectorFlaw(FailureKind):
@@ -50,166 +46,149 @@ class VectorFlaw(FailureKind):
 
 
 def on_cpu(
-    name: str,
-    known: tuple[Any, tuple[int, ...]],
-    draw: Callable[[Random], Any],
-    formula: FormulaOf,
-    dynamic: bool = True,
+    name: str, lead: Any, sizes: tuple[int, ...], draw: Callable[[Random], Any], formula: Formula, dynamic: bool = True
 ) -> Case:
-    """A case that is right when answer(lead, x, y) leaves formula(lead)(x, y) in y, for vectors of each size.
+    """A case that is right when answer(lead, x, y) leaves formula(lead, x, y) in y, for vectors of each size.
 
-    known: lead, and the sizes. draw: makes the grader's lead, for vectors of other numbers.
-    dynamic: the layouts are dynamic, so that one compilation serves all sizes.
+    draw: makes the grader's lead, for vectors of other numbers. dynamic: the layouts are dynamic, so that one
+    compilation serves all sizes.
     """
 
-    def another(rng: Random) -> "tuple[Any, tuple[Tensor, Tensor]]":
-        return draw(rng), vectors(rng.randint(2, 40), rng)
+    def known(n: int) -> np.ndarray:
+        return np.array([np.arange(n) % 5 - 2, np.arange(n) % 3], np.float32)
+
+    def another(rng: Random) -> tuple[Any, np.ndarray]:
+        n = rng.randint(2, 40)
+        return draw(rng), np.array([[rng.randint(-9, 9) for _ in range(n)] for _ in "xy"], np.float32)
 
     def judge(answer: Served) -> Wrong | None:
-        lead, sizes = known
-        tried = [(lead, vectors(n)) for n in sizes] + more_for_points(another, 2)
-        return next((wrong for one in tried if (wrong := call_and_compare(answer, *one))), None)
-
-    def call_and_compare(answer: Served, lead: Any, given: "tuple[Tensor, Tensor]") -> Wrong | None:
-        import torch
-
-        x, y = given
-        n = len(x)
-        before = torch.full((n + 2 * MARGIN,), 99.0)
-        before[MARGIN : MARGIN + n] = y
-        try:
-            told = answer.ask(call_on_vectors, lead, x.numpy(), before.numpy(), MARGIN, dynamic)
-        except CompileFailed as failed:
-            message, *words = failed.lines
-            return Wrong(f"{answer.__name__} does not compile: {message}", *words)
-        except NotImplementedError as error:
-            if is_placeholder(error):
-                raise Unwritten from None
-            return Wrong(f"{answer.__name__} raised NotImplementedError: {error}.")
-        if told is None:
-            size = count(n, "element")
-            what = f"{answer.__name__} crashes, or never ends: does it stay within x and y, which have {size}?"
-            return Wrong(Flaw(what, VectorFlaw.OUTSIDE))
-        x_left, left = map(np.asarray, told)
-        if left.shape != before.shape or x_left.shape != x.shape or {x_left.dtype, left.dtype} != {np.dtype("f4")}:
-            return Wrong(f"{answer.__name__} gives y back as something else.")
-        memory = torch.from_numpy(left)
-        old, y = before[MARGIN : MARGIN + n], memory[MARGIN : MARGIN + n]
-        outside = before.clone()
-        outside[MARGIN : MARGIN + n] = y
-        if not memory.equal(outside):
-            what = f"{answer.__name__} writes outside y, which has {count(n, 'element')}."
-            return Wrong(Flaw(what, VectorFlaw.OUTSIDE))
-        wrong = find_wrong_element(answer, lead, x, old, y)
-        if not wrong and (changed := np.flatnonzero(x_left != x.numpy())).size:
-            at = changed[0]
-            what = f"{answer.__name__} changes x, its input: x[{at}] was {x[at]:g} and is {x_left[at]:g}."
-            return Wrong(Flaw(what, VectorFlaw.CHANGED))
-        return wrong
-
-    def find_wrong_element(answer: Served, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
-        want = formula(lead)(x, old)
-        if y.equal(want):
-            return None
-        at = int((y != want).nonzero()[0])
-        what = (
-            f"{answer.__name__}({lead}, x, y) with {len(x)} elements: y[{at}] should be {want[at]:g} and is {y[at]:g}; "
-            f"x[{at}] is {x[at]:g}, and y[{at}] was {old[at]:g}."
-        )
-        return Wrong(Flaw(what, VectorFlaw.ELEMENT(case=name)))
+        for first, vectors in [(lead, known(n)) for n in sizes] + more_for_points(another, 2):
+            before = np.pad(vectors, ((0, 0), (MARGIN, MARGIN)), constant_values=99)
+            try:
+                after = answer.ask(call_on_vectors, first, before, MARGIN, dynamic)
+            except CompileFailed as failed:
+                message, *words = failed.lines
+                return Wrong(f"{answer.__name__} does not compile: {message}", *words)
+            want = before.copy()
+            want[1, MARGIN:-MARGIN] = formula(first, *vectors)
+            if flaw := vector_flaw(name, f"{answer.__name__}({first}, x, y)", after, want, vectors):
+                return Wrong(flaw)
+        return None
 
     return Case(name, judge)
 
 
-def vectors(n: int, rng: Random | None = None) -> "tuple[Tensor, Tensor]":
-    """x and y of n small whole numbers; without a random generator, the same ones in every check."""
-    import torch
+def vector_flaw(case: str, call: str, after: Any, want: np.ndarray, vectors: np.ndarray) -> str:
+    """The fault in x and y after a call, with the margins around them; "" if there is none. vectors: before it."""
+    n = vectors.shape[1]
+    if after is None:
+        what = f"{call} crashes, or never ends: does it stay within x and y, which have {count(n, 'element')}?"
+        return Flaw(what, VectorFlaw.OUTSIDE)
+    got = np.asarray(after)
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{call} gives y back as something else."
+    wrong = got != want
+    changed, wrongly = (np.flatnonzero(row) for row in wrong[:, MARGIN:-MARGIN])
+    if wrong.sum() > changed.size + wrongly.size:
+        return Flaw(f"{call} writes outside y, which has {count(n, 'element')}.", VectorFlaw.OUTSIDE)
+    if wrongly.size:
+        at = wrongly[0]
+        (x, y), is_, should = vectors[:, at], got[1, MARGIN + at], want[1, MARGIN + at]
+        what = f"y[{at}] should be {should:g} and is {is_:g}; x[{at}] is {x:g}, and y[{at}] was {y:g}."
+        return Flaw(f"{call} with {count(n, 'element')}: {what}", VectorFlaw.ELEMENT(case=case))
+    if changed.size:
+        at = changed[0]
+        what = f"{call} changes x, its input: x[{at}] was {vectors[0, at]:g} and is {got[0, MARGIN + at]:g}."
+        return Flaw(what, VectorFlaw.CHANGED)
+    return ""
 
-    if rng is None:
-        return torch.arange(n, dtype=torch.float32) % 5 - 2, torch.arange(n, dtype=torch.float32) % 3
-    x, y = (torch.tensor([float(rng.randint(-9, 9)) for _ in range(n)]) for _ in range(2))
-    return x, y
 
+def with_work(name: str, values: Case, lead: Any, of: str, most: int, flaw: VectorFlaw, hint: str) -> Case:
+    """A case that is right when the values are, and a thread executes at most so many of these for each element.
 
-def counted(name: str, values: Case, lead: Any, fault: Callable[[str, Work], Wrong | None]) -> Case:
-    """A case that is right when the values are, and the work for each element is.
-
-    fault: takes the answer's name and that work, finds something wrong with it, or None.
+    of: one of WORK.
     """
 
     def judge(answer: Served) -> Wrong | None:
         if wrong := values.judge(answer):
             return wrong
         try:
-            work = Work(*answer.ask(work_each, lead))
+            n = answer.ask(work_each, lead)[WORK.index(of)]
         except CompileFailed as failed:
             return Wrong(f"called in a kernel, {answer.__name__} does not compile: {failed.lines[0]}")
-        return fault(answer.__name__, work)
+        what = f"{answer.__name__} takes {n:g} {of} for each element; at most {most} will do."
+        return Wrong(Flaw(what, flaw), hint) if n > most else None
 
     return Case(name, judge)
-
-
-# 04.1 axpy ------------------------------------------------------------------------------------------------------
-
-ALPHA, FINE = 2.5, 4096.25  # FINE times a small number is exact in fp32, and not in fp16, bf16 or tf32
-
-
-def axpy(alpha: float) -> Formula:
-    return lambda x, y: alpha * x + y
 
 
 def some_alpha(rng: Random) -> float:
     return rng.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
 
 
-def stored_once(name: str, values: Case) -> Case:
-    """A case that is right when the values are, and each element of y is stored once."""
-
-    def fault(answer: str, work: Work) -> Wrong | None:
-        if work.stores <= 1:
-            return None
-        what = f"{answer} stores each element of y {work.stores:g} times; once is enough."
-        return Wrong(Flaw(what, VectorFlaw.STORED_AGAIN), "Compute the whole of y[i] before you store it.")
-
-    return counted(name, values, ALPHA, fault)
+def axpy(alpha: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return alpha * x + y
 
 
-# 04.2 polynomial ------------------------------------------------------------------------------------------------
-
-
-def polynomial(coefficients: tuple[float, ...]) -> Formula:
-    return lambda x, y: sum((c * x**power for power, c in enumerate(coefficients)), x.new_zeros(()))
-
-
-def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
+def polynomial(name: str, *coefficients: float) -> Case:
     def draw(rng: Random) -> tuple[float, ...]:
         return tuple(float(rng.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
 
-    return on_cpu(name, (coefficients, (5, 3)), draw, polynomial)
+    def formula(coefficients: tuple[float, ...], x: np.ndarray, y: np.ndarray) -> Any:
+        return sum(c * x**power for power, c in enumerate(coefficients))
+
+    return on_cpu(name, coefficients, (5, 3), draw, formula)
 
 
-def by_horner(coefficients: tuple[float, ...]) -> Case:
-    """A case that is right when the values are, and an element takes at most a multiplication for each coefficient."""
+PI = (3.0, 1.0, 4.0, 1.0, 5.0, 9.0)
+ON_THE_HOST = (
+    ValueExercise(
+        id="04.1",
+        title="axpy",
+        points=2,
+        cases=(
+            on_cpu("a static layout", ALPHA, (6,), some_alpha, axpy, dynamic=False),
+            with_work(
+                "dynamic layouts of three sizes",
+                on_cpu("values", FINE, (1, 5, 8), some_alpha, axpy),
+                ALPHA,
+                "stores",
+                1,
+                VectorFlaw.STORED_AGAIN,
+                "Compute the whole of y[i] before you store it.",
+            ),
+        ),
+    ),
+    ValueExercise(
+        id="04.2",
+        title="polynomial",
+        points=2,
+        cases=(
+            polynomial("a line", 2.0, -3.0),
+            polynomial("a cubic", FINE, 0.0, -1.0, 2.0),
+            polynomial("a constant", 7.0),
+            with_work(
+                "by Horner's rule",
+                polynomial("values", *PI),
+                PI,
+                "multiplications",
+                len(PI),
+                VectorFlaw.POWERS,
+                "Start with the last coefficient. For each one before it: multiply by x[i], then add it. No power of x "
+                "is computed.",
+            ),
+        ),
+    ),
+)
 
-    def fault(answer: str, work: Work) -> Wrong | None:
-        if work.multiplications <= len(coefficients):
-            return None
-        what = (
-            f"{answer} takes {work.multiplications:g} multiplications for each element where there are "
-            f"{len(coefficients)} coefficients; Horner's rule takes {len(coefficients) - 1}."
-        )
-        return Wrong(
-            Flaw(what, VectorFlaw.POWERS),
-            "Start with the last coefficient. For each one before it: multiply by x[i], then add it. No power of x is "
-            "computed.",
-        )
-
-    return counted("by Horner's rule", polynomial_case("values", coefficients), coefficients, fault)
-
-
-# 04.3 compilations ----------------------------------------------------------------------------------------------
+# 04.3: how often CuTe compiles a function -----------------------------------------------------------------------------
 
 ShapeAndStride = tuple[tuple[int, ...], tuple[int, ...]]
+ROWS = [((n, n + 3), (n + 3, 1)) for n in (4, 8, 16)]
+COLUMNS = [((n, n + 3), (1, n)) for n in (4, 8)]
+PADDED = [((4, 7), (8, 1)), ((4, 7), (16, 1))]
+VECTORS = [((n,), (1,)) for n in (3, 5, 3, 100, 5)]
+CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))]
 
 
 def compilations(layouts: list[ShapeAndStride], dynamic: bool) -> int:
@@ -218,21 +197,13 @@ def compilations(layouts: list[ShapeAndStride], dynamic: bool) -> int:
     return len(set(layouts))
 
 
-ROWS = [((n, n + 3), (n + 3, 1)) for n in (4, 8, 16)]
-COLUMNS = [((n, n + 3), (1, n)) for n in (4, 8)]
-PADDED = [((4, 7), (8, 1)), ((4, 7), (16, 1))]
-VECTORS = [((n,), (1,)) for n in (3, 5, 3, 100, 5)]
-CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))]
-
-
 def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
     """The layouts of some matrices, vectors and blocks of three modes, many of them alike."""
 
     def one() -> ShapeAndStride:
         shape = tuple(rng.choice((4, 8, 12)) for _ in range(rng.choice((1, 2, 2, 3))))
-        order = rng.sample(range(len(shape)), len(shape))
         stride, step = [0] * len(shape), 1
-        for mode in order:
+        for mode in rng.sample(range(len(shape)), len(shape)):
             stride[mode], step = step, step * shape[mode] * rng.choice((1, 1, 2))
         return shape, tuple(stride)
 
@@ -240,67 +211,57 @@ def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
     return [rng.choice(kinds) for _ in range(rng.randint(6, 20))]
 
 
-COUNTS = mistakes(
-    "04.3",
-    one_for_all=lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
-    one_per_rank=lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
-    static=lambda layouts, dynamic: len(set(layouts)),
-    calls_each=lambda layouts, dynamic: len(layouts),
-    by_shape=lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({shape for shape, _ in layouts}),
-    dynamic=lambda layouts, dynamic: compilations(layouts, True),
+COUNTING = value_exercise(
+    ("04.3", "compilations_for", 2),
+    compilations,
+    {
+        "static layouts": beside(
+            [(VECTORS, False), (ROWS + COLUMNS + ROWS, False), (PADDED, False), (CUBES, False)],
+            lambda rng: (layouts_of_calls(rng), False),
+        ),
+        "dynamic layouts": beside(
+            [(VECTORS, True), (ROWS + COLUMNS + ROWS, True), (PADDED, True), (CUBES + VECTORS, True)],
+            lambda rng: (layouts_of_calls(rng), True),
+        ),
+    },
+    mistakes={
+        "one_for_all": lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
+        "one_per_rank": lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
+        "static": lambda layouts, dynamic: len(set(layouts)),
+        "calls_each": lambda layouts, dynamic: len(layouts),
+        "by_shape": lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({s for s, _ in layouts}),
+        "dynamic": lambda layouts, dynamic: compilations(layouts, True),
+    },
 )
 
-
-# 04.6 leaky_relu ------------------------------------------------------------------------------------------------
-
-
-def leaky_relu() -> Problem:
-    """y = x where x > 0, else x / 8, both (N,). The baseline is torch's leaky_relu."""
-
-    def reference(x: "Tensor") -> "Tensor":
-        return x.where(x > 0, x / 8)
-
-    def baseline(y: "Tensor", x: "Tensor") -> None:
-        import torch
-
-        torch.ops.aten.leaky_relu.out(x, 0.125, out=y)
-
-    return Problem(
-        name="leaky_relu",
-        dims="N",
-        inputs=(Operand("x", "N", "fp32"),),
-        output=Operand("y", "N", "fp32"),
-        reference=reference,
-        bound=one_rounding,
-        baseline=baseline,
-        baseline_name="torch leaky_relu",
-    )
+# 04.4 to 04.8: kernels ------------------------------------------------------------------------------------------------
 
 
-# 04.7 add_bias --------------------------------------------------------------------------------------------------
+def fp32_problem(
+    name: str, dims: str, inputs: tuple[Operand, ...], output: tuple[str, str], reference: Callable[..., "Tensor"]
+) -> Problem:
+    """A problem of fp32 tensors whose results are rounded once. output: its name and modes."""
+    return Problem(name, dims, inputs, Operand(*output, "fp32"), reference, one_rounding)
 
 
-def add_bias() -> Problem:
-    """y (M, N) = x (M, N) + bias (N,) in every row."""
-
-    def baseline(y: "Tensor", x: "Tensor", bias: "Tensor") -> None:
-        import torch
-
-        torch.add(x, bias, out=y)
-
-    return Problem(
-        name="add_bias",
-        dims="MN",
-        inputs=(Operand("x", "MN", "fp32"), Operand("bias", "N", "fp32")),
-        output=Operand("y", "MN", "fp32"),
-        reference=lambda x, bias: x + bias,
-        bound=one_rounding,
-        baseline=baseline,
-        baseline_name="torch add",
-    )
+LEAKY_RELU = fp32_problem(  # y = x where x > 0, else x / 8
+    "leaky_relu", "N", (Operand("x", "N", "fp32"),), ("y", "N"), lambda x: x.where(x > 0, x / 8)
+)
+ADD_BIAS = fp32_problem(  # y = x + bias in every row
+    "add_bias", "MN", (Operand("x", "MN", "fp32"), Operand("bias", "N", "fp32")), ("y", "MN"), lambda x, bias: x + bias
+)
+ROW_MAX = Problem(  # exact, in whatever order
+    name="row_max",
+    dims="MN",
+    inputs=(Operand("x", "MN", "fp32", scale=1e6, pattern="masked"),),
+    output=Operand("maxima", "M", "fp32"),
+    reference=lambda x: x.amax(-1),
+    bound=None,
+)
+ARITHMETIC = "add.f32|sub.f32|mul.f32|fma.rn.f32"
 
 
-def in_blocks_of_8_by_32(shape: Shape, storers: "np.ndarray") -> str | None:
+def in_blocks_of_8_by_32(shape: Shape, storers: np.ndarray) -> str | None:
     """A sentence about blocks that do not have 8 rows and 32 columns each, or None. storers: (M, N)."""
     (rows, columns), (height, width) = shape, (8, 32)
     tiles = storers.reshape(rows // height, height, columns // width, width)
@@ -311,78 +272,9 @@ def in_blocks_of_8_by_32(shape: Shape, storers: "np.ndarray") -> str | None:
     return Flaw(what, Fail.TOO_FEW(instruction="block"))
 
 
-# 04.8 row_max ---------------------------------------------------------------------------------------------------
-
-
-def row_max() -> Problem:
-    """maxima (M,) of the rows of x (M, N). Exact, in whatever order."""
-
-    def baseline(maxima: "Tensor", x: "Tensor") -> None:
-        import torch
-
-        torch.amax(x, -1, out=maxima)
-
-    return Problem(
-        name="row_max",
-        dims="MN",
-        inputs=(Operand("x", "MN", "fp32", scale=1e6, pattern="masked"),),
-        output=Operand("maxima", "M", "fp32"),
-        reference=lambda x: x.amax(-1),
-        bound=None,
-        baseline=baseline,
-        baseline_name="torch amax",
-    )
-
-
-ARITHMETIC = "add.f32|sub.f32|mul.f32|fma.rn.f32"
-
-compiling = partial(equals, wanted=compilations, mistakes=COUNTS)
-
 EXERCISES = (
-    ValueExercise(
-        id="04.1",
-        title="axpy",
-        points=2,
-        cases=(
-            on_cpu("a static layout", (ALPHA, (6,)), some_alpha, axpy, dynamic=False),
-            stored_once(
-                "dynamic layouts of three sizes",
-                on_cpu("values", (FINE, (1, 5, 8)), some_alpha, axpy),
-            ),
-        ),
-    ),
-    ValueExercise(
-        id="04.2",
-        title="polynomial",
-        points=2,
-        cases=(
-            polynomial_case("a line", (2.0, -3.0)),
-            polynomial_case("a cubic", (FINE, 0.0, -1.0, 2.0)),
-            polynomial_case("a constant", (7.0,)),
-            by_horner((3.0, 1.0, 4.0, 1.0, 5.0, 9.0)),
-        ),
-    ),
-    ValueExercise(
-        id="04.3",
-        title="compilations_for",
-        points=2,
-        cases=(
-            compiling(
-                "static layouts",
-                beside(
-                    [(VECTORS, False), (ROWS + COLUMNS + ROWS, False), (PADDED, False), (CUBES, False)],
-                    lambda rng: (layouts_of_calls(rng), False),
-                ),
-            ),
-            compiling(
-                "dynamic layouts",
-                beside(
-                    [(VECTORS, True), (ROWS + COLUMNS + ROWS, True), (PADDED, True), (CUBES + VECTORS, True)],
-                    lambda rng: (layouts_of_calls(rng), True),
-                ),
-            ),
-        ),
-    ),
+    *ON_THE_HOST,
+    COUNTING,
     CuteExercise(
         id="04.4",
         title="vector_add",
@@ -427,7 +319,7 @@ EXERCISES = (
         id="04.6",
         title="leaky_relu, four elements a thread",
         points=4,
-        problem=leaky_relu(),
+        problem=LEAKY_RELU,
         shapes=((4,), (2048,), (4 * 12_347,)),
         counted=(2048,),
         lean=("ld.global", "st.global"),
@@ -449,7 +341,7 @@ EXERCISES = (
         id="04.7",
         title="add_bias, in two directions",
         points=3,
-        problem=add_bias(),
+        problem=ADD_BIAS,
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
         whole=((64, 64),),
         lean=("ld.global", "st.global"),
@@ -471,7 +363,7 @@ EXERCISES = (
         id="04.8",
         title="row_max, a reduction",
         points=4,
-        problem=row_max(),
+        problem=ROW_MAX,
         shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
         counted=(5, 1000),
         lean=("ld.global", "ld.shared", "st.shared"),

@@ -4,19 +4,16 @@ Every rung is timed on 1 GiB, against torch's copy of as many bytes. Where a ker
 tiles partly outside; where it does not, they are made of whole tiles.
 """
 
-import random
-from collections.abc import Callable
 from functools import partial
+from random import Random
 
 from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines_touched, unrolled
-from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.judges.p05 import AnyElement
-from tutorlib.exercises.words import mistakes
+from tutorlib.exercises.judges.cute_host import AnyElement
+from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.machine.features import TMA
 from tutorlib.problems.catalogue import copy, transpose
 
@@ -33,12 +30,7 @@ FEW_RAGGED_VECTORS = ((128, 128), (70, 136))
 FEW_TILES = ((256, 256), (128, 192))
 FEW_TURNS = ((128, 128), (64, 192))
 
-COURSE_COPIES = {
-    "make_copy": InModule("tutorlib.kernels.copies", "make_copy"),
-    "make_directed_copy": InModule("tutorlib.kernels.copies", "make_directed_copy"),
-}
-
-# 05.1 sectors ---------------------------------------------------------------------------------------------------
+# 05.1 sectors ---------------------------------------------------------------------------------------------------------
 
 SECTOR = 32
 
@@ -48,48 +40,56 @@ def sectors(offsets: list[int], element_bytes: int, vector: int = 1) -> int:
     return len({n for first, last in spans for n in range(first // SECTOR, last // SECTOR + 1)})
 
 
-def warp(layout: Layout) -> list[int]:
+def warp(shape: int | tuple[int, ...], stride: int | tuple[int, ...]) -> list[int]:
+    layout = Layout(shape, stride)
     return [layout(thread) for thread in range(32)]
 
 
-def scattered(seed: int, element_bytes: int, vector: int, n: int = 20) -> list[tuple[list[int], int, int]]:
-    rng = random.Random(seed)
-    return [([rng.randrange(2000) for _ in range(32)], element_bytes, vector) for _ in range(n)]
+def scattered(element_bytes: int, vector: int) -> Draw:
+    return lambda rng: ([rng.randrange(2000) for _ in range(32)], element_bytes, vector)
 
 
-def strided(pitches: int, sizes: tuple[int, ...], vector: int = 1, shift: int = 0) -> Callable[[random.Random], tuple]:
+def strided(pitches: int, sizes: tuple[int, ...], vector: int = 1, shift: int = 0) -> Draw:
     """Calls with threads up to `pitches` elements apart. shift: elements that the first is beyond a multiple of 32."""
 
-    def draw(rng: random.Random) -> tuple:
+    def draw(rng: Random) -> tuple:
         pitch, first = rng.randint(1, pitches), 32 * rng.randint(0, 99) + rng.randint(0, shift)
         return [first + pitch * thread for thread in range(32)], rng.choice(sizes), vector
 
     return draw
 
 
-def shared(rng: random.Random) -> tuple:
-    """A call with threads that read few places."""
-    return [rng.randrange(40) for _ in range(32)], rng.choice((2, 4, 8)), 1
-
-
-MISTAKES = mistakes(
-    "05.1",
-    per_thread=lambda offsets, element_bytes, vector=1: sum(sectors([o], element_bytes, vector) for o in offsets),
-    in_elements=lambda offsets, element_bytes, vector=1: sectors(offsets, 1, vector),
-    first_element=lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
-    by_line=lambda offsets, element_bytes, vector=1: len({o * element_bytes // 128 for o in offsets}),
-    by_line_to_the_end=lambda offsets, element_bytes, vector=1: len(
-        {byte // 128 for o in offsets for byte in range(o * element_bytes, (o + vector) * element_bytes)}
-    ),
-    by_bytes=lambda offsets, element_bytes, vector=1: -(-len(offsets) * element_bytes * vector // SECTOR),
+ALONG = [(warp(32, 1), size, 1) for size in (1, 2, 4, 8)]
+DOWN = [(warp(32, pitch), size, 1) for pitch in (16, 33, 4096) for size in (2, 4)]
+VECTORS = [(warp(32, 8), 2, 8), (warp((8, 4), (8, 4096)), 2, 8), (warp(32, 5), 4, 4)]
+SHARED = [([0] * 32, 4, 1), (warp((4, 8), (0, 1)), 2, 1), (warp((8, 4), (1, 4)), 4, 1)]
+SHIFTED = [([o + shift for o in warp(32, 1)], 4) for shift in (1, 7, 8, 31)]  # `vector` has a default
+SECTORS = value_exercise(
+    ("05.1", "sectors", 3),
+    sectors,
+    {
+        "threads along a row": beside(ALONG, strided(1, (1, 2, 4, 8))),
+        "threads down a column": beside(DOWN, strided(40, (1, 2, 4))),
+        "vectors": drawn(1, scattered(2, 8), known=[*VECTORS, (warp(32, 20), 4, 4)]),
+        "threads that read the same": beside(
+            SHARED, lambda rng: ([rng.randrange(40) for _ in range(32)], rng.choice((2, 4, 8)), 1)
+        ),
+        "a start between two sectors": beside(SHIFTED, strided(1, (2, 4, 8), shift=31)),
+        "elements across an edge": drawn(3, scattered(24, 2), known=[scattered(3, 1)(Random(n)) for n in range(9)]),
+    },
+    mistakes={
+        "per_thread": lambda offsets, element_bytes, vector=1: sum(
+            sectors([o], element_bytes, vector) for o in offsets
+        ),
+        "in_elements": lambda offsets, element_bytes, vector=1: sectors(offsets, 1, vector),
+        "first_element": lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
+        "by_line": lambda offsets, element_bytes, vector=1: len({o * element_bytes // 128 for o in offsets}),
+        "by_line_to_the_end": lambda offsets, element_bytes, vector=1: len(
+            {byte // 128 for o in offsets for byte in range(o * element_bytes, (o + vector) * element_bytes)}
+        ),
+        "by_bytes": lambda offsets, element_bytes, vector=1: -(-len(offsets) * element_bytes * vector // SECTOR),
+    },
 )
-counting = partial(equals, wanted=sectors, mistakes=MISTAKES)
-
-ALONG = [(warp(Layout(32, 1)), size, 1) for size in (1, 2, 4, 8)]
-DOWN = [(warp(Layout(32, pitch)), size, 1) for pitch in (16, 33, 4096) for size in (2, 4)]
-VECTORS = [(warp(Layout(32, 8)), 2, 8), (warp(Layout((8, 4), (8, 4096))), 2, 8), (warp(Layout(32, 5)), 4, 4)]
-SHARED = [([0] * 32, 4, 1), (warp(Layout((4, 8), (0, 1))), 2, 1), (warp(Layout((8, 4), (1, 4))), 4, 1)]
-SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4) for shift in (1, 7, 8, 31)]  # `vector` has a default
 
 # The ladder -----------------------------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ STORED_ONCE_UNROLLED = (
 # Predicates keep the warps without an element from busy: 603 stores by rows, 810 along them; 1,536 without.
 GUARDED: dict[tuple[int, ...], tuple[Rule, ...]] = {FEW_RAGGED[1]: (issued("st.global") <= 1000,)}
 
-copy_exercise = partial(CuteExercise, problem=copy("bf16"), bench_shape=BENCH_BF16, library=COURSE_COPIES)
+copy_exercise = partial(CuteExercise, problem=copy("bf16"), bench_shape=BENCH_BF16)
 transpose_exercise = partial(
     copy_exercise,
     problem=transpose("fp32"),
@@ -114,24 +114,7 @@ transpose_exercise = partial(
     rules=(busy >= 1.0, *at_most({"st.global": 760, "ld.global": 760, "bar.sync": 48})),
 )
 EXERCISES = (
-    ValueExercise(
-        id="05.1",
-        title="sectors",
-        points=3,
-        cases=(
-            counting("threads along a row", beside(ALONG, strided(1, (1, 2, 4, 8)))),
-            counting("threads down a column", beside(DOWN, strided(40, (1, 2, 4)))),
-            counting("vectors", beside(VECTORS + scattered(1, 2, 8), strided(20, (2, 4), vector=4))),
-            counting("threads that read the same", beside(SHARED, shared)),
-            counting("a start between two sectors", beside(SHIFTED, strided(1, (2, 4, 8), shift=31))),
-            counting(
-                "elements across an edge",
-                beside(
-                    scattered(2, 3, 1) + scattered(3, 24, 2), lambda rng: scattered(rng.getrandbits(32), 24, 2, 1)[0]
-                ),
-            ),
-        ),
-    ),
+    SECTORS,
     copy_exercise(
         id="05.2",
         title="naive copy",

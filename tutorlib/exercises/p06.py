@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Sequence
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
@@ -12,19 +11,18 @@ from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.spec import DType
-from tutorlib.problems.bounds import UNIT_ROUNDOFF
-from tutorlib.problems.catalogue import vector_add
+from tutorlib.exercises.values import value_exercise
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, vector_add
+from tutorlib.problems.differences import by, count
 from tutorlib.problems.problem import Operand, Problem, Shape
-from tutorlib.problems.wrong import by, count
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.checking.launch_plan import Planned
 
-# 06.2 broadcast_shape -------------------------------------------------------------------------------------------
+# 06.2 broadcast_shape -------------------------------------------------------------------------------------------------
 
 
 def broadcast_shape(x: Shape, y: Shape) -> Shape | None:
@@ -42,64 +40,39 @@ def pair_of_shapes(rng: Random) -> tuple[Shape, Shape]:
 
 
 PAIRS = [
-    ((4, 8), (4, 8)),
-    ((4, 8), (8,)),
-    ((4, 1), (8,)),
-    ((), (2, 2)),
-    ((1,), (1, 1)),
-    ((32, 1, 64), (64, 64)),
+    *(((4, 8), (4, 8)), ((4, 8), (8,)), ((4, 1), (8,)), ((), (2, 2)), ((1,), (1, 1)), ((32, 1, 64), (64, 64))),
     ((2**40, 1, 2**40), (8, 1)),  # no array or view has this size: a rule finds it, NumPy and torch do not
     ((), ()),
 ]
 CLASHES = [((32, 1, 64), (64, 2)), ((4,), (8,)), ((2, 4), (4, 2)), ((8, 4), (8,))]
 
+# Problems -------------------------------------------------------------------------------------------------------------
+
 SMALLEST_FP32 = 2.0**-126
 
-# Problems -------------------------------------------------------------------------------------------------------
+
+def summed_in_fp32(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+    """Of sums of the rows of x in any order: |error| ≤ N·u32·Σ|x|, and one rounding."""
+    (x,) = inputs
+    return x.shape[-1] * UNIT_ROUNDOFF["fp32"] * x.abs().sum(-1) + UNIT_ROUNDOFF[out] * result.abs()
 
 
-def scale_rows(dtype: DType) -> Problem:
-    """y (M, N) = x (M, N), each row times its own s (M,)."""
-
-    def baseline(y: "Tensor", x: "Tensor", s: "Tensor") -> None:
-        import torch
-
-        torch.mul(x, s[:, None], out=y)
-
-    return Problem(
-        name="scale_rows",
-        dims="MN",
-        inputs=(Operand("x", "MN", dtype), Operand("s", "M", dtype)),
-        output=Operand("y", "MN", dtype),
-        reference=lambda x, s: x * s[:, None],
-        bound=lambda result, inputs, out: result.abs() * UNIT_ROUNDOFF[out],
-        baseline=baseline,
-        baseline_name="torch mul",
-    )
-
-
-def row_sums(dtype: DType) -> Problem:
-    """sums (M,) in fp32 of the rows of x (M, N), added in fp32 in any order: |error| ≤ N·u32·Σ|x|, and one rounding."""
-
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        (x,) = inputs
-        return x.shape[-1] * UNIT_ROUNDOFF["fp32"] * x.abs().sum(-1) + UNIT_ROUNDOFF[out] * result.abs()
-
-    def baseline(sums: "Tensor", x: "Tensor") -> None:
-        import torch
-
-        torch.sum(x, -1, dtype=sums.dtype, out=sums)
-
-    return Problem(
-        name="row_sums",
-        dims="MN",
-        inputs=(Operand("x", "MN", dtype),),
-        output=Operand("sums", "M", "fp32"),
-        reference=lambda x: x.sum(-1),
-        bound=bound,
-        baseline=baseline,
-        baseline_name="torch sum",
-    )
+SCALE_ROWS = Problem(  # each row of x times its own s
+    name="scale_rows",
+    dims="MN",
+    inputs=(Operand("x", "MN", "fp32"), Operand("s", "M", "fp32")),
+    output=Operand("y", "MN", "fp32"),
+    reference=lambda x, s: x * s[:, None],
+    bound=one_rounding,
+)
+ROW_SUMS = Problem(
+    name="row_sums",
+    dims="MN",
+    inputs=(Operand("x", "MN", "bf16"),),
+    output=Operand("sums", "M", "fp32"),
+    reference=lambda x: x.sum(-1),
+    bound=summed_in_fp32,
+)
 
 
 def softmax(dtype: DType, pattern: Literal["ramp", "steep"] = "ramp") -> Problem:
@@ -190,8 +163,6 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
     return None
 
 
-broadcasting = partial(equals, wanted=broadcast_shape)
-
 EXERCISES = (
     CutileExercise(
         id="06.1",
@@ -207,10 +178,13 @@ EXERCISES = (
         loads=lambda shape: {0: shape[0], 1: shape[0]},
         tiles=lambda shape: {0: vector_tile(shape), 1: vector_tile(shape)},
     ),
-    ValueExercise(
-        id="06.2",
-        title="broadcast_shape",
-        points=2,
+    value_exercise(
+        ("06.2", "broadcast_shape", 2),
+        broadcast_shape,
+        {
+            "shapes that fit": beside(PAIRS, pair_of_shapes, n=20),
+            "shapes that do not": beside(CLASHES, pair_of_shapes, n=20),
+        },
         library={
             "broadcast_shapes": "broadcast_shapes",
             "np.broadcast_shapes": InModule("numpy", "broadcast_shapes"),
@@ -219,16 +193,12 @@ EXERCISES = (
             "the size of a result": "size",
             "torch._refs._broadcast_shapes": "_broadcast_shapes",
         },
-        cases=(
-            broadcasting("shapes that fit", beside(PAIRS, pair_of_shapes, n=20)),
-            broadcasting("shapes that do not", beside(CLASHES, pair_of_shapes, n=20)),
-        ),
     ),
     CutileExercise(
         id="06.3",
         title="scale_rows",
         points=3,
-        problem=scale_rows("fp32"),
+        problem=SCALE_ROWS,
         once=True,
         rules=(IN_FP32, issued("mul.rn.f32|fma.rn.f32") <= 384),  # of 6,144 elements
         shapes=WHOLE_AND_RAGGED,
@@ -242,7 +212,7 @@ EXERCISES = (
         id="06.4",
         title="row_sums",
         points=3,
-        problem=row_sums("bf16"),
+        problem=ROW_SUMS,
         once=True,
         counted=ROWS_IN_FOURS[1],
         rules=(IN_FP32, issued("add.rn.f32") <= 4000),

@@ -18,19 +18,19 @@ from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import more_for_points
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, same, show_call
+from tutorlib.checking.values import Case, ValueExercise, attempt, plain, same, show_call
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.judges.p07 import InRegisters, InTheirOwn, parts_of_gemm, tiles_in_kernel
-from tutorlib.exercises.words import mistakes, wrong_results
+from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.exercises.words import wrong_results
 from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.cutile.gemm import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
+from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
+from tutorlib.problems.differences import Wrong, WrongResult, count, mistakes_along_k
 from tutorlib.problems.problem import Shape, torch_dtype
-from tutorlib.problems.wrong import Wrong, count
-from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from tutorlib.checking.launch_plan import Planned
 
 
-# 07.3 and 07.5: hints, and configurations that fit.
-
-# 07.3 hints -------------------------------------------------------------------------------------------------------
-
+# 07.3 hints -----------------------------------------------------------------------------------------------------------
 
 DEPTH = 32  # along K; the compiler is fastest here
 
@@ -90,21 +87,7 @@ def without(part: str) -> Callable[..., bool]:
     return wrong
 
 
-FITS_MISTAKES = mistakes(
-    "07.5",
-    elements=without("bytes"),
-    tile_of_one_cta=without("ctas"),
-    one_block=without("occupancy"),
-    one_stage=without("stages"),
-    no_tiles=without("shared"),
-    no_accumulators=without("registers"),
-)
-fitting = partial(equals, wanted=fits, mistakes=FITS_MISTAKES)
-
-
-def configs(
-    tk: Sequence[int] = (32,), ctas: Sequence[int] = (1,), occupancy: Sequence[int] = (1,)
-) -> Callable[[Random], tuple]:
+def configs(tk: Sequence[int] = (32,), ctas: Sequence[int] = (1,), occupancy: Sequence[int] = (1,)) -> Draw:
     """Calls of `fits` with tiles of any size, some of which fit."""
 
     def draw(rng: Random) -> tuple:
@@ -126,24 +109,39 @@ SHARED = [
     *((64, 256, 128, 4, 1, 8, 1), (256, 64, 128, 4, 1, 8, 1)),  # one side for the other shows
 ]
 PAIRS = [
-    *((256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)),
-    (256, 256, 128, 4, 2, 8, 1),
+    *((256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1)),
+    *((128, 128, 256, 2, 2, 4, 1), (256, 256, 128, 4, 2, 8, 1)),
 ]
 SHARING = [
     *((128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)),
     *((64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4), (64, 128, 32, 2, 1, 4, 3)),
     *((32, 32, 128, 2, 1, 4, 7), (32, 16, 64, 2, 1, 4, 19)),  # 224 and 228 KiB: KiB of 1,024 bytes, and 227 of them
 ]
-
+FITS = value_exercise(
+    ("07.5", "fits", 3),
+    fits,
+    {
+        "registers": beside(REGISTERS, configs(ctas=(1, 2)), n=12),
+        "shared memory": beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12),
+        "two CTAs": beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,)), n=12),
+        "blocks that share an SM": beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12),
+    },
+    mistakes={
+        "elements": without("bytes"),
+        "tile_of_one_cta": without("ctas"),
+        "one_block": without("occupancy"),
+        "one_stage": without("stages"),
+        "no_tiles": without("shared"),
+        "no_accumulators": without("registers"),
+    },
+    library={"Config.fits": Config.fits},
+)
 
 # The sizes at which GEMMs are tried, and the tile of C that a block computes.
 
 WHOLE = ((64, 64, 64), (128, 96, 48))  # multiples of the tile
-
 SMALL = (*WHOLE, (136, 72, 40), (65, 97, 49))  # the last: one more than multiples of the tile
-
 BENCH = (4096, 4096, 4096)
-
 BENCH_FP8 = (320, 32576, 7168)
 
 
@@ -200,43 +198,13 @@ def persistent_blocks(shape: Shape) -> tuple[int]:
 
 STEP = 16  # along K
 
-COURSE_GEMMS = {
-    name: InModule(f"tutorlib.kernels.cutile.{module}", name)
-    for module, names in {
-        "gemm": ("plain", "persistent"),
-        "fp8": ("tiled", "slabs", "straight_slabs"),
-    }.items()
-    for name in names
-}
-
-TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "tile_of_product")}
+COURSE_GEMMS = {name: InModule("tutorlib.kernels.cutile", name) for name in ("plain", "persistent", "slabs")}
+TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile", "tile_of_product")}
 
 
 def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
     """Mistakes of the walk along K."""
     return mistakes_along_k(shape[-1], STEP, "ct.mma")
-
-
-def cut_otherwise(shape: Shape) -> tuple[WrongResult, ...]:
-    """Mistakes in dividing K among parts."""
-    import torch
-
-    parts, depth = shape[0], shape[-1]
-    steps = -(-depth // STEP)
-
-    def added(part_of: "Callable[[Tensor], Tensor]") -> "Callable[[Tensor, Tensor], Tensor | None]":
-        """part_of: the number of a step → of the part that adds it up."""
-        if steps <= parts:
-            return lambda a, b: None  # a step for each part, whichever way
-        of = part_of(torch.arange(depth) // STEP)
-        return lambda a, b: torch.stack([a[:, of == part] @ b[:, of == part].mT for part in range(parts)])
-
-    return wrong_results(
-        "07.8",
-        all_of_k=lambda a, b: (a @ b.mT).expand(shape[:3]),
-        every_sth_step=added(lambda step: step % parts),
-        rounded_down=added(lambda step: step // (steps // parts)),
-    )
 
 
 def through(shape: Shape) -> tuple[WrongResult, ...]:
@@ -251,13 +219,11 @@ def through(shape: Shape) -> tuple[WrongResult, ...]:
     )
 
 
-# 07.2: blocks in strips.
-
-# 07.2 grouped -----------------------------------------------------------------------------------------------------
-
+# 07.2 and 07.4: blocks in strips --------------------------------------------------------------------------------------
 
 Grid = tuple[int, int, int]  # rows, columns, group
 GRIDS: list[Grid] = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # the group divides the rows
+RAGGED_GRIDS: list[Grid] = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]
 
 
 def whole(rng: Random) -> Grid:
@@ -270,9 +236,6 @@ def ragged(rng: Random) -> Grid:
     return rng.randint(2, 12), rng.randint(2, 9), rng.randint(2, 5)
 
 
-RAGGED_GRIDS: list[Grid] = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]
-
-
 def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Grid]) -> Case:
     """A case that is right when consecutive blocks take the tiles of a strip column by column, every tile once.
 
@@ -280,36 +243,32 @@ def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Gri
     """
 
     def judge(answer: Answer) -> Wrong | None:
-        for rows, columns, group in (*grids, *more_for_points(draw, 2)):
+        for grid in (*grids, *more_for_points(draw, 2)):
             order: list[tuple[int, int]] = []
-            for block in range(rows * columns):
-                args = (block, rows, columns, group)
-                got, wrong = attempt(answer, args)
+            for block in range(grid[0] * grid[1]):
+                got, wrong = attempt(answer, (block, *grid))
                 if wrong is not None:
                     return wrong
                 got = plain(got)
-                if broken := misplaced(got, order, *args):
-                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.")
+                if broken := misplaced(got, order, block, *grid):
+                    return Wrong(f"{show_call(answer, (block, *grid))} gives {got!r}: {broken}.")
                 order.append(got)
         return None
 
     return Case(name, judge, [(block, *grid) for grid in grids for block in range(grid[0] * grid[1])])
 
 
-def in_a_kernel(rows: int, columns: int, group: int) -> Case:
-    """A case that is right when a kernel can call the answer, and its blocks get the tiles that they are due."""
-
-    def judge(answer: Served) -> Wrong | None:
-        told = answer.ask(tiles_in_kernel, rows, columns, group)
-        if isinstance(told, str):
-            what = "exercise 07.4 calls it in one, which cuTile cannot compile: "
-            return Wrong(Flaw(what + told, Fail.DOES_NOT_COMPILE), "Use only arithmetic and `min`; return a tuple.")
-        for block, tile in enumerate(told):
-            if broken := misplaced(tile, told[:block], block, rows, columns, group):
-                return Wrong(f"at {rows}×{columns} tiles in strips of {group}, block {block} gets {tile}: {broken}.")
-        return None
-
-    return Case("in a kernel", judge)
+def in_a_kernel(answer: Served) -> Wrong | None:
+    """What is wrong where a kernel calls the answer, by the tiles that its blocks get; None where nothing is."""
+    grid = RAGGED_GRIDS[0]
+    told = answer.ask(tiles_in_kernel, *grid)
+    if isinstance(told, str):
+        what = "exercise 07.4 calls it in one, which cuTile cannot compile: "
+        return Wrong(Flaw(what + told, Fail.DOES_NOT_COMPILE), "Use only arithmetic and `min`; return a tuple.")
+    for block, tile in enumerate(told):
+        if broken := misplaced(tile, told[:block], block, *grid):
+            return Wrong(f"of {grid[0]}×{grid[1]} tiles in strips of {grid[2]}, block {block} gets {tile}: {broken}.")
+    return None
 
 
 def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:
@@ -426,18 +385,15 @@ EXERCISES = (
         cases=(
             strip_after_strip("whole strips", GRIDS, whole),
             strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
-            in_a_kernel(10, 6, 4),
+            Case("in a kernel", in_a_kernel),
         ),
         library={"l2.grouped": grouped},
     ),
-    ValueExercise(
-        id="07.3",
-        title="hints",
-        points=3,
-        cases=tuple(
-            law(f"a tile of {tm}×{tn}", sorted({(tm, tn), (tn, tm)}), no_spill)
-            for tm, tn in ((128, 128), (128, 256), (256, 256))
-        ),
+    value_exercise(
+        ("07.3", "hints", 3),
+        None,
+        {f"a tile of {tm}×{tn}": sorted({(tm, tn), (tn, tm)}) for tm, tn in ((128, 128), (128, 256), (256, 256))},
+        holds=no_spill,
     ),
     tiled_gemm(
         id="07.4",
@@ -453,18 +409,7 @@ EXERCISES = (
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
         library=COURSE_GEMMS,
     ),
-    ValueExercise(
-        id="07.5",
-        title="fits",
-        points=3,
-        cases=(
-            fitting("registers", beside(REGISTERS, configs(ctas=(1, 2)), n=12)),
-            fitting("shared memory", beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12)),
-            fitting("two CTAs", beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,)), n=12)),
-            fitting("blocks that share an SM", beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12)),
-        ),
-        library={"Config.fits": Config.fits},
-    ),
+    FITS,
     tiled_gemm(
         id="07.6",
         title="gemm through tf32",
@@ -522,7 +467,6 @@ EXERCISES = (
         rules=ON_TENSOR_CORES,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),
-        mistakes=cut_otherwise,
         library=COURSE_GEMMS,
     ),
     HostExercise(

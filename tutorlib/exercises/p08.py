@@ -3,23 +3,29 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from random import Random
 
 import numpy as np
 
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
-from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges.p08 import ProgramExercise
-from tutorlib.exercises.words import mistakes
+from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.cpp.gemm import Variant, blocks_of, persistent_grid, tile_grid
-from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, in_tiles, program
+from tutorlib.kernels.cpp import (
+    JUDGED_MAIN,
+    Variant,
+    blocks_of,
+    drawn_vectors,
+    in_tiles,
+    persistent_grid,
+    program,
+    tile_grid,
+)
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems.catalogue import gemm, vector_add
+from tutorlib.problems.differences import WrongResult, mistakes_along_k
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 
 # 08.5: the order in which persistent blocks take the tiles of C, from the block that stored each element.
 
@@ -96,15 +102,19 @@ def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
     return Flaw(what, Fail.TOO_FEW_BLOCKS) if busy < blocks else None
 
 
-# 08.3 tma_carries -----------------------------------------------------------------------------------------------
+# 08.3 tma_carries -----------------------------------------------------------------------------------------------------
 
 
 def tma_carries(m: int, n: int, k: int, element_bytes: int) -> str:
-    pitches = {"a": k, "b": k, "c": n}
+    return by_pitch(element_bytes, a=k, b=k, c=n)
+
+
+def by_pitch(element_bytes: int, **pitches: int) -> str:
+    """The names of the matrices whose pitch is a multiple of 16 bytes."""
     return "".join(name for name, pitch in pitches.items() if pitch * element_bytes % 16 == 0)
 
 
-def matrices(*element_bytes: int) -> Callable[[Random], tuple]:
+def matrices(*element_bytes: int) -> Draw:
     """Calls with pitches of which some are multiples of 16 bytes."""
     return lambda rng: (
         *(rng.randint(1, 40) * rng.choice((1, 2, 4, 8)) for _ in range(3)),
@@ -112,23 +122,8 @@ def matrices(*element_bytes: int) -> Callable[[Random], tuple]:
     )
 
 
-MISTAKES = mistakes(
-    "08.3",
-    number_of_rows=lambda m, n, k, size: "".join(
-        x for x, rows in zip("abc", (m, n, m), strict=True) if rows * size % 16 == 0
-    ),
-    in_elements=lambda m, n, k, size: tma_carries(m, n, k, 1),
-    two_bytes=lambda m, n, k, size: tma_carries(m, n, k, 2),
-    b_by_columns=lambda m, n, k, size: "".join(
-        x for x, pitch in zip("abc", (k, n, n), strict=True) if pitch * size % 16 == 0
-    ),
-)
-
 BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12, 2), (64, 100, 64, 2), (7, 12, 9, 2)]
 OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
-
-
-carrying = partial(equals, wanted=tma_carries, mistakes=MISTAKES)
 
 EXERCISES = (
     CppExercise(
@@ -162,14 +157,16 @@ EXERCISES = (
         grid=tile_grid,
         library={"Variant.source": Variant.source},
     ),
-    ValueExercise(
-        id="08.3",
-        title="tma_carries",
-        points=2,
-        cases=(
-            carrying("bf16", beside(BF16, matrices(2))),
-            carrying("elements of other sizes", beside(OTHERS, matrices(1, 4, 8))),
-        ),
+    value_exercise(
+        ("08.3", "tma_carries", 2),
+        tma_carries,
+        {"bf16": beside(BF16, matrices(2)), "elements of other sizes": beside(OTHERS, matrices(1, 4, 8))},
+        mistakes={
+            "number_of_rows": lambda m, n, k, size: by_pitch(size, a=m, b=n, c=m),
+            "in_elements": lambda m, n, k, size: tma_carries(m, n, k, 1),
+            "two_bytes": lambda m, n, k, size: tma_carries(m, n, k, 2),
+            "b_by_columns": lambda m, n, k, size: by_pitch(size, a=k, b=n, c=n),
+        },
     ),
     CppExercise(
         id="08.4",

@@ -1,6 +1,5 @@
 """Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
 
-from collections.abc import Callable
 from functools import partial
 from random import Random
 
@@ -14,13 +13,13 @@ from tutorlib.checking.ampere import (
     ampere_method,
 )
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import Rule, at_most, issued, looped
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import KernelSettings, Small, inside
-from tutorlib.checking.values import ValueExercise, equals, law, shorten
-from tutorlib.exercises.judges.p09 import layout_returned
-from tutorlib.exercises.words import mistakes
+from tutorlib.checking.values import shorten
+from tutorlib.exercises.judges.cute_host import layout_returned
+from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.catalogue import gemm
 
@@ -28,10 +27,7 @@ BENCH = (4096, 4096, 4096)
 VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
-TWO_VECTORS: KernelSettings = {
-    "tile": (64, 64, 128),
-    "stages": 2,
-}  # of a row of 128 elements a thread copies two vectors
+TWO_VECTORS: KernelSettings = {"tile": (64, 64, 128), "stages": 2}  # of a row a thread copies two vectors
 ONE_STAGE: Small = {(65, 72, 136): {"tile": (64, 64, 64)}, (64, 64, 128): {"tile": (64, 64, 32)}}
 K_BLOCKS: Small = {  # four, two
     (129, 200, 136): {"stages": 2},
@@ -44,16 +40,17 @@ MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
 }
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
-PARTS = {  # of the course's kernel: the modules that define them
-    **dict.fromkeys(("smem_layout", "n_order"), "layouts"),
-    **dict.fromkeys(("make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply"), "thread_share"),
-    "store": "epilogues",
-}
+
+PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply", "store")
 
 
 def course(*names: str) -> dict[str, InModule]:
     """The course's own parts of the kernel."""
-    return {f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{PARTS[name]}", name) for name in names}
+    module = {"store": "tutorlib.kernels.ampere.gemm"}
+    return {
+        f"{name} of the course": InModule(module.get(name, "tutorlib.kernels.ampere.thread_share"), name)
+        for name in names
+    }
 
 
 def no_other_waits(loop: int) -> tuple[Rule, ...]:
@@ -69,38 +66,35 @@ def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
     return blocks * (tile_m + tile_n) * k * 2
 
 
-LOADING = mistakes(
-    "09.1",
-    each_matrix_once=lambda m, n, k, tile_m, tile_n: (m + n) * k * 2,
-    elements=lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) // 2,
-    rounded_down=lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
-    one_tile_too_many=lambda m, n, k, tile_m, tile_n: (m // tile_m + 1) * (n // tile_n + 1) * (tile_m + tile_n) * k * 2,
-    one_block=lambda m, n, k, tile_m, tile_n: (tile_m + tile_n) * k * 2,
-    one_byte=lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n),
-    c_counted=lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n,
-    b_missing=lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * k * 2,
-    fraction_of_a_tile=lambda m, n, k, tile_m, tile_n: 2 * k * (-(-n // tile_n) * m + -(-m // tile_m) * n),
-    product_of_sides=lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * tile_n * k * 2,
-)
+def problem(whole: bool) -> Draw:
+    """Calls of `loaded_bytes` with a C of whole tiles, or one whose last tiles are partly outside."""
 
-
-def problems(seed: int, whole: bool, n: int = 20) -> list[tuple[int, ...]]:
-    rng = Random(seed)
-    sizes: list[tuple[int, ...]] = []
-    for _ in range(n):
+    def draw(rng: Random) -> tuple:
         tile = rng.choice((64, 128, 256)), rng.choice((32, 128, 256))
         m, n = (t * rng.randrange(1, 9) + (0 if whole else rng.randrange(1, t)) for t in tile)
-        sizes.append((m, n, rng.randrange(8, 4096, 8), *tile))
-    return sizes
+        return m, n, rng.randrange(8, 4096, 8), *tile
+
+    return draw
 
 
-# 09.2 smem_layout -----------------------------------------------------------------------------------------------
+LOADED = value_exercise(
+    ("09.1", "loaded_bytes", 2),
+    loaded_bytes,
+    {"whole tiles": drawn(1, problem(whole=True), 20), "tiles partly outside": drawn(2, problem(whole=False), 20)},
+    mistakes={
+        "each_matrix_once": lambda m, n, k, tm, tn: (m + n) * k * 2,
+        "elements": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) // 2,
+        "rounded_down": lambda m, n, k, tm, tn: (m // tm) * (n // tn) * (tm + tn) * k * 2,
+        "one_tile_too_many": lambda m, n, k, tm, tn: loaded_bytes(m + tm, n + tn, k, tm, tn),
+        "one_block": lambda m, n, k, tm, tn: (tm + tn) * k * 2,
+        "one_byte": lambda m, n, k, tm, tn: 2 * loaded_bytes(m, n, k, tm, tn),
+        "c_counted": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) + 2 * m * n,
+        "b_missing": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) * tm // (tm + tn),
+        "fraction_of_a_tile": lambda m, n, k, tm, tn: 2 * k * (-(-n // tn) * m + -(-m // tm) * n),
+    },
+)
 
-# 09.7 columns ---------------------------------------------------------------------------------------------------
-
-
-def columns(warps: int, tile_n: int) -> Layout:
-    return Layout((2, 4, warps, 4, tile_n // (32 * warps)), (1, 8, 32, 2, 32 * warps))
+# 09.7 columns ---------------------------------------------------------------------------------------------------------
 
 
 def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
@@ -108,7 +102,7 @@ def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
     return value + 2 * lane + 8 * warp + 8 * warps * atom
 
 
-def wide(warps: int) -> Callable[[Random], tuple]:
+def wide(warps: int) -> Draw:
     """Calls with tiles of any width."""
     return lambda rng: (warps, 32 * warps * rng.randint(1, 9))
 
@@ -162,15 +156,29 @@ def half_sectors(places: list[int], warps: int) -> str | None:
     return None
 
 
-PERMUTING = mistakes(
-    "09.7",
-    inverse=lambda warps, tile_n: Layout((2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)),
-    identity=lambda warps, tile_n: Layout(tile_n, 1),
-    atoms_first=lambda warps, tile_n: Layout((2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)),
+COLUMNS = value_exercise(
+    ("09.7", "columns", 3),
+    None,
+    {
+        "one warp across": beside([(1, 32), (1, 64), (1, 128)], wide(1)),
+        "two warps across": beside([(2, 64), (2, 128), (2, 256)], wide(2)),
+        "four warps across": beside([(4, 128), (4, 256)], wide(4)),
+    },
+    holds=not_in_vectors,
+    mistakes={
+        "inverse": lambda warps, tile_n: Layout(
+            (2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)
+        ),
+        "identity": lambda warps, tile_n: Layout(tile_n, 1),
+        "atoms_first": lambda warps, tile_n: Layout(
+            (2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)
+        ),
+    },
+    through=layout_returned,
+    library=course("n_order"),
 )
 
-# --------------------------------------------------------------------------------------------------------------
-
+# Kernels and their parts ----------------------------------------------------------------------------------------------
 
 gemm_exercise = partial(CuteExercise, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
 made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
@@ -180,19 +188,8 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
     lean=("cp.async", "ldmatrix"),
     rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
 )
-loading = partial(equals, wanted=loaded_bytes, mistakes=LOADING)
-permuting = partial(law, holds=not_in_vectors, mistakes=PERMUTING)
-
 EXERCISES = (
-    ValueExercise(
-        id="09.1",
-        title="loaded_bytes",
-        points=2,
-        cases=(
-            loading("whole tiles", Drawn(partial(problems, whole=True), 1)),
-            loading("tiles partly outside", Drawn(partial(problems, whole=False), 2)),
-        ),
-    ),
+    LOADED,
     made_exercise(
         id="09.2",
         title="swizzled shared memory",
@@ -234,25 +231,13 @@ EXERCISES = (
         part=inside(ampere, "operands", small=MADE, jit=False),
         library=course("make_operands"),
     ),
-    ValueExercise(
-        id="09.7",
-        title="columns",
-        points=3,
-        cases=(
-            permuting("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1))),
-            permuting("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2))),
-            permuting("four warps across", beside([(4, 128), (4, 256)], wide(4))),
-        ),
-        through=layout_returned,
-        library=course("n_order"),
-    ),
+    COLUMNS,
     gemm_exercise(
         id="09.8",
         title="vectorized write-back",
         points=3,
-        part=inside(
-            ampere_in_groups, "epilogue", jit=False
-        ),  # with it the compiler does not merge stores of single elements
+        # in groups the compiler does not merge stores of single elements
+        part=inside(ampere_in_groups, "epilogue", jit=False),
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),

@@ -1,10 +1,8 @@
 """Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
 
-from collections.abc import Callable
 from functools import partial
 from itertools import product
 from math import isclose
-from random import Random
 from typing import Any
 
 from tutorlib.checking.ampere import COURSE_LOOPS, ampere
@@ -12,9 +10,8 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
 from tutorlib.checking.part import inside
-from tutorlib.checking.values import ValueExercise, law
-from tutorlib.exercises.words import mistakes
-from tutorlib.models.pipeline import Timeline
+from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.models.timelines import Timeline
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
@@ -31,26 +28,6 @@ def period(stages: int, latency: int, transfer: int, compute: int) -> float:
     return Timeline(stages, latency, transfer, compute, tiles=1).period
 
 
-SOONER = mistakes(
-    "10.1",
-    no_latency=lambda stages, latency, transfer, compute: float(max(compute, transfer, (transfer + compute) / stages)),
-    no_compute=lambda stages, latency, transfer, compute: float(max(compute, transfer, (latency + transfer) / stages)),
-    latency_in_turn=lambda stages, latency, transfer, compute: float(max(compute, latency + transfer)),
-    one_buffer=lambda stages, latency, transfer, compute: float(
-        max(compute, transfer, (latency + transfer + compute) / max(stages - 1, 1))
-    ),
-    rounded=lambda stages, latency, transfer, compute: float(
-        max(compute, transfer, (latency + transfer + compute) // stages)
-    ),
-    one_round=lambda stages, latency, transfer, compute: float(latency + transfer + compute),
-    no_memory_limit=lambda stages, latency, transfer, compute: float(
-        max(compute, (latency + transfer + compute) / stages)
-    ),
-    no_compute_limit=lambda stages, latency, transfer, compute: (latency + transfer + compute) / stages,
-    no_buffer_limit=lambda stages, latency, transfer, compute: float(max(compute, transfer)),
-)
-
-
 def is_period(got: Any, *args: int) -> str | None:
     want = period(*args)
     if type(got) not in (int, float):
@@ -62,7 +39,7 @@ def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
     return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8)))
 
 
-def machines(stages: tuple[int, ...]) -> Callable[[Random], tuple]:
+def machines(stages: tuple[int, ...]) -> Draw:
     """Calls with any times, of which each may be the longest."""
     return lambda rng: (rng.choice(stages), rng.randint(0, 40), rng.randint(1, 20), rng.randint(1, 30))
 
@@ -75,18 +52,29 @@ gemm_exercise = partial(
     requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
     library=COURSE_LOOPS,
 )
-timing = partial(law, holds=is_period, mistakes=SOONER)
-
 EXERCISES = (
-    ValueExercise(
-        id="10.1",
-        title="period",
-        points=2,
-        cases=(
-            timing("one buffer", beside(times((1,)), machines((1,)))),
-            timing("two buffers", beside(times((2,)), machines((2,)))),
-            timing("more buffers", beside(times((3, 6)), machines((3, 4, 5, 6, 8)))),
-        ),
+    value_exercise(
+        ("10.1", "period", 2),
+        None,
+        {
+            "one buffer": beside(times((1,)), machines((1,))),
+            "two buffers": beside(times((2,)), machines((2,))),
+            "more buffers": beside(times((3, 6)), machines((3, 4, 5, 6, 8))),
+        },
+        holds=is_period,
+        mistakes={
+            "no_latency": lambda n, latency, transfer, compute: max(compute, transfer, (transfer + compute) / n),
+            "no_compute": lambda n, latency, transfer, compute: max(compute, transfer, (latency + transfer) / n),
+            "latency_in_turn": lambda n, latency, transfer, compute: max(compute, latency + transfer),
+            "one_buffer": lambda n, latency, transfer, compute: max(
+                compute, transfer, (latency + transfer + compute) / max(n - 1, 1)
+            ),
+            "rounded": lambda n, *times: max(*times[1:], sum(times) // n),
+            "one_round": lambda n, *times: sum(times),
+            "no_memory_limit": lambda n, *times: max(times[2], sum(times) / n),
+            "no_compute_limit": lambda n, *times: sum(times) / n,
+            "no_buffer_limit": lambda n, *times: max(times[1:]),
+        },
         library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
     ),
     gemm_exercise(

@@ -1,6 +1,6 @@
 """Exercises of notebook 11: in which order blocks visit the tiles of C."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import product
 from math import ceil, isclose
@@ -8,94 +8,20 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.judges.p11 import BlockOrder
-from tutorlib.exercises.words import mistakes
+from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import gemm
 
-# 11.6: the share of the time in which a GPU's tensor cores can work, from the number of blocks on each SM.
-
-
-Pair = tuple[int, int]
-
-
-def count_tiles(m: int, n: int, tile: Pair) -> int:
-    return ceil(m / tile[0]) * ceil(n / tile[1])
-
-
-def share(m: int, n: int, tile: Pair, places: float) -> float:
-    """Of the work that could be done in the time of `places` whole tiles, the part that C takes."""
-    return m * n / (places * tile[0] * tile[1])
-
-
-def busy(m: int, n: int, tile: Pair, sms: int) -> float:
-    return share(m, n, tile, ceil(count_tiles(m, n, tile) / sms) * sms)
-
-
-def nearly_busy(got: Any, m: int, n: int, tile: Pair, sms: int) -> str | None:
-    want = busy(m, n, tile, sms)
-    if type(got) not in (int, float):
-        return f"it should be a number, {want:.7g}"
-    if got > 1 + 1e-6:
-        return "a share of the time is at most 1"
-    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:.7g}"
-
-
-BUSY = mistakes(
-    "11.6",
-    idle_share=lambda m, n, tile, sms: 1 - busy(m, n, tile, sms),
-)
-
-LARGE = [(size, size, (128, 128), 132) for size in (2560, 2816, 2944, 3072, 3584)] + [
-    (4096, 4096, (128, 256), 132),
-    (2048, 8192, (64, 128), 108),
-    (3072, 1536, (128, 192), 114),
-]
-ON_EDGES = [
-    (2945, 3000, (128, 128), 132),
-    (129, 20_000, (128, 64), 108),
-    (5000, 100, (128, 128), 7),
-    (1000, 1000, (64, 256), 16),
-]
-SMALL = [(129, 257, (128, 128), 132), (1, 1, (128, 256), 108), (500, 300, (128, 64), 30), (256, 256, (128, 128), 4)]
-
-
-def some_product(whole: bool, most: int = 6000) -> Callable[[Random], tuple]:
-    """Calls with a random C, of whole tiles or of any size."""
-
-    def draw(rng: Random) -> tuple:
-        tile = rng.choice((64, 128)), rng.choice((64, 128, 256))
-        m, n = (rng.randint(1, most) for _ in tile)
-        if whole:
-            m, n = (ceil(size / side) * side for size, side in zip((m, n), tile, strict=True))
-        return m, n, tile, rng.randint(2, 148)
-
-    return draw
-
-
-# 11.1 to 11.3, and 11.5: the tiles that waves read, the tiles that an order visits, the traffic that L2 lets pass.
-
-# 11.1 footprint -------------------------------------------------------------------------------------------------
+# 11.1: the tiles that a wave reads ------------------------------------------------------------------------------------
 
 
 def footprint(tiles: list[Tile]) -> int:
     return len({m for m, _ in tiles}) + len({n for _, n in tiles})
-
-
-READING = mistakes(
-    "11.1",
-    tiles=lambda tiles: 2 * len(tiles),
-    of_c=lambda tiles: len(set(tiles)),
-    mixed=lambda tiles: len({x for tile in tiles for x in tile}),
-    b_forgotten=lambda tiles: len({m for m, _ in tiles}),
-    a_forgotten=lambda tiles: len({n for _, n in tiles}),
-    box=lambda tiles: sum(max(mode) - min(mode) + 1 for mode in zip(*tiles, strict=True)),
-)
 
 
 def waves() -> list[tuple[list[Tile]]]:
@@ -111,12 +37,29 @@ def some_wave(rng: Random) -> tuple[list[Tile]]:
     return (rng.choice(l2.waves(grid, partial(l2.grouped, group=rng.randint(1, 12)), rng.randint(2, 200))),)
 
 
-def scattered(seed: int, n: int = 20) -> list[tuple[list[Tile]]]:
-    rng = Random(seed)
-    return [([(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randrange(1, 30))],) for _ in range(n)]
+READING = value_exercise(
+    ("11.1", "footprint", 2),
+    footprint,
+    {
+        "waves of real orders": beside(waves(), some_wave),
+        "any tiles": drawn(
+            1, lambda rng: ([(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randrange(1, 30))],), 20
+        ),
+    },
+    mistakes={
+        "tiles": lambda tiles: 2 * len(tiles),
+        "of_c": lambda tiles: len(set(tiles)),
+        "mixed": lambda tiles: len({x for tile in tiles for x in tile}),
+        "b_forgotten": lambda tiles: len({m for m, _ in tiles}),
+        "a_forgotten": lambda tiles: len({n for _, n in tiles}),
+        "box": lambda tiles: sum(max(mode) - min(mode) + 1 for mode in zip(*tiles, strict=True)),
+    },
+)
 
+# 11.2: the tiles that an order visits ---------------------------------------------------------------------------------
 
-# 11.2 visits ----------------------------------------------------------------------------------------------------
+GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
+AWKWARD = ((12, 16), (9, 4), (3, 3))
 
 
 def visits(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
@@ -132,26 +75,7 @@ def listed(name: str, order: Order, *grids: l2.TileGrid) -> list[tuple]:
     return [(l2.ListedOrder(name, tuple(l2.blocks(grid, order))), *grid) for grid in grids]
 
 
-def transposed(block: int, rows: int, columns: int) -> Tile:
-    return block // rows, block % rows
-
-
-GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
-AWKWARD = ((12, 16), (9, 4), (3, 3))
-RIGHT_ORDERS = [call for name, order in l2.ORDERS.items() for call in listed(name, order, *GRIDS[:4])]
-WRONG_ORDERS = [
-    *listed("as_published", l2.as_published, *AWKWARD),
-    *listed("rows_and_columns_exchanged", lambda block, m, n: (block // m % m, block % n), *AWKWARD),
-    *listed("always_the_first", lambda block, m, n: (0, 0), *AWKWARD),
-]
-OUTSIDE = [
-    *listed("transposed", transposed, (5, 3), (3, 7)),
-    *listed("below_the_grid", lambda block, m, n: (m + block // 2, 0), (4, 3), (2, 6)),
-    *listed("above_the_grid", lambda block, m, n: (block // n - 1, block % n), (3, 4)),
-]
-
-
-def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
+def some_order(beyond: int, twice: int) -> Draw:
     """Calls with a random order, which may go `beyond` rows above and below the grid and repeat a tile up to `twice`
     times.
     """
@@ -163,12 +87,6 @@ def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
         return l2.ListedOrder("drawn", tuple(tiles)), rows, columns
 
     return draw
-
-
-VISITS = mistakes(
-    "11.2",
-    exchanged=lambda order, rows, columns: visits(order, rows, columns)[::-1],
-)
 
 
 class ListFlaw(FailureKind):
@@ -197,7 +115,37 @@ def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
     return None
 
 
-# 11.3 best_group -------------------------------------------------------------------------------------------------
+VISITING = value_exercise(
+    ("11.2", "visits", 2),
+    None,
+    {
+        "right orders": beside(
+            [call for name, order in l2.ORDERS.items() for call in listed(name, order, *GRIDS[:4])],
+            some_order(beyond=0, twice=2),
+        ),
+        "wrong orders": beside(
+            [
+                *listed("as_published", l2.as_published, *AWKWARD),
+                *listed("rows_and_columns_exchanged", lambda block, m, n: (block // m % m, block % n), *AWKWARD),
+                *listed("always_the_first", lambda block, m, n: (0, 0), *AWKWARD),
+            ],
+            some_order(beyond=0, twice=3),
+        ),
+        "tiles outside of the grid": beside(
+            [
+                *listed("transposed", lambda block, m, n: (block // m, block % m), (5, 3), (3, 7)),
+                *listed("below_the_grid", lambda block, m, n: (m + block // 2, 0), (4, 3), (2, 6)),
+                *listed("above_the_grid", lambda block, m, n: (block // n - 1, block % n), (3, 4)),
+            ],
+            some_order(beyond=2, twice=3),
+        ),
+    },
+    holds=two_lists,
+    mistakes={"exchanged": lambda order, rows, columns: visits(order, rows, columns)[::-1]},
+    library={"l2.coverage": l2.coverage},
+)
+
+# 11.3: the best height of a strip -------------------------------------------------------------------------------------
 
 
 def heights(rows: int) -> list[int]:
@@ -214,18 +162,7 @@ def best_group(rows: int, columns: int, in_flight: int) -> int:
     return min(heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group))
 
 
-BEST = mistakes(
-    "11.3",
-    tallest=lambda rows, columns, in_flight: min(
-        reversed(heights(rows)), key=lambda group: tiles_read(rows, columns, in_flight, group)
-    ),
-    most_traffic=lambda rows, columns, in_flight: max(
-        heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group)
-    ),
-)
-
-
-def some_grid(square: bool = False, least: int = 2) -> Callable[[Random], tuple]:
+def some_grid(square: bool = False, least: int = 2) -> Draw:
     def draw(rng: Random) -> tuple:
         rows, columns = (rng.randint(least, least + 24) for _ in range(2))
         return rows, rows if square else columns, rng.randint(8, 264)
@@ -236,9 +173,22 @@ def some_grid(square: bool = False, least: int = 2) -> Callable[[Random], tuple]
 SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
 RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132), (49, 33, 528)]
 TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
+CHOOSING = value_exercise(
+    ("11.3", "best_group", 4),
+    best_group,
+    {
+        "square grids": beside(SQUARES, some_grid(square=True), n=3),
+        "grids that nothing divides": beside(RAGGED, some_grid(), n=3),
+        "tall ones and wide ones": beside(TALL_AND_WIDE, some_grid(), n=3),
+        "an H200 at 8192": beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40), n=3),
+    },
+    mistakes={
+        "tallest": lambda rows, *more: min(heights(rows)[::-1], key=partial(tiles_read, rows, *more)),
+        "most_traffic": lambda rows, *more: max(heights(rows), key=partial(tiles_read, rows, *more)),
+    },
+)
 
-
-# 11.5 tiles_fetched ----------------------------------------------------------------------------------------------
+# 11.5: the traffic that L2 lets pass ----------------------------------------------------------------------------------
 
 Waves = list[list[Tile]]
 
@@ -261,29 +211,13 @@ def tiles_fetched(waves: Waves, steps: int, room: int) -> int:
     return misses(loads(waves, steps), room)
 
 
-FETCHED = mistakes(
-    "11.5",
-    hits=lambda waves, steps, room: 2 * steps * sum(map(len, waves)) - tiles_fetched(waves, steps, room),
-    cold_waves=lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
-    no_eviction=lambda waves, steps, room: len(set(loads(waves, steps))),
-    no_step=lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
-    no_matrix=lambda waves, steps, room: misses((tile[1:] for tile in loads(waves, steps)), room),
-    one_block_at_a_time=lambda waves, steps, room: tiles_fetched(
-        [[tile] for wave in waves for tile in wave], steps, room
-    ),
-    room_for_each=lambda waves, steps, room: sum(
-        misses((tile for tile in loads(waves, steps) if tile[0] == name), room) for name in "AB"
-    ),
-)
-
-
 def replayed(room: int) -> list[tuple[Waves, int, int]]:
     orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=2), partial(l2.grouped, group=4))
     grids = ((8, 8), 16, 4), ((12, 5), 24, 3), ((3, 10), 7, 5)
     return [(l2.waves(grid, order, n), steps, room) for (grid, n, steps), order in product(grids, orders)]
 
 
-def some_replay(room: int) -> Callable[[Random], tuple]:
+def some_replay(room: int) -> Draw:
     def draw(rng: Random) -> tuple:
         grid = rng.randint(3, 12), rng.randint(3, 12)
         order = partial(l2.grouped, group=rng.randint(1, 6))
@@ -292,91 +226,97 @@ def some_replay(room: int) -> Callable[[Random], tuple]:
     return draw
 
 
-BENCH = (8192, 8192, 8192)
-SHAPES = ((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72))  # grids of 8×8, 11×5 and 2×17 tiles
+FETCHING = value_exercise(
+    ("11.5", "tiles_fetched", 3),
+    tiles_fetched,
+    {
+        "room for all": beside(replayed(500), some_replay(500)),
+        "room for a wave": beside(replayed(40), some_replay(40)),
+        "room for a few steps": beside(replayed(16), some_replay(16)),
+    },
+    mistakes={
+        "hits": lambda waves, steps, room: 2 * steps * sum(map(len, waves)) - tiles_fetched(waves, steps, room),
+        "cold_waves": lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
+        "no_eviction": lambda waves, steps, room: len(set(loads(waves, steps))),
+        "no_step": lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
+        "no_matrix": lambda waves, steps, room: misses((tile[1:] for tile in loads(waves, steps)), room),
+        "one_block_at_a_time": lambda waves, *more: tiles_fetched([[tile] for wave in waves for tile in wave], *more),
+        "room_for_each": lambda waves, steps, room: sum(
+            misses((tile for tile in loads(waves, steps) if tile[0] == name), room) for name in "AB"
+        ),
+    },
+    library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
+)
 
-# 11.4 order -----------------------------------------------------------------------------------------------------
+# 11.6: the share of the time in which a GPU's tensor cores can work ---------------------------------------------------
 
 
-reading = partial(equals, wanted=footprint, mistakes=READING)
-listing = partial(law, holds=two_lists, mistakes=VISITS)
-choosing = partial(equals, wanted=best_group, mistakes=BEST)
-fetching = partial(equals, wanted=tiles_fetched, mistakes=FETCHED)
-busy_share = partial(law, holds=nearly_busy, mistakes=BUSY)
+def busy(m: int, n: int, tile: tuple[int, int], sms: int) -> float:
+    """Of the work that could be done in the time of whole waves of tiles, the part that C takes."""
+    tiles = ceil(m / tile[0]) * ceil(n / tile[1])
+    return m * n / (ceil(tiles / sms) * sms * tile[0] * tile[1])
+
+
+def nearly_busy(got: Any, m: int, n: int, tile: tuple[int, int], sms: int) -> str | None:
+    want = busy(m, n, tile, sms)
+    if type(got) not in (int, float):
+        return f"it should be a number, {want:.7g}"
+    if got > 1 + 1e-6:
+        return "a share of the time is at most 1"
+    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:.7g}"
+
+
+def some_product(whole: bool, most: int = 6000) -> Draw:
+    """Calls with a random C, of whole tiles or of any size."""
+
+    def draw(rng: Random) -> tuple:
+        tile = rng.choice((64, 128)), rng.choice((64, 128, 256))
+        m, n = (rng.randint(1, most) for _ in tile)
+        if whole:
+            m, n = (ceil(size / side) * side for size, side in zip((m, n), tile, strict=True))
+        return m, n, tile, rng.randint(2, 148)
+
+    return draw
+
+
+LARGE = [
+    *((size, size, (128, 128), 132) for size in (2560, 2816, 2944, 3072, 3584)),
+    *((4096, 4096, (128, 256), 132), (2048, 8192, (64, 128), 108), (3072, 1536, (128, 192), 114)),
+]
+ON_EDGES = [
+    *((2945, 3000, (128, 128), 132), (129, 20_000, (128, 64), 108)),
+    *((5000, 100, (128, 128), 7), (1000, 1000, (64, 256), 16)),
+]
+SMALL = [(129, 257, (128, 128), 132), (1, 1, (128, 256), 108), (500, 300, (128, 64), 30), (256, 256, (128, 128), 4)]
+BUSY = value_exercise(
+    ("11.6", "busy", 2),
+    None,
+    {
+        "whole tiles": beside(LARGE, some_product(whole=True)),
+        "partial tiles": beside(ON_EDGES, some_product(whole=False)),
+        "fewer tiles than SMs": beside(SMALL, some_product(whole=False, most=300)),
+    },
+    holds=nearly_busy,
+    mistakes={"idle_share": lambda m, n, tile, sms: 1 - busy(m, n, tile, sms)},
+)
 
 EXERCISES = (
-    ValueExercise(
-        id="11.1",
-        title="footprint",
-        points=2,
-        cases=(
-            reading("waves of real orders", beside(waves(), some_wave)),
-            reading("any tiles", Drawn(scattered, 1)),
-        ),
-    ),
-    ValueExercise(
-        id="11.2",
-        title="visits",
-        points=2,
-        cases=(
-            listing(
-                "right orders",
-                beside(RIGHT_ORDERS, some_order(beyond=0, twice=2)),
-            ),
-            listing(
-                "wrong orders",
-                beside(WRONG_ORDERS, some_order(beyond=0, twice=3)),
-            ),
-            listing(
-                "tiles outside of the grid",
-                beside(OUTSIDE, some_order(beyond=2, twice=3)),
-            ),
-        ),
-        library={"l2.coverage": l2.coverage},
-    ),
-    ValueExercise(
-        id="11.3",
-        title="best_group",
-        points=4,
-        cases=(
-            choosing("square grids", beside(SQUARES, some_grid(square=True), n=3)),
-            choosing("grids that nothing divides", beside(RAGGED, some_grid(), n=3)),
-            choosing("tall ones and wide ones", beside(TALL_AND_WIDE, some_grid(), n=3)),
-            choosing("an H200 at 8192", beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40), n=3)),
-        ),
-    ),
+    READING,
+    VISITING,
+    CHOOSING,
     CuteExercise(
         id="11.4",
         title="blocks in groups",
         points=3,
         part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
         problem=gemm("bf16"),
-        shapes=SHAPES,
+        shapes=((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72)),  # grids of 8×8, 11×5 and 2×17 tiles
         simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
-        bench_shape=BENCH,
+        bench_shape=(8192, 8192, 8192),
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library={"in_eights": InModule("tutorlib.kernels.ladder", "in_eights")},
     ),
-    ValueExercise(
-        id="11.5",
-        title="tiles_fetched",
-        points=3,
-        cases=(
-            fetching("room for all", beside(replayed(500), some_replay(500))),
-            fetching("room for a wave", beside(replayed(40), some_replay(40))),
-            fetching("room for a few steps", beside(replayed(16), some_replay(16))),
-        ),
-        library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
-    ),
-    ValueExercise(
-        id="11.6",
-        title="busy",
-        points=2,
-        cases=(
-            busy_share("whole tiles", beside(LARGE, some_product(whole=True))),
-            busy_share("partial tiles", beside(ON_EDGES, some_product(whole=False))),
-            busy_share("fewer tiles than SMs", beside(SMALL, some_product(whole=False, most=300))),
-        ),
-    ),
+    FETCHING,
+    BUSY,
 )

@@ -15,7 +15,7 @@ from tutorlib.checking.part import Small, inside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges.p12 import Configured, OfTuned, TorchHost, four_limits, narrow_copies
 from tutorlib.exercises.words import mistakes
-from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
+from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
 
 BENCH = (4096, 4096, 4096)

@@ -129,7 +129,7 @@ HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 
 def course(*parts: str) -> dict[str, InModule]:
     """The course's own parts of the kernel."""
-    return {f"the course's {part}": InModule(f"{KERNELS}.first_parts", part) for part in parts}
+    return {f"the course's {part}": InModule(f"{KERNELS}.first", part) for part in parts}
 
 
 # At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
@@ -186,7 +186,7 @@ EXERCISES = (
         points=3,
         part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
         shapes=SHAPES[:2],
-        library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
+        library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.pipeline", "smem_layout")},
     ),
     ValueExercise(
         id="13.2",

@@ -32,12 +32,22 @@ from tutorlib.exercises.judges.p14 import (
 )
 from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
-from tutorlib.models import work
-from tutorlib.models.hopper_gemm import Pair, at_launch, count_waves, dequantize, gemm_time, register_split, step_bytes
-from tutorlib.models.work import Sm, clusters_at_once, stream_k
+from tutorlib.models import hopper_gemm
+from tutorlib.models.hopper_gemm import (
+    Pair,
+    Sm,
+    at_launch,
+    clusters_at_once,
+    count_waves,
+    dequantize,
+    gemm_time,
+    register_split,
+    step_bytes,
+    stream_k,
+)
 from tutorlib.problems.catalogue import gemm, gemm_shared
+from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -320,7 +330,7 @@ def streams(name: str, draw: Callable[[Random], Sizes], *calls: Sizes) -> Case:
                 name,
                 first[:1],
                 lambda got, cluster, *sizes: shares_work(answer, *sizes),
-                mistakes("14.8", whole_tiles=work.whole_tiles),
+                mistakes("14.8", whole_tiles=hopper_gemm.whole_tiles),
             )
             if found := whole.judge(answer):
                 return found
@@ -603,7 +613,7 @@ OTHERS = (
             streams("more clusters than K tiles", few_steps, (8, 2, 3), (5, 1, 4)),
             streams("an H200 at 4096 and 8192", of_an_h200, (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
         ),
-        library={"work.stream_k": stream_k},
+        library={"hopper_gemm.stream_k": stream_k},
     ),
     ValueExercise(
         id="14.9",

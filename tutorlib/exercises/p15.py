@@ -36,7 +36,7 @@ from tutorlib.models.block_formats import (
     scaled_dot,
     to_nearest,
 )
-from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
+from tutorlib.models.memory import accumulator_place, tmem_columns
 from tutorlib.problems.catalogue import gemm
 
 # Inputs of 15.9 to 15.11 and common mistakes.

@@ -161,8 +161,8 @@ def quick_gelu(x: "Tensor") -> "Tensor":
 
 QUICK = wrong_results("16.1", quick_gelu=quick_gelu)
 EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
-OPS, FUSED = "tutorlib.kernels.fused.ops", "tutorlib.kernels.fused.ampere"
-LAYER = "tutorlib.kernels.fused.linear"
+FUSED = "tutorlib.kernels.ampere.fused"
+LAYER = "tutorlib.kernels.layers"
 
 
 def course(module: str, *names: str) -> dict[str, InModule]:
@@ -180,7 +180,7 @@ EXERCISES = (
         part=inside(host_functions.elementwise, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
         mistakes=lambda shape: QUICK,
-        library=course(OPS, "gelu"),
+        library=course(FUSED, "gelu"),
     ),
     CuteExercise(
         id="16.2",
@@ -203,7 +203,7 @@ EXERCISES = (
         whole=WHOLE,
         part=inside(host_functions.with_op, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
-        library=course(OPS, "bias_gelu", "gelu"),
+        library=course(FUSED, "bias_gelu", "gelu"),
     ),
     CuteExercise(
         id="16.4",
@@ -249,7 +249,7 @@ EXERCISES = (
         whole=GATED[1:],
         part=inside(host_functions.with_gate, "activate", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
-        library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
+        library=course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),
     ),
     ValueExercise(
         id="16.8",
@@ -306,6 +306,6 @@ EXERCISES = (
         title="GatedMLP",
         points=3,
         cases=GATED_MLPS,
-        library=course("tutorlib.kernels.fused.mlp", "interleave", "FusedMLP.__init__"),
+        library=course(LAYER, "interleave", "FusedMLP.__init__"),
     ),
 )

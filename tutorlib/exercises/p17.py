@@ -20,11 +20,11 @@ from tutorlib.exercises.judges.p17.launch_exercise import LaunchExercise
 from tutorlib.exercises.judges.p17.saved_kernels import SAVING
 from tutorlib.exercises.words import mistakes
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key
+from tutorlib.kernels.compiled_once import CompiledKernels, cache_key
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import DirectCall, compilations_of, compiled_for, per_call, struct_layout
+from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -326,7 +326,7 @@ MAJORITY = OnIntegers(
     baseline=lambda y, *tensors: y.copy_(bits_of_most(*tensors)),
     baseline_name="torch",
 )
-COURSE = "tutorlib.kernels.kernel_cache"  # where the course has the same functions
+COURSE = "tutorlib.kernels.compiled_once"  # where the course has the same functions
 
 EXERCISES = (
     ValueExercise(

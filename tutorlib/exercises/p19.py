@@ -18,7 +18,7 @@ from tutorlib.compiling.spec import DType
 from tutorlib.exercises.judges.p19 import Combined, FarBelow, GradientOfQueries, WithHeads
 from tutorlib.exercises.words import mistakes
 from tutorlib.problems.attention import attention_problem
-from tutorlib.problems.bounds import UNIT_ROUNDOFF
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:

@@ -105,7 +105,7 @@ BLOCK_CASES = (
 )
 
 
-PARTS = "tutorlib.kernels.attention.parts"
+PARTS = "tutorlib.kernels.attention.roles"
 SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
 SMALL = ((1, 1, 1, 100, 200, 64),)  # four blocks of 64 keys, the last of them of 8: the rings of two go round twice
 SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)

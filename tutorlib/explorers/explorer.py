@@ -12,9 +12,9 @@ import traitlets
 from tensor_layouts import Layout, LayoutError, size
 
 from tutorlib.draw.grid import CellGrid, figure, outline
-from tutorlib.layouts.composition import NoLayout
 from tutorlib.layouts.matrix import Cell, TooLarge
 from tutorlib.layouts.notation import NotationError, layout, text
+from tutorlib.layouts.views import NoLayout
 
 BROWSER = Path(__file__).with_name("browser")  # the front end
 LARGEST = 64 * 64  # cells that a browser redraws without a pause

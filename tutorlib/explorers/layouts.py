@@ -1,20 +1,31 @@
-"""Explorers of layouts: type a layout, click a cell, see how its offset is computed."""
+"""Explorers of layouts: one layout, its algebra, swizzles, tiled copies, arrays in tiles."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import ipywidgets
 from tensor_layouts import Layout, cosize, size
 
-from tutorlib.draw.algebra import compose_grids, divide_grids
 from tutorlib.draw.banks import bank_grid
-from tutorlib.draw.layouts import layout_grid
+from tutorlib.draw.grid import CellGrid
+from tutorlib.draw.layouts import compose_grids, divide_grids, layout_grid
+from tutorlib.draw.palette import category
+from tutorlib.draw.tiles import Size, array_grid, space_grid, tiles_of
 from tutorlib.explorers.explorer import Click, Explorer, Scene, layout_box, pointed, slider, small, text_box
-from tutorlib.layouts.composition import ComposeView, compose_view
-from tutorlib.layouts.division import DivideView, divide_view
 from tutorlib.layouts.matrix import Cell, LayoutView, coordinate, layout_view
-from tutorlib.layouts.notation import text, tiler
-from tutorlib.layouts.swizzling import ACCESSES, SwizzleView, swizzle_view
-from tutorlib.machine.hardware import WAVEFRONT
+from tutorlib.layouts.notation import NotationError, text, tiler
+from tutorlib.layouts.views import (
+    ACCESSES,
+    ComposeView,
+    DivideView,
+    SwizzleView,
+    TiledCopyView,
+    compose_view,
+    divide_view,
+    swizzle_view,
+    tiled_copy_view,
+)
+from tutorlib.machine.features import WAVEFRONT
+from tutorlib.models.memory import WARP
 
 
 def explore_layout(source: Any = "(4,3):(3,1)") -> Explorer:
@@ -128,3 +139,104 @@ def coordinate_text(shown: Layout, cell: Cell) -> str:
     """A cell's coordinate in parentheses, "(2,1)", also where the layout has one mode."""
     at = coordinate(shown.shape, cell)
     return text(at) if isinstance(at, tuple) else f"({at})"
+
+
+# Tiled copies ---------------------------------------------------------------------------------------------------------
+
+
+def explore_tv(threads: Any = "(2,4):(4,1)", values: Any = "(1,4):(4,1)", tile: Any = "(8,16)") -> Explorer:
+    """The threads and values of a TiledCopy over a tile; click an element to see all elements of its thread."""
+    boxes = [layout_box("threads", threads), layout_box("values", values), text_box("tile", tile_text(tile))]
+
+    def compute(threads: str, values: str, tile: str, _: Click | None) -> TiledCopyView:
+        cut = tiler(tile)
+        if not isinstance(cut, tuple):
+            raise NotationError(f"The tile {tile.strip()} is no matrix; write it as (8,16).")
+        small(tile)
+        return tiled_copy_view(small(threads), small(values), cut)
+
+    return Explorer(boxes, compute, tiled_scene)
+
+
+def tile_text(tile: Any) -> str:
+    return tile if isinstance(tile, str) else text(tile)
+
+
+def tiled_scene(view: TiledCopyView, click: Click | None) -> Scene:
+    if not click:
+        return [tiled_grid(view)], f"One step of all threads covers {text(view.step)} elements. Click one."
+    thread, value = view.holder(click[1])
+    mine = view.cells(thread)
+    caption = (
+        f"{text(click[1])} is value {value} of thread {thread}, in warp {thread // WARP}; it holds {len(mine)} values"
+    )
+    return [tiled_grid(view, mine)], caption
+
+
+def tiled_grid(view: TiledCopyView, outlined: frozenset[tuple[int, int]] = frozenset()) -> CellGrid:
+    """The tile, each cell with its thread and value, "T3 V1", colored by thread; thick lines between steps."""
+    rows, columns = view.tile
+    held = [[view.holder((row, column)) for column in range(columns)] for row in range(rows)]
+    return CellGrid(
+        f"threads {text(view.threads)}, values {text(view.values)}: (thread, value) → {text(view.layout)}",
+        [[f"T{thread}\nV{value}" for thread, value in row] for row in held],
+        [[category(thread) for thread, _ in row] for row in held],
+        tuple(map(str, range(rows))),
+        tuple(map(str, range(columns))),
+        {row: 2.0 for row in range(view.step[0], rows, view.step[0])},
+        {column: 2.0 for column in range(view.step[1], columns, view.step[1])},
+        outlined,
+    )
+
+
+# Arrays in tiles ------------------------------------------------------------------------------------------------------
+
+
+LARGEST = 40  # rows and columns that a browser shows without scrolling
+POWERS = (1, 2, 4, 8, 16)
+
+
+class Cut(NamedTuple):
+    """An array cut into tiles."""
+
+    array: Size
+    tile: Size
+
+
+def explore_tile_space(array: Size = (10, 20), tile: Size = (4, 8)) -> Explorer:
+    """An array of any size in tiles of powers of two; click an element to see its tile, a tile to see its elements."""
+    boxes = [
+        *(size_slider(name, n) for name, n in zip(("rows", "columns"), array, strict=True)),
+        *(power_menu(name, n) for name, n in zip(("tile rows", "tile columns"), tile, strict=True)),
+    ]
+
+    def compute(rows: int, columns: int, tm: int, tn: int, _: Click | None) -> Cut:
+        return Cut((rows, columns), (tm, tn))
+
+    return Explorer(boxes, compute, scene)
+
+
+def size_slider(name: str, value: int) -> ipywidgets.IntSlider:
+    return ipywidgets.IntSlider(value, 1, LARGEST, description=name)
+
+
+def power_menu(name: str, value: int) -> ipywidgets.Dropdown:
+    return ipywidgets.Dropdown(options=POWERS, value=value, description=name)
+
+
+def scene(cut: Cut, click: Click | None) -> Scene:
+    (tm, tn), (grid, (row, column)) = cut.tile, click or (0, (-1, -1))
+    i, j = (row, column) if grid else (row // tm, column // tn)
+    down, across = tiles_of(*cut)
+    if not (0 <= i < down and 0 <= j < across):  # no click, or one on a tile that no longer exists
+        return [array_grid(*cut), space_grid(*cut)], "Click an element of the array, or a tile."
+    inside = frozenset((i * tm + r, j * tn + c) for r in range(tm) for c in range(tn))
+    shown = [array_grid(*cut, inside), space_grid(*cut, frozenset({(i, j)}))]
+    held = sum(r < cut.array[0] and c < cut.array[1] for r, c in inside)
+    caption = f"ct.load(x, ({i}, {j}), ({tm}, {tn})): {held} of its {tm * tn} elements exist"
+    if grid == 0:
+        place = f"element ({row}, {column}) is ({row % tm}, {column % tn}) of tile ({i}, {j})"
+        if row >= cut.array[0] or column >= cut.array[1]:
+            place = f"({row}, {column}) is outside: a load pads it, a store drops it"
+        caption = f"{place}\n{caption}"
+    return shown, caption

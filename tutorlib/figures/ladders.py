@@ -22,7 +22,7 @@ from tutorlib.figures.style import (
     scale_sizes,
     tidy_axes,
 )
-from tutorlib.machine.hardware import HARDWARE
+from tutorlib.machine.features import HARDWARE
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results, known_sweeps
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 from tensor_layouts import Layout, Swizzle, compose
 
-from tutorlib.figures import any_shape, ladders, maps
+from tutorlib.figures import ladders, maps
 from tutorlib.figures.style import rows
 from tutorlib.paths import FIGURES as FOLDER
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 
 def banks() -> Figure:
@@ -58,14 +58,14 @@ ATTENTION = ("attention_full", "attention_causal")
 FIGURES = {
     "attention_ladder": Plot("Attention over the length of its sequences", ATTENTION, ladders.attention_ladder),
     "banks": Plot("A warp reads a column of a tile in shared memory", (), banks),
-    "gemm_any": by_gpu("The self-configuring GEMM at any shape", "gemm_any", (11, 5.2), any_shape.draw_shapes),
+    "gemm_any": by_gpu("The self-configuring GEMM at any shape", "gemm_any", (11, 5.2), maps.draw_shapes),
     "gemm_ladder": LADDER,
     **{
         f"gemm_ladder_{page}": replace(LADDER, draw=partial(ladders.gemm_ladder, up_to=page))
         for page in ("09", "10", "11", "12", "13")
     },
     "gemm_models": Plot(
-        "The self-configuring GEMM on the weights of language models", ("gemm_models",), any_shape.gemm_models
+        "The self-configuring GEMM on the weights of language models", ("gemm_models",), maps.gemm_models
     ),
     "gemm_orders": by_gpu(
         "Orders of blocks, their speed and the bytes that they read", "gemm_orders", (13, 4.6), maps.draw_orders,

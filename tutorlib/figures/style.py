@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import FAINT, INK, LINES, SHADES
-from tutorlib.machine.hardware import hardware_of
+from tutorlib.machine.features import hardware_of
 from tutorlib.measuring.results import NoData, Point, SweepResults, all_sweep_results
 
 APART = 0.065  # of the height of a plot: the least distance between two labels

@@ -13,7 +13,7 @@ already, by name: so their references stay out of reach. Of a kernel, PTX or Til
 (`checking.evidence`): the judge compiles it, simulates it or launches it on a GPU, with inputs, outputs and a clock of
 its own. What the page's process says of a kernel besides can only lower its points.
 
-On a GPU the notebooks of a submission take turns (`machine.turns`), and other submissions wait. An answer that hangs,
+On a GPU the notebooks of a submission take turns (`machine.device`), and other submissions wait. An answer that hangs,
 or ends a process, loses its own points; the others go on in a fresh one (`grade`).
 
 Bytes that a student made are read by processes with limits on time and memory: notebooks, cells and zips by children

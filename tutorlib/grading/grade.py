@@ -23,9 +23,8 @@ from tutorlib.grading.judge_process import JudgeSettings, PageCell, no_end, star
 from tutorlib.grading.merged_page import MergedPage, merged_page, student_code
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.submission import Submitted
-from tutorlib.machine.device import gpu
-from tutorlib.machine.turns import TURNS
-from tutorlib.measuring.recorded import RECORDED
+from tutorlib.machine.device import TURNS, gpu
+from tutorlib.measuring.results import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.paths import ROOT
 

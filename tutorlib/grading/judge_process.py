@@ -34,9 +34,9 @@ from tutorlib.grading.limited_process import limit, settle_fork
 from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
 from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program
 from tutorlib.grading.supervisor import within_own_limit
-from tutorlib.machine import device, turns
+from tutorlib.machine import device
 from tutorlib.machine.lineage import adopt_orphans
-from tutorlib.problems.fault import RESTART
+from tutorlib.problems.work import RESTART
 
 FILE = "judge.json"  # where a new Python finds its settings
 JUDGE = f"from tutorlib.grading import judge_process as p; p.main(p.JudgeSettings.loads(open({FILE!r}).read()))"
@@ -226,7 +226,7 @@ def no_end(seconds: float) -> str:
 
 def turn_of(cell: PageCell) -> Any:
     """The turn on the GPU of what a cell's own process does with it. Judging takes its own, out here."""
-    return nullcontext() if cell.role == "check" else turns.shared_turn()
+    return nullcontext() if cell.role == "check" else device.shared_turn()
 
 
 def lacks_gpu(exercise: Exercise) -> bool:

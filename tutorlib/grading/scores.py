@@ -16,7 +16,7 @@ from rich.text import Text
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import find
-from tutorlib.machine import versions
+from tutorlib.machine import device
 
 STYLES = {
     "passed": "green",
@@ -95,7 +95,7 @@ def points_possible(outcome: Outcome) -> float:
 def machine() -> dict[str, Any]:
     """The machine on which this was graded."""
     here = {"platform": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()}
-    return here | versions.this_machine()
+    return here | device.this_machine()
 
 
 @contextmanager

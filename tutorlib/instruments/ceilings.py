@@ -12,7 +12,7 @@ from cutlass.cute.runtime import from_dlpack
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
 from tutorlib.machine import device
-from tutorlib.measuring.measure import WrongWhenTimed
+from tutorlib.measuring.timing import WrongWhenTimed
 
 CONFIG = GemmConfig()  # 128 accumulators a thread; two blocks fit on an SM, eight warps
 K = 16  # of one mma

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, LINE, Constants, cost, fitted
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
-from tutorlib.machine.hardware import HARDWARE
+from tutorlib.machine.features import HARDWARE
 
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
 DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something

@@ -18,14 +18,13 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 from torch import Tensor
 
-from tutorlib.instruments.processes import Failed, in_a_process
+from tutorlib.instruments.sweep import Failed, in_a_process
+from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.kernels.doubling import double
-from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.machine import device
-from tutorlib.machine.versions import this_machine
-from tutorlib.measuring.bench import host_us
-from tutorlib.measuring.recorded import DONE, LATER, LAUNCHES, READY, TORCH
-from tutorlib.measuring.results import sweep_file, write_json
+from tutorlib.machine.device import this_machine
+from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, sweep_file, write_json
+from tutorlib.measuring.timing import host_us
 from tutorlib.problems.work import Call
 
 PROCESSES = 3

@@ -1,16 +1,21 @@
-"""The GPU at hand, and the kernels that it can run."""
+"""The GPU at hand: what it can run, its clocks, the packages that drive it, and turns on it."""
 
 import ctypes
+import fcntl
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from tutorlib.machine.features import Feature, cute_target
-from tutorlib.machine.hardware import Hardware, hardware_of
+from tutorlib.machine import device
+from tutorlib.machine.features import Feature, Hardware, cute_target, hardware_of
 
 NO_GPU = "no GPU here"
 MIN_DRIVER = {"12": 525, "13": 580}  # by CUDA major version: CUDA Toolkit release notes, minor version compatibility
@@ -118,3 +123,115 @@ def compile_target() -> str:
 def tile_target() -> str:
     """cuTile's and Tile C++'s compilation target for the GPU at hand: "sm_89", "sm_90"."""
     return f"sm_{need_gpu().arch}"
+
+
+# Clocks ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """The SM clock now, and why the driver holds it down: heat, a power brake or a fault of the board.
+
+    Not the ordinary power limit: a large GEMM runs into it on every data-center GPU.
+    """
+
+    sm_mhz: int
+    throttled: tuple[str, ...]
+
+
+def clocks() -> Clocks | None:
+    """The current GPU's clocks; None if the driver does not report them."""
+    try:
+        import pynvml
+
+        handle = nvml_handle()
+        reasons = pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
+        names = {
+            pynvml.nvmlClocksThrottleReasonHwSlowdown: "hardware slowdown",
+            pynvml.nvmlClocksThrottleReasonHwThermalSlowdown: "heat",
+            pynvml.nvmlClocksThrottleReasonSwThermalSlowdown: "heat",
+            pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "power brake",
+        }
+        held = tuple(sorted({name for bit, name in names.items() if reasons & bit}))
+        return Clocks(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM), held)
+    except Exception:  # no nvidia-ml-py, or a driver (MIG, a container) that answers less
+        return None
+
+
+@cache
+def nvml_handle() -> Any:
+    """NVML's handle of torch's current device: by UUID, since NVML does not heed CUDA_VISIBLE_DEVICES."""
+    import pynvml
+    import torch
+
+    pynvml.nvmlInit()
+    uuid = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
+    return pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
+
+
+# Versions -------------------------------------------------------------------------------------------------------------
+
+
+# A kernel's speed can depend on these: frameworks, the compilers that they call, and the checker's own tools.
+PACKAGES = (
+    "torch",
+    "nvidia-cutlass-dsl",
+    "cuda-tile",
+    "nvidia-cuda-tileiras",
+    "nvidia-cuda-nvcc",
+    "tensor-layouts",
+    "nvidia-ml-py",
+)
+
+
+def packages() -> dict[str, str | None]:
+    """Versions of the packages that kernels need; None where one is missing."""
+
+    def version(name: str) -> str | None:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            return None
+
+    return {name: version(name) for name in PACKAGES}
+
+
+def this_machine() -> dict[str, Any]:
+    """GPU, arch, driver and package versions, as result files carry them. `gpu` and `arch` are None without a GPU."""
+    found = device.gpu()
+    return {
+        "gpu": found.name if found else None,
+        "arch": f"sm_{found.arch}" if found else None,
+        "driver": found.driver if found else None,
+        "packages": packages(),
+    }
+
+
+# Turns ----------------------------------------------------------------------------------------------------------------
+
+
+TURNS = "TUTORLIB_TURNS"
+
+
+def shared_turn() -> AbstractContextManager[None]:
+    """A turn that others have too, as long as they take no times."""
+    return turn(fcntl.LOCK_SH)
+
+
+def own_turn() -> AbstractContextManager[None]:
+    """A turn that no other process shares."""
+    return turn(fcntl.LOCK_EX)
+
+
+@contextmanager
+def turn(kind: int) -> Iterator[None]:
+    """First come, first served: a process that wants to be alone is not overtaken by later ones."""
+    folder = os.environ.get(TURNS)
+    if folder is None:
+        yield
+        return
+    with Path(folder, "queue").open("a") as queue, Path(folder, "gpu").open("a") as gpu:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        fcntl.flock(gpu, kind)
+        queue.close()
+        yield

@@ -9,9 +9,8 @@ import numpy as np
 
 from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.ir import Kernel
-from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory import AsyncCopies, SharedAccess, Touched
-from tutorlib.simulate.ptx.unit import Running
+from tutorlib.simulate.ptx.meetings import Running
+from tutorlib.simulate.ptx.memory import AsyncCopies, Listener, SharedAccess, Touched
 
 BITS = 64
 

@@ -1,14 +1,17 @@
-"""Results as files, read back as objects: figures/data/GPU.json, figures/data/sweeps/GPU_NAME.json."""
+"""Results as files, read back as objects: figures/data/GPU.json, figures/data/sweeps/GPU_NAME.json, targets.json."""
 
 import json
+import os
 import re
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.timing import Measurement, within_noise
 from tutorlib.paths import DATA, SWEEPS
-from tutorlib.problems.wrong import by
+from tutorlib.problems.differences import by
+from tutorlib.problems.problem import Shape
 
 
 class NoData(LookupError):
@@ -37,7 +40,7 @@ class Result:
 class Results:
     """The solutions' results on one GPU.
 
-    machine: as `machine.versions.this_machine` gives it. date: of the last run, ISO. notebooks: by name; exercises:
+    machine: as `machine.device.this_machine` gives it. date: of the last run, ISO. notebooks: by name; exercises:
     by id, in the course's order.
     """
 
@@ -238,3 +241,141 @@ def read_point(data: dict[str, Any]) -> Point:
     measured = {key: value for key, value in data.items() if key in Measurement.__dataclass_fields__}
     facts = {key: value for key, value in data.items() if key not in measured and key != "name"}
     return Point(data["name"], Measurement.from_json(measured), facts)
+
+
+# Measurements taken before --------------------------------------------------------------------------------------------
+
+
+RECORDED = "TUTORLIB_RECORDED"  # environment variable: a file of results; grading does not pass it on
+
+LAUNCHES = "launches"  # the cost of launches: `tutor sweep launches`
+TORCH = "torch.add"
+LATER, DONE, READY = "later calls", "later calls until done", "a new process"
+
+SANITIZER = "sanitizer"  # compute-sanitizer's reports on notebook 18's kernels
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+
+
+def recorded(id: str, shape: Shape) -> Measurement | None:
+    """The measurement of an exercise at this shape in the file that RECORDED names; None where there is none.
+
+    So a notebook that evidence executes shows what its data holds.
+    """
+    if not (path := os.environ.get(RECORDED)):
+        return None
+    found = read_results(Path(path)).exercises.get(id)
+    return next((measured for measured in found.measurements if measured.shape == shape), None) if found else None
+
+
+def records(name: str) -> list[dict[str, Any]]:
+    """What was recorded of LAUNCHES or SANITIZER, a dictionary for each GPU."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(SWEEPS.glob(f"*_{name}.json"))]
+
+
+# Levers ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A kernel with some levers pulled; levers: None for another kind of kernel.
+
+    added, on: the lever that it has beyond a row above it, and that one's name; "" where there is no such row.
+    depth: how many rows it stands on.
+    """
+
+    name: str
+    levers: frozenset[str] | None
+    measured: dict[Shape, Measurement]
+    added: str = ""
+    on: str = ""
+    depth: int = 0
+
+    @property
+    def label(self) -> str:
+        """As a row of a tree; dots, since HTML strips leading spaces."""
+        return f"{'· ' * (self.depth - 1)}+ {self.added}" if self.added else self.name
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A lever added to a kernel. gains: shape → gain in speed, 0.02 for 2 %; noise: shapes whose spread is larger."""
+
+    lever: str
+    on: str
+    gains: dict[Shape, float]
+    noise: frozenset[Shape] = frozenset()
+
+
+def stacks_of(swept: SweepResults) -> list[Stack]:
+    """The kernels of hopper_levers in the order in which they were measured."""
+    stacks: list[Stack] = []
+    for name in swept.names:
+        points = swept.of_kernel(name)
+        levers = points[0].facts.get("levers")
+        measured = {point.measurement.shape: point.measurement for point in points}
+        stack = Stack(name, None if levers is None else frozenset(levers), measured)
+        for above in reversed(stacks):
+            if added := lever_between(above, stack):
+                stack = replace(stack, added=added, on=above.name, depth=above.depth + 1)
+                break
+        stacks.append(stack)
+    return stacks
+
+
+def lever_between(below: Stack, above: Stack) -> str | None:
+    """The one lever that the second has and the first has not; None where they differ in anything else."""
+    if below.levers is None or above.levers is None or not below.levers < above.levers:
+        return None
+    new = above.levers - below.levers
+    return next(iter(new)) if len(new) == 1 else None
+
+
+def gains_of(swept: SweepResults) -> list[Gain]:
+    """Every lever on every kernel that was measured both without and with it.
+
+    By the ratios to the baseline, whose times are from the same seconds as the kernel's.
+    """
+    stacks = stacks_of(swept)
+    return [
+        gain_between(lever, below, above)
+        for below in stacks
+        for above in stacks
+        if (lever := lever_between(below, above))
+    ]
+
+
+def gain_between(lever: str, below: Stack, above: Stack) -> Gain:
+    """At the shapes at which both were measured."""
+    both = {shape: (one, above.measured[shape]) for shape, one in below.measured.items() if shape in above.measured}
+    gains = {shape: after.ratio / before.ratio - 1 for shape, (before, after) in both.items()}
+    return Gain(lever, below.name, gains, frozenset(n for n, gain in gains.items() if within_noise(gain, *both[n])))
+
+
+# Targets --------------------------------------------------------------------------------------------------------------
+
+
+TARGETS = Path(__file__).with_name("targets.json")
+
+
+@cache
+def load_targets() -> dict[str, dict[str, Any]]:
+    return json.loads(TARGETS.read_text(encoding="utf-8")) if TARGETS.exists() else {}
+
+
+def target_ratio(arch: str, id: str) -> float | None:
+    """The calibrated ratio of an exercise on "sm_90"; None if it was never calibrated."""
+    return load_targets().get(arch, {}).get("ratios", {}).get(id)
+
+
+def save_targets(arch: str, machine: dict[str, Any], date: str, ratios: dict[str, float]) -> None:
+    """Write the targets of one architecture; the others stay. Exercises not measured now keep their targets."""
+    targets = load_targets()
+    kept = targets.get(arch, {}).get("ratios", {})
+    entry = {
+        "gpu": machine["gpu"],
+        "driver": machine["driver"],
+        "date": date,
+        "ratios": dict(sorted({**kept, **ratios}.items())),
+    }
+    TARGETS.write_text(json.dumps(dict(sorted({**targets, arch: entry}.items())), indent=2) + "\n", encoding="utf-8")
+    load_targets.cache_clear()

@@ -1,12 +1,16 @@
-"""Launchers that simulate, on any machine: of each language's kernels, for tensors in ordinary memory."""
+"""Launchers that simulate, on any machine, the kernels of each language; and those of notebook 18's broken kernels."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import ARCH, compile_cpp, compile_cuda
-from tutorlib.measuring.launchers import tensor_specs
+from tutorlib.compiling.dsls import module_from
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
+from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher, tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.languages.cpp import simulate_cuda, simulate_tile_cpp
@@ -67,7 +71,7 @@ class SimulatedCute:
         traced = self.compiled(work.shape)
 
         def call() -> None:
-            self.reports = simulate_host(traced, work.named, self.dynamic, self.traced)
+            self.reports = simulate_host(traced, work.named, dynamic=self.dynamic, traced=self.traced)
 
         return call
 
@@ -152,3 +156,54 @@ class SimulatedCuda:
 def named_arguments(work: Work) -> "dict[str, Tensor | int | float]":
     """The tensors and the sizes, by their names in the problem."""
     return {**work.named, **dict(zip(work.problem.dims, work.shape, strict=True))}
+
+
+# Broken kernels -------------------------------------------------------------------------------------------------------
+
+
+HuntedLauncher = CudaLauncher | CuteLauncher | CutileLauncher
+
+
+def launcher_of(bug: Bug, text: str) -> HuntedLauncher:
+    """For the GPU at hand. text: in the place of the bug's source. Raises CompileFailed."""
+    match bug.launch:
+        case CudaLaunch(grid, block):
+            return CudaLauncher(text, grid, block)
+        case CuteLaunch(host, dynamic, divisible):
+            return CuteLauncher(launched(text, bug.name, host), bug.problem, dynamic, divisible)
+        case CutileLaunch(kernel, grid, constants):
+            return CutileLauncher(launched(text, bug.name, kernel), grid, lambda shape: constants)
+
+
+def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
+    """As `launcher_of`, for any machine; a text is compiled once."""
+    return replace(first_simulator_of(bug, text), reports=[])
+
+
+@cache
+def first_simulator_of(bug: Bug, text: str) -> Any:
+    """The dataclass, which caches its compilations."""
+    return as_simulated(bug, launcher_of(bug, text))
+
+
+def as_simulated(bug: Bug, launcher: HuntedLauncher) -> "SimulatedLauncher":
+    """The launcher of `launcher_of`, simulated, for any machine."""
+    if isinstance(launcher, CudaLauncher):
+        from tutorlib.measuring.simulated_launchers import SimulatedCuda
+
+        return SimulatedCuda(launcher.source, launcher.grid, launcher.block)
+    if isinstance(launcher, CuteLauncher):
+        from tutorlib.measuring.simulated_launchers import SimulatedCute
+
+        return SimulatedCute(launcher.host, bug.problem, launcher.dynamic, launcher.divisible, bug.needs.target)
+    from tutorlib.measuring.simulated_launchers import SimulatedCutile
+
+    return SimulatedCutile(launcher.kernel, launcher.grid, partial(launcher.compiled, bug.problem))
+
+
+def launched(text: str, file: str, name: str) -> Any:
+    """The text's host function or kernel of this name. file: how messages call it. Raises CompileFailed."""
+    found = getattr(module_from(text, file), name, None)
+    if found is None:
+        raise CompileFailed(f"the source no longer has {name}, the function that is launched")
+    return found

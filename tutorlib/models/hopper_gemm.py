@@ -1,13 +1,84 @@
 """Notebook 14's counts for a Hopper GEMM: registers, bytes of a step, masks, waves, a block's tiles, and its time."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models.l2 import grouped
-from tutorlib.models.work import Sm
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Item = tuple[int, int, int]  # (tile, first K tile, end of the K tiles)
+Split = Callable[[int, int, int, int], list[Item]]  # cluster, clusters, tiles, k_tiles → its items, in order
+
+
+def whole_tiles(cluster: int, clusters: int, tiles: int, k_tiles: int) -> list[Item]:
+    """Every `clusters`-th tile, from the cluster's own number on: those computed at the same time are neighbors."""
+    return [(tile, 0, k_tiles) for tile in range(cluster, tiles, clusters)]
+
+
+def stream_k(cluster: int, clusters: int, tiles: int, k_tiles: int) -> list[Item]:
+    """The cluster's share of all K tiles of all tiles laid end to end, cut where a tile ends.
+
+    The shares differ by one K tile at most, the longer ones come first.
+    """
+    share, longer = divmod(tiles * k_tiles, clusters)
+    begin = cluster * share + min(cluster, longer)
+    end = begin + share + (cluster < longer)
+    items = []
+    while begin < end:
+        tile, k_begin = divmod(begin, k_tiles)
+        k_end = min(k_tiles, k_begin + end - begin)
+        items.append((tile, k_begin, k_end))
+        begin += k_end - k_begin
+    return items
+
+
+def clusters_at_once(blocks: int, sms: int) -> int:
+    """How many clusters of this size run at a time on this number of SMs.
+
+    Those of a cluster are all in one GPC, whose SMs need not be a multiple: on an H200 a sixteenth is left over.
+    """
+    return sms // blocks if blocks <= 2 else sms * 15 // 16 // blocks
+
+
+@dataclass(frozen=True)
+class Sm:
+    """One SM of an H200 at GEMM, with its share of what all SMs share.
+
+    All but sms and smem_bytes are fitted together to times of kernels: none alone is a measurement of what it names.
+
+    sms: of the GPU. flops: of the tensor cores in a cycle, bf16; the datasheet's 4,096 are never quite reached.
+    smem_bytes: in a cycle, of shared memory, read and written; the datasheet's.
+    l2_bytes: from L2, for each cycle by which they make a step longer, though they come beside its multiplication.
+    clock: cycles in a µs. hbm_bytes: in a µs, of device memory, for the whole GPU.
+    start: µs from the launch to the first multiplication, and from the last store to the kernel's end.
+    store, share, exchange: cycles for a tile of 128×256, and in proportion for others: between its last multiplication
+    and the next tile's first; to give a part of its accumulators to another block through L2, which adds them; to add
+    up the parts of a cluster's blocks in their shared memory.
+    """
+
+    sms: int = 132
+    flops: float = 3_900.0
+    smem_bytes: float = 128.0
+    l2_bytes: float = 300.0
+    clock: float = 1_850.0
+    hbm_bytes: float = 4.2e6
+    start: float = 6.5
+    store: float = 400.0
+    share: float = 12_000.0
+    exchange: float = 3_000.0
+
+    def at_once(self, blocks: int) -> int:
+        """How many clusters of this size the GPU holds."""
+        return clusters_at_once(blocks, self.sms)
+
+
+# Counts ---------------------------------------------------------------------------------------------------------------
+
 
 Pair = tuple[int, int]
 BlockTile = tuple[int, int, int]  # (M, N, K)
@@ -95,3 +166,41 @@ def gemm_time(config: Any, m: int, n: int, k: int, sm: Sm) -> float:
         store += sm.exchange
     cycles = rounds * (k_tiles * step + store * area) + shared
     return sm.start + max(cycles / sm.clock, 2 * (m * k + n * k + m * n) / sm.hbm_bytes)
+
+
+# Gradients, notebook 16 -----------------------------------------------------------------------------------------------
+
+
+class NotRow(FailureKind):
+    """Why gemm does not take a matrix."""
+
+    VIEW = "transposed view"
+
+
+class NotRows(ValueError):
+    """Matrices that the kernels do not take. One line."""
+
+
+class RowGemm:
+    """gemm(a, b) = factor · A (M, K) · Bᵀ with B (N, K), rows contiguous. Raises NotRows. done: M·N·K of each call."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
+        self.done: list[int] = []
+
+    def __repr__(self) -> str:
+        return "gemm"
+
+    def __call__(self, a: "Tensor", b: "Tensor") -> "Tensor":
+        for name, matrix in (("a", a), ("b", b)):
+            if matrix.ndim != 2:
+                raise NotRows(
+                    f"{name} is {tuple(matrix.shape)}: gemm takes matrices, and all but the last mode are rows"
+                )
+            if not matrix.is_contiguous():
+                what = f"{name} {tuple(matrix.shape)} is a transposed view; gemm needs contiguous rows"
+                raise NotRows(Flaw(what, NotRow.VIEW))
+        if a.shape[1] != b.shape[1]:
+            raise NotRows(f"a is {tuple(a.shape)} and b {tuple(b.shape)}: the last mode of both is what is summed over")
+        self.done.append(a.shape[0] * b.shape[0] * a.shape[1])
+        return self.factor * (a @ b.mT)

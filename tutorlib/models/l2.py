@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 TileGrid = tuple[int, int]  # tiles of C along M and along N
 Tile = tuple[int, int]  # (m, n): reads row m of A's tiles and row n of B's
 Order = Callable[[int, int, int], Tile]  # block, rows, columns → its tile; blocks start in the order of their numbers
@@ -125,6 +123,8 @@ def traffic(
 
 def timetable(blocks: int, steps: int, in_flight: int, drift: float) -> tuple[list[int], list[int]]:
     """Which block makes which of its steps, in the order in which they happen; the same for every call."""
+    import numpy as np
+
     pace = 1 + drift * (np.random.default_rng(0).random(blocks) - 0.5)  # the time of a block's step
     start, free = np.empty(blocks), [0.0] * in_flight
     for block in range(blocks):

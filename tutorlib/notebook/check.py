@@ -12,7 +12,7 @@ from tutorlib.checking.patience import grade_patiently
 from tutorlib.exercises import find
 from tutorlib.failure import failures_in
 from tutorlib.notebook import standing
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # set while grading: the exercises that another process judges

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Exercise
 from tutorlib.machine import device
-from tutorlib.measuring import targets
+from tutorlib.measuring import results
 from tutorlib.notebook.standing import Course, Head, NoRecord, Standing, State, best, course_of, heads
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,7 +47,8 @@ def machine_line() -> str:
     found = device.gpu()
     if found is None:
         return f"This machine: {device.obstacle()}. Kernels are simulated; their speed is reported as not run."
-    graded = "" if f"sm_{found.arch}" in targets.load() else ", not graded by speed (`tutor calibrate` changes that)"
+    known = f"sm_{found.arch}" in results.load_targets()
+    graded = "" if known else ", not graded by speed (`tutor calibrate` changes that)"
     return f"This machine: {found.name}, sm_{found.arch}. Kernels run here and are timed{graded}."
 
 

@@ -82,9 +82,8 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
 
     from tutorlib.checking.kernel import KernelExercise
     from tutorlib.exercises import find
-    from tutorlib.problems.differences import find_difference
+    from tutorlib.problems.differences import by, find_difference
     from tutorlib.problems.work import Work
-    from tutorlib.problems.wrong import by
 
     exercise = find(id)
     if not isinstance(exercise, KernelExercise):
@@ -117,7 +116,7 @@ def simulation_of(
 
         def simulate_cute(named: dict[str, Any]) -> "list[Report]":
             specs = [TensorSpec.like(tensor, dynamic) for tensor in named.values()]
-            return simulate_host(compile_with_lines(kernel, specs), named, dynamic, traced=True)
+            return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic, traced=True)
 
         return simulate_cute
     from tutorlib.simulate.ptx.languages.cutile import simulate_cutile

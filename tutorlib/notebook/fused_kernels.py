@@ -14,17 +14,28 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.ampere.fused import Fusion, make_elementwise, make_fused, make_gated
 from tutorlib.kernels.ampere.thread_share import Accumulators
-from tutorlib.kernels.fused.ampere import Fusion, make_elementwise, make_fused, make_gated
-from tutorlib.kernels.fused.hopper import BIAS_GELU, SWIGLU, launch_fused, of_halves
-from tutorlib.kernels.fused.linear import KernelLinear, leave_to_torch, linear, multiply, why_torch
-from tutorlib.kernels.fused.mlp import PIECE, LlamaMLP, before_gate, fusing_problem, interleave, separate, swiglu_of
 from tutorlib.kernels.hopper.choose import choose
-from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
+from tutorlib.kernels.hopper.fused import BIAS_GELU, SWIGLU, FusedStores, GatedStores, launch_fused, of_halves
+from tutorlib.kernels.layers import (
+    PIECE,
+    KernelLinear,
+    LlamaMLP,
+    before_gate,
+    fusing_problem,
+    interleave,
+    leave_to_torch,
+    linear,
+    multiply,
+    separate,
+    swiglu_of,
+    why_torch,
+)
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
-from tutorlib.measuring.measure import measure
+from tutorlib.measuring.timing import measure
 from tutorlib.notebook.measured import show_ratio
 from tutorlib.problems.fused import linear_gelu, linear_swiglu
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host

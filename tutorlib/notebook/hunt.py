@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.exercises import of_notebook
 from tutorlib.exercises.judges.p18 import CAUSES, Diagnosis, FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
-from tutorlib.measuring.recorded import SANITIZER, TOOLS, records
+from tutorlib.measuring.results import SANITIZER, TOOLS, records
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -89,7 +89,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
         if (known := [name for name in names if name in found["verdicts"]])
     }
     if not tables:
-        print("Not recorded yet: run `tutor sweep sanitizer` on a machine with a GPU.")
+        print("Nothing was recorded.")
         return None
     return pandas.concat(tables)
 
@@ -122,7 +122,7 @@ def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") ->
     import torch
 
     from tutorlib.exercises.judges.p18 import put_inputs
-    from tutorlib.measuring.bug_launchers import simulator_of
+    from tutorlib.measuring.simulated_launchers import simulator_of
     from tutorlib.problems.work import Work
 
     bug = BUGS[name]

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from unittest import mock
 
 from tutorlib.compiling.dsls import with_reader_line
-from tutorlib.measuring.recorded import DONE, LATER, LAUNCHES, READY, TORCH, records
+from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, records
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.measuring.levers import gains_of, stacks_of
-from tutorlib.measuring.measurement import NOISE, Measurement, within_noise
 from tutorlib.measuring.results import (
     NoData,
     Point,
@@ -18,10 +16,13 @@ from tutorlib.measuring.results import (
     SweepResults,
     all_results,
     all_sweep_results,
+    gains_of,
     known_sweeps,
+    stacks_of,
 )
+from tutorlib.measuring.timing import NOISE, Measurement, within_noise
 from tutorlib.paths import FIGURES
-from tutorlib.problems.wrong import by
+from tutorlib.problems.differences import by
 
 if TYPE_CHECKING:
     from IPython.display import Image

@@ -14,22 +14,19 @@ from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.kernels.cpp.gemm import Variant
-from tutorlib.kernels.cpp.program import program
+from tutorlib.kernels.cpp import Variant, program
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
-from tutorlib.measuring.levers import stacks_of
-from tutorlib.measuring.measure import measure
-from tutorlib.measuring.measurement import Measurement, within_noise
-from tutorlib.measuring.results import SweepResults
+from tutorlib.measuring.results import SweepResults, stacks_of
+from tutorlib.measuring.timing import Measurement, measure, within_noise
 from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.differences import by, count
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import by, count
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -56,7 +53,9 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         traced = compile_with_lines(host, specs)
-        return simulated(f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic))
+        return simulated(
+            f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic=dynamic)
+        )
 
     import torch
 

@@ -1,15 +1,76 @@
-"""The problems that several notebooks ask for: copies, a vector addition, GEMMs."""
+"""Error bounds from rounding analysis, and the problems that several notebooks ask for: copies, an addition, GEMMs."""
 
 import math
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tutorlib.compiling.spec import DType
+from tutorlib.problems.problem import Operand, Problem
+
 if TYPE_CHECKING:
     from torch import Tensor
-from tutorlib.compiling.spec import DType
-from tutorlib.problems.bounds import accumulation, fast_accumulation, one_rounding, tf32_accumulation
-from tutorlib.problems.problem import Operand, Problem
+
+# Half the distance from 1 to the next number; tf32 is what tensor cores make of fp32.
+UNIT_ROUNDOFF = {"fp32": 2.0**-24, "tf32": 2.0**-11, "fp16": 2.0**-11, "bf16": 2.0**-8}
+
+
+def one_rounding(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+    """One rounding to the output's dtype: |error| ≤ u·|result|, u the unit roundoff."""
+    return result.abs() * UNIT_ROUNDOFF[out]
+
+
+def accumulation(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+    """The error allowed to c_mn = Σ_k a_mk·b_nk, summed in fp32 in any order and rounded once to the output.
+
+    With u the unit roundoff (2^-24 for fp32):
+
+    - A product of two fp16 or bf16 numbers has at most 22 bits and is exact in fp32.
+    - K additions in fp32 give at most K·u32·Σ|a||b| to first order in the worst case (Higham, Accuracy and
+      Stability of Numerical Algorithms, 2002, section 3.1). Errors of either sign grow like √K instead: at most
+      λ·√K·u32·Σ|a||b|, with probability 1 - 2·exp(-λ²/2) (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). λ = 6
+      leaves about 3e-8 for one element, and an element of a sum of random values lies far below its bound.
+    - Tensor cores cut off where the standard rounds (Fasi et al., PeerJ Comput. Sci. 7:e330, 2021): twice the
+      error for each addition, hence 12 below.
+    - Rounding to the output adds u_out·|c|.
+
+    Together |error| ≤ u_out·|c| + 12·√K·u32·Σ|a||b|. Sums kept in fp16 break it: u16 is 2^13 times u32.
+    """
+    a, b = inputs
+    magnitudes = a.abs().float() @ b.abs().float().mT
+    return UNIT_ROUNDOFF[out] * result.abs() + 12 * math.sqrt(a.shape[-1]) * UNIT_ROUNDOFF["fp32"] * magnitudes
+
+
+def tf32_accumulation(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+    """`accumulation`, where both factors of each product become tf32 first, rounded or cut off.
+
+    Cut off, a factor is too small by up to 2u of it: by u on average, which makes c smaller by 2u·|c|. What is left is
+    spread evenly over ±u, as roundings are, with a variance of u²/3; for both factors of the K products these
+    add up to a standard deviation of u·√(2/3·Σ(ab)²), of which six are allowed.
+    """
+    a, b = inputs
+    u = UNIT_ROUNDOFF["tf32"]
+    spread = (a.square() @ b.square().mT).sqrt()
+    return accumulation(result, inputs, out) + 2 * u * result.abs() + 6 * math.sqrt(2 / 3) * u * spread
+
+
+FAST_BITS = 2.0**-13  # what Hopper's fp8 instructions keep of a sum: 14 bits (DeepSeek-V3 technical report, 3.3.2)
+
+
+def fast_accumulation(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+    """The error allowed to c_mn = Σ_k a_mk·b_nk of fp8 numbers, summed with 14 bits and rounded once to the output.
+
+    Each product, and the sum so far once for every 32 of them, is cut off below 2^-13 of the largest number that
+    takes part: about K errors of either sign, which together stay under λ·√K·2^-13·max|partial sum|; and a partial
+    sum of products of either sign under λ·√Σ(ab)² (Hoeffding's inequality). λ = 6 in both places, as in `accumulation`.
+    A sum in fp16, 11 bits, is not told from this.
+    """
+    a, b = inputs
+    spread = (a.square() @ b.square().mT).sqrt()
+    return UNIT_ROUNDOFF[out] * result.abs() + 36 * math.sqrt(a.shape[-1]) * FAST_BITS * spread
+
+
+# Problems -------------------------------------------------------------------------------------------------------------
 
 
 def copy(dtype: DType) -> Problem:

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
-from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:

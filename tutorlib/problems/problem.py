@@ -56,7 +56,7 @@ class Problem:
     bound: takes that result, those inputs and the output's dtype; returns the largest |error| allowed, by element.
         None for a copy, which must be exact.
     flops: takes a shape; 0 where a problem only moves data.
-    baseline: takes the output and the inputs, and runs the torch operation that a kernel is timed against.
+    baseline: takes the output and the inputs, and runs the torch operation that a kernel is timed against, if it is.
     """
 
     name: str
@@ -65,8 +65,8 @@ class Problem:
     output: Operand
     reference: Callable[..., "Tensor"]
     bound: Bound | None
-    baseline: Callable[..., None]
-    baseline_name: str
+    baseline: Callable[..., None] = lambda *tensors: None
+    baseline_name: str = ""
     flops: Callable[[Shape], int] = lambda shape: 0
 
     @property

@@ -100,29 +100,27 @@ def parse_argument(text: str, generator: np.random.Generator) -> Given:
     if unknown := next((mark for mark in marks if mark not in FILLS), ""):
         raise BadInput(f"--arg {text}: there is no mark {unknown}; there are {', '.join(FILLS)}")
     shape = tuple(map(int, found["shape"].split("x")))
-    numbers = random(shape[::-1] if "col" in marks else shape, found["dtype"], generator)
-    tensor = of_dtype(numbers * 0 if {"out", "zeros"} & {*marks} else numbers, found["dtype"])
+    tensor = random(shape[::-1] if "col" in marks else shape, found["dtype"], generator)
+    if "zeros" in marks:
+        tensor[...] = 0
     if "out" in marks:
         poison(tensor)
     return Given(tensor.T if "col" in marks else tensor, "out" in marks)
 
 
-def random(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> np.ndarray:
-    """Normally distributed, or small integers."""
-    if dtype.startswith(("fp", "bf", "e")):
-        return generator.standard_normal(shape)
-    return generator.integers(0, 2 if dtype == "bool" else INTEGERS, shape)
+def random(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> Any:
+    """A tensor of normally distributed numbers, or of small integers; torch's where NumPy lacks the dtype."""
+    numbers: np.ndarray = generator.standard_normal(shape)
+    if not dtype.startswith(("fp", "bf", "e")):
+        numbers = generator.integers(0, 2 if dtype == "bool" else INTEGERS, shape)
+    if dtype in OF_TORCH:
+        import torch
 
-
-def of_dtype(numbers: np.ndarray, dtype: str) -> Any:
-    if dtype not in OF_TORCH:
-        made = numbers.astype(DTYPES[dtype])
-        tensor = fresh_memory(made.nbytes).view(made.dtype).reshape(made.shape)
-        tensor[...] = made
-        return tensor
-    import torch
-
-    return torch.from_numpy(numbers).to(getattr(torch, DTYPES[dtype]))
+        return torch.from_numpy(numbers).to(getattr(torch, DTYPES[dtype]))
+    made = numbers.astype(DTYPES[dtype])
+    tensor = fresh_memory(made.nbytes).view(made.dtype).reshape(made.shape)
+    tensor[...] = made
+    return tensor
 
 
 def parse_sizes(option: str, text: str) -> tuple[int, ...]:

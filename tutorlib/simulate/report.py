@@ -239,16 +239,10 @@ def fingerprint(finding: Finding, kernel: str) -> str:
 
 
 def launch_data(launch: LaunchReport) -> dict[str, Any]:
-    at = launch.launched_at
-    return {
-        "kernel": launch.kernel,
-        "file": at.file if at else None,
-        "line": at.line if at else None,
-        "test": launch.test or None,
-        "blocks": launch.blocks,
-        "instructions": launch.instructions,
-        "stopped": launch.stopped or None,
-    }
+    at = place_data(launch.launched_at)
+    about = {"kernel": launch.kernel, "file": at["file"], "line": at["line"], "test": launch.test or None}
+    done = {"blocks": launch.blocks, "instructions": launch.instructions, "stopped": launch.stopped or None}
+    return about | done
 
 
 def findings_data(launch: LaunchReport, number: int) -> Iterator[dict[str, Any]]:

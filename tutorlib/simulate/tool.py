@@ -62,9 +62,11 @@ def argument_names(kernel: Any, count: int, entry: str = "") -> list[str]:
     """What findings call the arguments."""
     if isinstance(kernel, str | Path):
         text = kernel if isinstance(kernel, str) else kernel.read_text(encoding="utf-8", errors="replace")
-        names = cpp_parameters(text, entry)
-        return names if len(names) == count else [f"argument {number}" for number in range(count)]
-    return parameter_names(kernel, count)
+        named = cpp_parameters(text, entry)
+        named = named if len(named) == count else []
+    else:
+        named = [parameter.name for parameter in parameters_of(kernel) if not is_stream(parameter)]
+    return [named[n] if n < len(named) else f"argument {n}" for n in range(count)]
 
 
 def cpp_parameters(source: str, entry: str) -> list[str]:
@@ -94,7 +96,7 @@ def simulate_python(
     with one_thread(), stand_in(lambda: gpu):
         if is_cute(kernel):
             call_cute(kernel, arguments)
-        elif is_tile_kernel(kernel):
+        elif type(kernel).__module__.startswith("cuda.tile"):
             call_tile_kernel(kernel, arguments, grid)
         else:
             returned = kernel(*with_streams(kernel, arguments, torch.cuda.current_stream()).values())
@@ -106,10 +108,6 @@ def is_cute(target: Any) -> bool:
     if says_it_is_kernel(target):
         raise TypeError(f"{function_name(target)} is a @cute.kernel: simulate the @cute.jit function that launches it")
     return says_it_is_jit(target) or says_it_is_jit(vars(type(target)).get("__call__"))
-
-
-def is_tile_kernel(target: Any) -> bool:
-    return type(target).__module__.startswith("cuda.tile")
 
 
 def call_cute(host: Any, arguments: Sequence[Any]) -> None:
@@ -139,12 +137,6 @@ def call_tile_kernel(kernel: Any, arguments: Sequence[Any], grid: Sequence[int])
         raise ValueError(f"{function_name(kernel)} is a kernel: it needs a grid")
     taken = with_streams(kernel, arguments, None)
     ct.launch(torch.cuda.current_stream(), tuple(grid), kernel, tuple(taken.values()))
-
-
-def parameter_names(function: Any, count: int) -> list[str]:
-    """Of the first `count` arguments; a stream is none of them."""
-    named = [parameter.name for parameter in parameters_of(function) if not is_stream(parameter)]
-    return [named[n] if n < len(named) else f"argument {n}" for n in range(count)]
 
 
 def with_streams(function: Any, arguments: Sequence[Any], stream: Any) -> dict[str, Any]:

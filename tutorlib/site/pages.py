@@ -17,7 +17,7 @@ from tutorlib.course.build import names_for
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 from tutorlib.site.links import notebook_links
 
 SHOWN = re.compile(r'show_figure\("(\w+)"\)')

@@ -14,7 +14,7 @@ from tutorlib.figures.registry import FIGURES as PLOTS
 from tutorlib.measuring.results import Results, all_results
 from tutorlib.notebook.standing import Course, Standing, course_of
 from tutorlib.paths import DATA, FIGURES, NOTEBOOKS, ROOT, SWEEPS
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 from tutorlib.site.links import manual_text, notebook_links, repository
 from tutorlib.site.pages import LADDER, SHOWN, site_page, sources
 

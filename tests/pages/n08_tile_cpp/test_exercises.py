@@ -10,7 +10,7 @@ from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
 from tutorlib.exercises.p08 import tma_carries
-from tutorlib.kernels.cpp.gemm import Variant
+from tutorlib.kernels.cpp import Variant
 from tutorlib.machine import device
 from tutorlib.paths import SOLUTIONS
 

@@ -3,7 +3,7 @@
 import pytest
 from cutlass import cute
 
-from tutorlib.exercises.judges.p09 import seen_as_layout
+from tutorlib.exercises.judges.cute_host import seen_as_layout
 
 
 def test_a_layout_of_cute_s_is_seen_as_one_of_tensor_layouts():

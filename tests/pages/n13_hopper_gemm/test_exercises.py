@@ -17,8 +17,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.exercises.p13 import holder, ring, tma_bytes
-from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-from tutorlib.kernels.hopper.first_parts import wgmma_fragments
+from tutorlib.kernels.hopper.first import Parts, make_first_gemm, wgmma_fragments
 
 TIMES = 20
 SMALL = [TensorSpec((256, 256), "bf16")] * 3

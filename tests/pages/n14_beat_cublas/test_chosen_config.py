@@ -13,7 +13,7 @@ from tutorlib.exercises.judges.p14 import ChosenExercise, compile_chosen, shown
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
-from tutorlib.measuring import targets
+from tutorlib.measuring import results
 from tutorlib.problems.catalogue import gemm
 
 TIMED = ((256, 512, 1024), (512, 768, 8192))
@@ -46,7 +46,7 @@ def timed(monkeypatch):
 @pytest.mark.usefixtures("timed")
 @pytest.mark.parametrize(("target", "points"), [(None, 3), (0.8, 3), (0.9, 2)])
 def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
-    monkeypatch.setattr(targets, "target", lambda arch, id: target)
+    monkeypatch.setattr(results, "target_ratio", lambda arch, id: target)
     verdict = EXERCISE.time(None)
     assert verdict.points == points
     assert verdict.measurement.shape == TIMED[1]
@@ -54,7 +54,7 @@ def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
 
 @pytest.mark.usefixtures("timed")
 def test_a_recorded_measurement_stands_for_all(monkeypatch):
-    monkeypatch.setattr(targets, "target", lambda arch, id: 1.0)
+    monkeypatch.setattr(results, "target_ratio", lambda arch, id: 1.0)
     before = replace(copied(0.95), shape=TIMED[0], baseline="cuBLAS")
     monkeypatch.setattr(kernel, "recorded", lambda id, shape: before if shape == TIMED[0] else None)
     assert EXERCISE.time(None).measurement == before

@@ -19,7 +19,7 @@ from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 from tutorlib.exercises import p14 as n14
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.models import hopper_gemm, work
+from tutorlib.models import hopper_gemm
 from tutorlib.paths import SWEEPS
 
 sides = st.sampled_from([1, 2, 4])
@@ -111,7 +111,7 @@ def test_waves_by_handing_out_clusters_one_by_one(m, n, tile, cluster, at_once):
 @settings(max_examples=60)
 @given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 12))
 def test_stream_k_shares_the_work(count, tiles, k_tiles):
-    assert n14.shares_work(work.stream_k, count, tiles, k_tiles) is None
+    assert n14.shares_work(hopper_gemm.stream_k, count, tiles, k_tiles) is None
 
 
 def test_a_dequantized_product_is_deepgemms_sum_over_blocks():
@@ -128,7 +128,7 @@ def test_a_dequantized_product_is_deepgemms_sum_over_blocks():
 @pytest.mark.parametrize("shape", [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192)])
 def test_the_model_knows_what_each_lever_is_for(shape):
     def of(**changes):
-        return hopper_gemm.gemm_time(HopperConfig(**changes), *shape, work.Sm())
+        return hopper_gemm.gemm_time(HopperConfig(**changes), *shape, hopper_gemm.Sm())
 
     assert of(cluster=(2, 1)) < of(cluster=(1, 2)) < of()
     if shape[0] == 2048:  # one wave

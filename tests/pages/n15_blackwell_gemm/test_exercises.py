@@ -15,7 +15,7 @@ from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, Bla
 from tutorlib.kernels.blackwell.parts import make_umma
 from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
 from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
-from tutorlib.models.tensor_memory import accumulator_place, ring_stages, tmem_columns
+from tutorlib.models.memory import accumulator_place, ring_stages, tmem_columns
 
 # Formats ----------------------------------------------------------------------------------------------------------
 

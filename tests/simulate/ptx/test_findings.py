@@ -8,7 +8,7 @@ from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.measuring.kernel_work import KernelWork
 from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, schedule, simulation
 from tutorlib.simulate.ptx.launch import run as run_ptx
-from tutorlib.simulate.ptx.listener import listening
+from tutorlib.simulate.ptx.memory import listening
 
 OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 [%rd1], %r9;"
 PLACE = "mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2;"  # %r3: this thread's word
@@ -119,9 +119,10 @@ def test_a_copy_that_was_waited_for_has_arrived():
     "between", ["", "cp.async.commit_group;", "cp.async.wait_group 0;", "cp.async.commit_group; cp.async.wait_group 1;"]
 )
 def test_a_copy_that_was_not_waited_for_has_not(between):
-    report, _ = copy_and_read(between)
+    report, out = copy_and_read(between)
     assert kinds(report) == ["unwaited"]
     assert "may still be copying" in report.findings[0].message
+    assert out.tolist() != list(range(0, 256, 4))
 
 
 def test_a_wait_covers_its_own_threads_copies_only():

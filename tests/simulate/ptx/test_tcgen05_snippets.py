@@ -7,6 +7,7 @@ from cutlass import Float16, Float32, cute
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 
 from tests.simulate.ptx.snippets import kernel, launch
+from tutorlib.simulate.ptx.descriptors import fragment
 
 N = 64  # columns of the product
 SOME = [0, 1, N // 2 - 1, N // 2, N - 1]
@@ -117,23 +118,17 @@ def test_accumulators_lie_where_the_dsl_has_them(rows, how, like):
 # scales -------------------------------------------------------------------------------------------------------------
 
 E4M3, E5M2, E8M0 = torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu
-SMALL = {  # whose patterns are those of a torch type without a few bits: bits, that type, shift, factor
-    "e2m3": (6, E4M3, 0, 2.0**6),
-    "e3m2": (6, E5M2, 0, 2.0**12),
-    "e2m1": (4, E4M3, 2, 2.0**6),
-}
-CODES = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
+CODES = {"e4m3": 0, "e5m2": 1}
 
 
 def numbers(kind, rows, columns):
     """Random patterns, one in each byte, and their values in fp64."""
-    if kind not in SMALL:
+    if kind in CODES:
         values = torch.randn(rows, columns).to(E4M3 if kind == "e4m3" else E5M2)
         return values.view(torch.uint8), values.double()
-    bits, like, shift, factor = SMALL[kind]
-    patterns = torch.randint(0, 1 << bits, (rows, columns), dtype=torch.uint8)
-    size = patterns & (1 << bits - 1) - 1
-    values = (size << shift).view(like).double() * factor
+    patterns = torch.randint(0, 16, (rows, columns), dtype=torch.uint8)
+    size = patterns & 7  # of e2m1, whose patterns are those of e4m3 without two bits
+    values = (size << 2).view(E4M3).double() * 2.0**6
     return patterns, torch.where(patterns == size, values, -values)
 
 
@@ -141,14 +136,6 @@ def packed(patterns, bits):
     """(rows, 16 · n) → (rows, 2 · bits · n): sixteen numbers in 2 · bits bytes."""
     each = np.unpackbits(patterns.numpy()[..., None], axis=-1, bitorder="little")[..., :bits]
     return torch.from_numpy(np.packbits(each.reshape(len(patterns), -1), axis=-1, bitorder="little"))
-
-
-def in_shared(kind, patterns):
-    """(rows, 32 bytes), as kind::mxf8f6f4 has it."""
-    if kind not in SMALL:
-        return patterns
-    data = packed(patterns, SMALL[kind][0]).reshape(len(patterns), 2, -1)
-    return torch.nn.functional.pad(data, (0, 16 - data.shape[-1])).reshape(len(patterns), 32)
 
 
 def scales(kind, rows):
@@ -169,14 +156,13 @@ def scaled(mma, shape, inputs, first):
     return run(f"{copies} tcgen05.mma.cta_group::1.{mma} {operands}", inputs, N)
 
 
-@pytest.mark.parametrize(("a_kind", "b_kind"), [("e4m3", "e5m2"), ("e2m3", "e4m3"), ("e5m2", "e3m2"), ("e2m1", "e2m1")])
-def test_a_scale_for_each_32_numbers_of_at_most_8_bits(a_kind, b_kind):
+def test_a_scale_for_each_32_numbers_of_8_bits():
     torch.manual_seed(1)
     (a, of_a), (b, of_b), (sfa, scale_a), (sfb, scale_b) = (
-        numbers(a_kind, 128, 32), numbers(b_kind, N, 32), scales(E8M0, 128), scales(E8M0, N),
+        numbers("e4m3", 128, 32), numbers("e5m2", N, 32), scales(E8M0, 128), scales(E8M0, N),
     )  # fmt: skip
-    inputs = {"a": cores(in_shared(a_kind, a)), "b": cores(in_shared(b_kind, b)), "sfa": sfa, "sfb": sfb}
-    shape = CODES[a_kind] << 7 | CODES[b_kind] << 10 | 1 << 23
+    inputs = {"a": cores(a), "b": cores(b), "sfa": sfa, "sfb": sfb}
+    shape = CODES["e4m3"] << 7 | CODES["e5m2"] << 10 | 1 << 23
     got, findings = scaled("kind::mxf8f6f4.block_scale.scale_vec::1X", shape, inputs, 2)
     assert not findings
     assert torch.equal(got.view(torch.float32), ((of_a * scale_a[:, 2:3]) @ (of_b * scale_b[:, 2:3]).T).float())
@@ -237,15 +223,6 @@ def test_a_copy_of_four_rows_fills_a_lane_of_each_quarter():
     assert torch.equal(got, whole)
 
 
-@pytest.mark.parametrize(("packing", "kind", "below"), [("b4x16_p64", "e2m1", 2), ("b6x16_p32", "e3m2", 0)])
-def test_a_copy_gives_each_number_a_byte(packing, kind, below):
-    patterns, _ = numbers(kind, 128, 32)
-    cp = f"tcgen05.cp.cta_group::1.128x256b.b8x16.{packing} [%r5], {descriptor('a', 1)};"
-    got, findings = run(cp, {"a": cores(in_shared(kind, patterns))}, 8)
-    assert not findings
-    assert torch.equal(got.view(torch.uint8), patterns << below)
-
-
 def test_a_load_of_what_may_still_be_copied_is_unwaited():
     cp = f"tcgen05.cp.cta_group::1.128x128b [%r5], {descriptor('a', 0)};"
     _, findings = run(cp, {"a": torch.zeros(2048, dtype=torch.uint8)}, 4, wait="bar.sync 0;")
@@ -283,3 +260,67 @@ def test_a_load_that_is_over_needs_a_fence_before_a_relaxed_arrival_only(between
     second = END.replace("WAIT", "SECOND").replace("[%r2], 0", "[%r2], 1")
     _, findings = run(cp, {"a": torch.zeros(2048, dtype=torch.uint8)}, 4, END + load + between + again + second)
     assert [finding.kind for finding in findings] == kinds
+
+
+# tcgen05.ld and .st ---------------------------------------------------------------------------------------------------
+
+LOADS = {
+    "32x32b": (tcgen05.Ld32x32bOp, 1),  # the atom, and columns of .x1
+    "16x64b": (tcgen05.Ld16x64bOp, 2),
+    "16x128b": (tcgen05.Ld16x128bOp, 4),
+    "16x256b": (tcgen05.Ld16x256bOp, 8),
+}
+
+
+@pytest.mark.parametrize("times", [1, 2, 8])
+@pytest.mark.parametrize("shape", LOADS)
+def test_each_thread_has_what_the_dsls_atoms_give_it(shape, times):
+    op, columns = LOADS[shape]
+    found = []
+
+    @cute.jit
+    def trace():
+        layout = cute.make_copy_atom(op(getattr(tcgen05.Repetition, f"x{times}")), Float32).layout_dst_tv
+        registers = range(cute.size(layout, mode=[1]))
+        found.extend([cute.crd2idx((thread, n), layout) for n in registers] for thread in range(32))
+
+    trace()
+    where = fragment(shape, times)
+    assert np.array_equal(where.lanes * columns * times + where.columns, found)
+
+
+def test_the_upper_threads_of_16x32bx2_have_other_columns():
+    where = fragment("16x32bx2", 2, 8)
+    assert where.lanes[17].tolist() == [1, 1]
+    assert where.columns[[1, 17]].tolist() == [[0, 1], [8, 9]]
+
+
+ROUND_TRIP = """
+mov.u32 %r1, smem; cvt.u64.u32 %rd1, %tid_x; shl.b64 %rd1, %rd1, 2; add.s64 %rd1, %rd1, %rd_out;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;
+bar.sync 0;
+ld.shared.b32 %r2, [%r1];
+tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {%tid_x, %tid_x};
+WAIT
+tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r3, %r5}, [%r2];
+tcgen05.wait::ld.sync.aligned;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32;
+st.global.b32 [%rd1], %r5;
+"""
+
+
+def round_trip(wait):
+    out = torch.zeros(32, dtype=torch.int32)
+    body = ROUND_TRIP.replace("WAIT", wait)
+    return out, launch(kernel(body, ["out"], shared=16), {"out": out}).findings
+
+
+def test_what_is_stored_is_read_back():
+    out, findings = round_trip("tcgen05.wait::st.sync.aligned;")
+    assert (out.tolist(), findings) == (list(range(32)), ())
+
+
+def test_a_load_of_what_may_still_be_stored_is_unwaited():
+    _, (finding,) = round_trip("")
+    assert finding.kind == "unwaited"
+    assert "no tcgen05.wait::st lies between" in finding.message

@@ -10,7 +10,7 @@ from cutlass.cute.nvgpu import OperandMajorMode, warpgroup
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
-from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_call
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
 
 THREADS = 128
 ROWS, COLUMNS = 64, 48
@@ -122,7 +122,7 @@ def multiply(make_op, dtype, kinds, k, sums=torch.float32, from_registers=False,
 
 
 def run(traced: Traced, tensors, dtype):
-    (report,) = simulate_call(traced, dict(zip("abc", tensors, strict=True)), arguments(tensors, dtype))
+    (report,) = simulate_host(traced, dict(zip("abc", tensors, strict=True)), arguments(tensors, dtype))
     return report
 
 

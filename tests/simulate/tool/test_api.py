@@ -1,14 +1,20 @@
-"""`simulate`, `Report` and `Finding`."""
+"""`simulate`, `Report` and `Finding`; findings by their causes, and the names and lines of the source."""
 
 import json
+import linecache
 
 import pytest
 import torch
 
+from tests.simulate.ptx.snippets import DOUBLE, UNGUARDED
 from tests.simulate.tool import kernels, tiles
-from tests.simulate.tool.sources import DOUBLE, UNGUARDED
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.failure import Hazard
 from tutorlib.simulate import Finding, Report, simulate
+from tutorlib.simulate.ptx.findings import SourceLine
+from tutorlib.simulate.ptx.places import name_made_at, quoted
+from tutorlib.simulate.ptx.report import Report as LaunchReport
+from tutorlib.simulate.report import causes, fingerprint, to_sarif
 
 CUDA = """
 __global__ void triple(const float* x, float* y) { y[threadIdx.x] = 3 * x[threadIdx.x]; }
@@ -141,3 +147,163 @@ X = torch.zeros(64)
 def test_what_does_not_fit_is_refused(kernel, arguments, keywords, error, says):
     with pytest.raises(error, match=says):
         simulate(kernel, *arguments, **keywords)
+
+
+def at(line):
+    return SourceLine("/gemm.py", line, f"text {line}")
+
+
+def finding(kind, line, other=None, message="…"):
+    return Finding(kind, message, at(line), 0, 1, other and at(other))
+
+
+WAIT = [
+    finding(Hazard.UNWAITED, 10, 3),
+    finding(Hazard.OUTSIDE, 40),
+    finding(Hazard.UNWAITED, 12, 4),  # another line, but one wait orders both
+    finding(Hazard.UNWRITTEN, 12),
+    finding(Hazard.OUTSIDE, 41),
+]
+
+
+def by_lines(findings):
+    return [(first.place.line, [other.place.line for other in others]) for first, *others in causes(findings)]
+
+
+def test_findings_that_share_a_line_or_lack_the_same_order_have_one_cause():
+    assert by_lines(WAIT) == [(10, [12, 12]), (40, []), (41, [])]
+
+
+def test_whatever_follows_wrong_progress_may_come_from_it():
+    stuck = [finding(Hazard.MBARRIER, 1), *WAIT, finding(Hazard.DEADLOCK, 50)]
+    assert by_lines(stuck) == [(1, [10, 40, 12, 12, 41, 50])]
+
+
+def test_a_late_finding_joins_two_groups():
+    joined = [finding(Hazard.RACE, 1, 2), finding(Hazard.UNWRITTEN, 5), finding(Hazard.UNWAITED, 5, 2)]
+    assert by_lines(joined) == [(1, [5, 5])]
+
+
+def launch(*findings, kernel="gemm_kernel"):
+    return LaunchReport(findings, (), 4, (), kernel=kernel)
+
+
+def test_the_text_folds_what_follows_and_counts_launches_that_are_alike():
+    text = str(Report("90a", (launch(*WAIT), launch(*WAIT), launch(kernel="other"))))
+    assert text.splitlines()[:5] == [
+        "sm_90a: 3 launches, 10 findings",
+        "gemm_kernel: 4 blocks (2 launches)",
+        "✗ unwaited: …",
+        "    /gemm.py:10: text 10",
+        "    and 2 findings that follow: unwaited at /gemm.py:12, unwritten at /gemm.py:12",
+    ]
+    assert text.splitlines()[-1] == "other: 4 blocks"
+
+
+def test_a_fingerprint_outlives_other_lines_and_numbers():
+    one, moved = (
+        finding(Hazard.RACE, 10, 3),
+        Finding(Hazard.RACE, "thread 7 …", SourceLine("/gemm.py", 99, "text 10"), 0, 4, at(3)),
+    )
+    assert fingerprint(one, "k") == fingerprint(moved, "k")
+    assert len({fingerprint(one, "k"), fingerprint(one, "other"), fingerprint(finding(Hazard.RACE, 10, 4), "k")}) == 3
+    bare = [Finding(Hazard.RACE, f"thread {n} races", None, n, 1) for n in (1, 2)]
+    assert fingerprint(bare[0], "k") == fingerprint(bare[1], "k")
+
+
+def test_a_report_without_what_is_known():
+    report = Report("90a", (launch(*WAIT),))
+    known = {fingerprint(one, "gemm_kernel") for one in WAIT[:3]}
+    assert [one.place.line for one in report.without(known).findings] == [12, 41]
+    assert [one["follows"] is None for one in json.loads(report.to_json())["findings"]] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_sarif(monkeypatch):
+    """What GitHub reads: https://docs.github.com/en/code-security/code-scanning, SARIF support."""
+    monkeypatch.chdir("/")
+    said = json.loads(to_sarif(Report("90a", (launch(*WAIT), launch(*WAIT)))))
+    assert said["version"] == "2.1.0"
+    (run,) = said["runs"]
+    assert run["tool"]["driver"]["name"] == "tutor simulate"
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {"unwaited", "outside"}
+    assert [result["ruleId"] for result in run["results"]] == ["unwaited", "outside", "outside"]
+    first = run["results"][0]
+    assert first["message"]["text"] == "… (line 10, `text 10`)"
+    place = first["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("gemm.py", 10)
+    lines = [one["physicalLocation"]["region"]["startLine"] for one in first["relatedLocations"]]
+    assert lines == [3, 12, 12]
+    assert first["partialFingerprints"] == {"finding/v1": fingerprint(WAIT[0], "gemm_kernel")}
+
+
+SOURCE = """\
+import torch
+a = torch.ones(4)  # four ones
+cute.copy(
+    tiled_copy,  # the first
+    source[None, 0],
+)
+b, c = torch.ones(1), torch.zeros(2)
+self.d = f(
+    a,
+)
+broken(
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "source.py"
+    path.write_text(SOURCE)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (2, "a = torch.ones(4)  # four ones"),
+        (3, "cute.copy(tiled_copy, source[None, 0])"),
+        (5, "source[None, 0],"),
+        (8, "self.d = f(a)"),
+        (11, "broken("),
+        (40, ""),
+    ],
+)
+def test_the_whole_call_is_quoted(file, line, text):
+    assert quoted(file, line) == text
+
+
+def test_the_name_that_a_value_is_given(file, tmp_path):
+    whole = tmp_path / "whole.py"
+    whole.write_text(SOURCE.replace("broken(\n", ""))
+    names = [name_made_at(str(whole), line, column) for line, column in [(2, 4), (3, 0), (7, 7), (7, 22), (9, None)]]
+    assert names == ["a", "", "b", "c", "self.d"]
+    assert name_made_at(file, 2) == ""  # it is no Python
+
+
+def messages(host, **options):
+    report = simulate(host, torch.arange(32.0), torch.zeros(32), **options)
+    return [str(finding.message) for finding in report.findings]
+
+
+def test_shared_memory_and_mbarriers_have_the_sources_names():
+    (unwritten,) = messages(kernels.reads_unwritten)
+    assert unwritten.endswith("reads shared memory that was never written (byte 0 of tile)")
+    (race,) = messages(kernels.races)
+    assert race.endswith("with no barrier between (storage.values)")
+    (deadlock,) = messages(kernels.waits_for_ever, arch="90a")
+    assert "waits forever: phase 0 (parity 0) of the mbarrier at full[1], made at line " in deadlock
+
+
+def test_places_leave_out_what_the_dsl_makes_of_control_flow():
+    report = simulate(kernels.in_a_loop, torch.arange(32.0), torch.zeros(32), 3)
+    (finding,) = report.findings
+    at = [finding.place.line, *(line for _, line in finding.place.called_from)]
+    texts = [linecache.getline(kernels.__file__, line).strip() for line in at]
+    assert texts == ["y[thread + n] = x[thread]", "in_a_loop_kernel(x, y, n).launch(grid=(1, 1, 1), block=(32, 1, 1))"]

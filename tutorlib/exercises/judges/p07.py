@@ -12,10 +12,9 @@ from tutorlib.checking.launching import compiled_cutile
 from tutorlib.checking.served import Served
 from tutorlib.compiling.programs import serialized
 from tutorlib.failure import Fail, Flaw
-from tutorlib.problems.bounds import accumulation
-from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.catalogue import accumulation, gemm
+from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand, Problem, Shape
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -16,7 +16,7 @@ from tutorlib.checking.served import Served
 from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 # Exercises whose answer is the host's part of a C++ program: built whole by nvcc, then run.
 

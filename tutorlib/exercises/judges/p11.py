@@ -13,7 +13,7 @@ from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 # Answers that map a block's number to its tile.
 

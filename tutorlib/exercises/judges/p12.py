@@ -28,11 +28,11 @@ from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.l2 import Order
-from tutorlib.models.occupancy import H100, SM
+from tutorlib.models.memory import H100, SM
 from tutorlib.problems.catalogue import gemm, gemm_m_major
+from tutorlib.problems.differences import by, count
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work
-from tutorlib.problems.wrong import by, count
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -22,9 +22,9 @@ from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.machine.features import WGMMA, Feature, cute_target
 from tutorlib.measuring.launchers import HopperLauncher
 from tutorlib.measuring.results import known_sweeps
+from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
-from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -281,10 +281,10 @@ def simulate_config(
     import cuda.bindings.driver as cuda
 
     from tutorlib.kernels.hopper.launch import dlpack
-    from tutorlib.simulate.ptx.languages.cute import simulate_call
+    from tutorlib.simulate.ptx.languages.cute import simulate_host
 
     given = [dlpack(tensors[name]) if name in tensors else None for name in ARGUMENTS]
-    return simulate_call(compiled, dict(tensors), [*given, clusters, cuda.CUstream(0)], traced)
+    return simulate_host(compiled, dict(tensors), [*given, clusters, cuda.CUstream(0)], traced=traced)
 
 
 def room_for_accumulators(config: "HopperConfig", clusters: int = CLUSTERS) -> "dict[str, Tensor]":

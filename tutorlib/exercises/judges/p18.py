@@ -35,16 +35,14 @@ from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
-from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
+from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
-from tutorlib.measuring.bug_launchers import as_simulated, launched, launcher_of, simulator_of
 from tutorlib.measuring.launchers import CudaLauncher, tensor_specs
-from tutorlib.problems.differences import find_difference
-from tutorlib.problems.fault import KernelFault
+from tutorlib.measuring.simulated_launchers import as_simulated, launched, launcher_of, simulator_of
+from tutorlib.problems.differences import by, find_difference
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.work import Launcher, Work
-from tutorlib.problems.wrong import by
+from tutorlib.problems.work import KernelFault, Launcher, Work
 
 if TYPE_CHECKING:
     import numpy as np

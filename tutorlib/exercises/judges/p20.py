@@ -10,7 +10,7 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:
-    from tutorlib.kernels.attention.parts import AttentionParts
+    from tutorlib.kernels.attention.roles import AttentionParts
 
 
 # Answers that fill slots of the attention kernel (`kernels.attention.parts`), and one that fills all of them.
@@ -58,7 +58,7 @@ def static_attention(settings: KernelSettings, causal: bool, parts: "AttentionPa
 
 def attention(filled: Filled, causal: bool = False, **settings: Any) -> HostFunction:
     """The kernel with the answer's parts."""
-    from tutorlib.kernels.attention.parts import COURSE
+    from tutorlib.kernels.attention.roles import COURSE
 
     return static_attention(settings, causal, replace(COURSE, **filled))
 
@@ -70,7 +70,7 @@ class AllParts(Inside):
     slots: tuple[str, ...] = ()
 
     def filled(self, answer: Answer) -> Filled:
-        from tutorlib.kernels.attention.parts import COURSE, AttentionParts
+        from tutorlib.kernels.attention.roles import COURSE, AttentionParts
 
         if isinstance(answer, AttentionParts):
             raise WrongKind("check takes the function my_parts itself, not its result.")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.exercise import Answer, Exercise
 from tutorlib.checking.values import Mistake
 from tutorlib.failure import Fault
-from tutorlib.problems.wrong_result import WrongResult
+from tutorlib.problems.differences import WrongResult
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,4 +1,4 @@
-// The explorer of block orders: tutorlib/explorers/block_order.py, models/l2.py and draw/blocks.py.
+// The explorer of block orders: tutorlib/explorers/pipelines.py, models/l2.py and draw/tiles.py.
 import { grid } from "./layout_grid.js";
 import { ceilDiv, floorDiv, range, round, thousands } from "./numbers.js";
 import { category, EMPTY } from "./palette.js";

@@ -1,4 +1,4 @@
-// The explorer of a swizzle: tutorlib/explorers/layouts.py with layouts/swizzling.py, models/banks.py, draw/banks.py.
+// The explorer of a swizzle: tutorlib/explorers/layouts.py with layouts/views.py, models/memory.py, draw/banks.py.
 import { behind } from "./algebra.js";
 import { layoutGrid, mapCells, matrix, small } from "./layout_grid.js";
 import { binary, ceilDiv, counted, floorDiv, mod, range } from "./numbers.js";

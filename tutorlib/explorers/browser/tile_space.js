@@ -1,4 +1,4 @@
-// The explorer of tile space: tutorlib/explorers/tile_space.py and draw/tile_space.py.
+// The explorer of tile space: tutorlib/explorers/layouts.py and draw/tiles.py.
 import { grid, mapCells } from "./layout_grid.js";
 import { ceilDiv, floorDiv, range } from "./numbers.js";
 import { category, channels, hex } from "./palette.js";

@@ -1,4 +1,4 @@
-// The explorer of a TiledCopy: tutorlib/explorers/tiled_copy.py and layouts/tiled_copy.py.
+// The explorer of a TiledCopy: tutorlib/explorers/layouts.py and layouts/views.py.
 import { at, columnMajor, compose, cosize, rakedProduct, rightInverse, size } from "./algebra.js";
 import { grid, mapCells, small } from "./layout_grid.js";
 import { floorDiv, range } from "./numbers.js";

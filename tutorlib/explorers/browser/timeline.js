@@ -1,4 +1,4 @@
-// The explorer of a software pipeline: tutorlib/explorers/pipelines.py, models/pipeline.py and draw/timeline.py.
+// The explorer of a software pipeline: tutorlib/explorers/pipelines.py, models/timelines.py and draw/timelines.py.
 import { grid } from "./layout_grid.js";
 import { range, round } from "./numbers.js";
 import { CATEGORIES, EMPTY, mixed } from "./palette.js";

@@ -6,11 +6,9 @@ __getattr__ = lazy(
     __name__,
     {
         "config": "LINE VECTOR GemmConfig",
-        "epilogues": "store_elements store_through_smem",
-        "gemm": "make_gemm",
-        "layouts": "smem_layout",
+        "gemm": "make_gemm store_elements store_through_smem",
         "main_loops": "TUNED multistage",
-        "thread_share": "Accumulators GlobalToShared Operand Steps make_mma",
+        "thread_share": "Accumulators GlobalToShared Operand Steps make_mma smem_layout",
         "tutorlib.kernels.ladder": "in_eights",
         "tutorlib.kernels": "ConfigError",
     },

@@ -8,8 +8,7 @@ __getattr__ = lazy(
         "hopper": "attend_tile attention_kernel consume_blocks load_tiles",
         "launch": "forward_by_tiles",
         "operator": "attention left_to_torch scaled_dot_product_attention",
-        "parts": "AttentionParts softmax_first",
-        "roles": "TURN_BARRIER BlockLoads OnlineSoftmax first_turn last_turn make_mmas",
+        "roles": "TURN_BARRIER AttentionParts BlockLoads OnlineSoftmax first_turn last_turn make_mmas softmax_first",
         "schedule": "Order",
     },
 )

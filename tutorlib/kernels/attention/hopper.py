@@ -23,8 +23,9 @@ from cutlass.cute.nvgpu.warp import StMatrix8x8x16bOp
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.attention.parts import COURSE, AttentionParts, softmax_first
 from tutorlib.kernels.attention.roles import (
+    COURSE,
+    AttentionParts,
     BlockLoads,
     Consumer,
     KeyRing,
@@ -34,9 +35,10 @@ from tutorlib.kernels.attention.roles import (
     last_turn,
     make_mmas,
     make_tma_load,
+    softmax_first,
 )
 from tutorlib.kernels.attention.schedule import MMA_M, WARPGROUP, AttentionConfig, DrawnTile, Order, Tile
-from tutorlib.kernels.hopper.layouts import Tma, smem_layout
+from tutorlib.kernels.hopper.pipeline import Tma, smem_layout
 
 ALIGNMENT = 1024
 STORE_BOX = (16, 64)  # of a warp's store: rows, columns of 128 bytes

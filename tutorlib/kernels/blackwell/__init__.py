@@ -8,7 +8,7 @@ __getattr__ = lazy(
         "tutorlib.dsl.tracing": "fence_before",
         "config": "PAIR BlackwellConfig",
         "gemm": "SMS Block Parts await_empty make_blackwell_gemm make_block make_drain tma_atoms",
-        "steps": "TileSteps",
-        "tutorlib.kernels.hopper.layouts": "Tma",
+        "parts": "TileSteps",
+        "tutorlib.kernels.hopper.pipeline": "Tma",
     },
 )

@@ -18,10 +18,9 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.blackwell import parts
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, SINGLE, TMA_WARP, WARPS, BlackwellConfig
-from tutorlib.kernels.blackwell.steps import Drain, Feed, TileSteps, TileWalk
-from tutorlib.kernels.hopper.first import boxes, described, out_layout
-from tutorlib.kernels.hopper.first_parts import ALIGNMENT, ring_layout
-from tutorlib.kernels.hopper.layouts import Tma
+from tutorlib.kernels.blackwell.parts import Drain, Feed, TileSteps, TileWalk
+from tutorlib.kernels.hopper.first import ALIGNMENT, boxes, described, out_layout, ring_layout
+from tutorlib.kernels.hopper.pipeline import Tma
 
 SMS = 148  # of a B200; as many blocks share all tiles
 STORERS = 4  # warps of a block that store

@@ -6,8 +6,10 @@ __getattr__ = lazy(
     __name__,
     {
         "config": "ConfigError HopperConfig",
-        "first": "described make_accumulators make_wgmma out_layout",
-        "first_parts": "ALIGNMENT BOX STAGES THREADS TILE Accumulators BoxCopy Steps",
+        "first": (
+            "ALIGNMENT BOX STAGES THREADS TILE Accumulators BoxCopy Steps described make_accumulators make_wgmma "
+            "out_layout"
+        ),
         "gemm": "gemm_kernel",
         "parts": "Parts",
         "pipeline": "Loads",

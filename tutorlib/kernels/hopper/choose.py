@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig, Majors
-from tutorlib.models.work import clusters_at_once
+from tutorlib.models.hopper_gemm import clusters_at_once
 
 FILE = Path(__file__).with_name("constants.json")
 CLOCK = 1_850.0  # cycles in a µs, under load

@@ -10,9 +10,8 @@ from cutlass.cute.nvgpu import cpasync, warp
 from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.hopper.config import MMA_M, STORE_ROWS, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.layouts import DTYPES, make_mma
 from tutorlib.kernels.hopper.parts import COURSE, Parts
-from tutorlib.kernels.hopper.pipeline import Here, wait
+from tutorlib.kernels.hopper.pipeline import DTYPES, Here, make_mma, wait
 from tutorlib.kernels.hopper.scheduler import Schedule
 
 FOURS_AT_A_TIME = 16  # 16-byte loads of a thread in flight, half as many where accumulators take most registers; 2ⁿ

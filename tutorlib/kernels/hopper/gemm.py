@@ -21,10 +21,24 @@ from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_stat
 
 from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_exchange, make_stores
-from tutorlib.kernels.hopper.fusion import UNFUSED
-from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
 from tutorlib.kernels.hopper.parts import COURSE, Parts
-from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, divide_roles, locate, make_operand, make_ring, start
+from tutorlib.kernels.hopper.pipeline import (
+    DTYPES,
+    Here,
+    Loads,
+    Ring,
+    Tma,
+    buffers_layout,
+    divide_roles,
+    locate,
+    make_load,
+    make_mma,
+    make_operand,
+    make_ring,
+    make_store,
+    stage_layout,
+    start,
+)
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
 
 TURN_BARRIER = 1  # and 2: named barriers, a ping-pong warpgroup's turn to multiply
@@ -182,14 +196,14 @@ def gemm_kernel(
     beside: Beside,
     plan: Plan,
     config: cutlass.Constexpr,
-    fusion: cutlass.Constexpr = UNFUSED,
+    fusion: cutlass.Constexpr = None,
     parts: cutlass.Constexpr = COURSE,
 ):
     bM, bN, bK = config.tile
     dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
     me = locate(config)
-    out = fusion.out(config)
+    out = config if fusion is None else fusion.out(config)
     layout_a, layout_b, layout_c = stage_layout(0, config), stage_layout(1, config), buffers_layout(out)
     memory = SmemAllocator()
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
@@ -208,7 +222,8 @@ def gemm_kernel(
     )
     loads = Loads(operands, config.stage_bytes, ring)
     multiply = make_multiply(sA, sB, ring, me, config)
-    stores = fusion.stores(make_stores(tma_c, mC, sC, me, out, parts), beside.operand)
+    stores = make_stores(tma_c, mC, sC, me, out, parts)
+    stores = stores if fusion is None else fusion.stores(stores, beside.operand)
     partials = Partials(beside.acc, beside.flags, me, config, parts) if config.stream_k else None
     scale = beside.scale_a[0] * beside.scale_b[0] if config.scaled else None
     finish = Finish(stores, partials, exchange, scale, multiply.tCrC, schedule, config)
@@ -263,7 +278,7 @@ def launch_gemm(
     load_a = make_load(a, stage_layout(0, config), cluster_n)
     load_b = make_load(b, stage_layout(1, config), cluster_m)
     plan, clusters = plan_for(c, a.shape[1], max_clusters, config)
-    kernel = gemm_kernel(load_a, load_b, make_store(c, config), beside, plan, config, UNFUSED, parts)
+    kernel = gemm_kernel(load_a, load_b, make_store(c, config), beside, plan, config, None, parts)
     queue = {} if stream is None else {"stream": stream}
     kernel.launch(**geometry(clusters, config), **queue)
 

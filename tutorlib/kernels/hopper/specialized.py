@@ -17,9 +17,20 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Stores, make_stores
-from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
 from tutorlib.kernels.hopper.parts import COURSE
-from tutorlib.kernels.hopper.pipeline import TmaLoad, divide_roles, locate, make_operand
+from tutorlib.kernels.hopper.pipeline import (
+    DTYPES,
+    Tma,
+    TmaLoad,
+    buffers_layout,
+    divide_roles,
+    locate,
+    make_load,
+    make_mma,
+    make_operand,
+    make_store,
+    stage_layout,
+)
 from tutorlib.models.l2 import grouped
 
 GROUP = 8  # rows of tiles in a band

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from tutorlib.simulate.ptx.findings import NotSimulated
-from tutorlib.simulate.ptx.types import NARROW
 
 STORAGE = {  # what an array's elements are in memory; torch has few operations on its own wide unsigned dtypes
     ct.bool_: torch.bool,
@@ -36,13 +35,11 @@ CARRIER = STORAGE | {  # what a tile computes with, where torch has few operatio
     ct.float8_e4m3fn: torch.float32,
     ct.float8_e5m2: torch.float32,
     ct.float8_e8m0fnu: torch.float32,
-    ct.float4_e2m1fn: torch.float32,
 }
 FROM_TORCH = {getattr(torch, dtype.name.rstrip("_")): dtype for dtype in STORAGE}
 
 INTEGERS = frozenset({ct.int8, ct.int16, ct.int32, ct.int64, ct.uint8, ct.uint16, ct.uint32, ct.uint64})
 UNSIGNED = frozenset({ct.uint8, ct.uint16, ct.uint32, ct.uint64})
-E2M1 = NARROW["e2m1"]
 LARGEST_FP8 = {ct.float8_e4m3fn: 448.0, ct.float8_e5m2: 57344.0}
 
 
@@ -119,7 +116,7 @@ def fit(data: Tensor, dtype: ct.DType) -> Tensor:
     """Values of any torch dtype as this dtype's carrier: cut to its bits or rounded to its nearest number.
 
     uint64 is carried in 64 signed bits: sums, products and bits are right, comparisons and quotients below 2^63.
-    Values beyond fp8's or fp4's range become its largest number, as cvt.satfinite does on the hardware.
+    Values beyond fp8's range become its largest number, as cvt.satfinite does on the hardware.
     """
     if dtype == ct.bool_:
         return data != 0 if data.dtype != torch.bool else data
@@ -128,8 +125,6 @@ def fit(data: Tensor, dtype: ct.DType) -> Tensor:
         return carried if dtype == ct.uint64 else carried & (2**dtype.bitwidth - 1)
     if dtype == ct.tfloat32:
         return round_tf32(carried)
-    if dtype == ct.float4_e2m1fn:
-        return from_fp4(to_fp4(carried))
     if dtype in LARGEST_FP8:
         carried = carried.clamp(-LARGEST_FP8[dtype], LARGEST_FP8[dtype])
     return carried.to(STORAGE[dtype]).to(carried.dtype) if STORAGE[dtype] != carried.dtype else carried
@@ -140,15 +135,6 @@ def round_tf32(data: Tensor) -> Tensor:
     bits = data.view(torch.int32)
     rounded = (bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF
     return torch.where(data.isfinite(), rounded.view(torch.float32), data)
-
-
-def to_fp4(data: Tensor) -> Tensor:
-    """fp32 → patterns of e2m1: the nearest number, ties to even; NaN becomes 6."""
-    return torch.as_tensor(E2M1.round(data.double().numpy(), "rn"))
-
-
-def from_fp4(patterns: Tensor) -> Tensor:
-    return torch.from_numpy(E2M1.values)[patterns.int()]
 
 
 def poison(dtype: ct.DType) -> Number:

@@ -37,7 +37,7 @@ def by_method(name: str) -> Callable:
 
 
 METHODS = {name: by_method(name) for name in ("reshape", "permute", "transpose", "extract", "insert")}
-FUNCTIONS = own(arrays) | arrays.ATOMICS | own(ops) | tile.FUNCTIONS | METHODS
+FUNCTIONS = own(arrays) | arrays.ATOMICS | own(ops) | ops.FUNCTIONS | tile.FUNCTIONS | METHODS
 
 
 class Language:

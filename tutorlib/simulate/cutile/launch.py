@@ -1,18 +1,16 @@
-"""One launch: its blocks' turns, and the hazards that the interpreter finds and a GPU hides. One block runs at a time;
-one that waits for another gives way, and goes on later.
+"""One launch, whose blocks run one after another, and the hazards that the interpreter finds and a GPU hides.
 
 Two blocks' accesses race if at least one of them writes, one of them is weak, and no release by the first block that
 the second one has acquired lies between them (Tile IR's memory model, which is PTX's).
 """
 
 import inspect
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
 from pathlib import Path
-from threading import Event, Semaphore, Thread
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -22,7 +20,7 @@ from torch import Tensor
 
 from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.cutile.dtypes import Number, poison
-from tutorlib.simulate.ptx.findings import Finding, SourceLine
+from tutorlib.simulate.ptx.findings import Finding, NotSimulated, SourceLine
 from tutorlib.simulate.ptx.geometry import coordinates, in_grid
 from tutorlib.simulate.ptx.places import quoted
 
@@ -146,63 +144,14 @@ def joined(one: Known, other: Known) -> Known:
     return {block: max(one.get(block, 0), other.get(block, 0)) for block in one.keys() | other.keys()}
 
 
-class Ended(Exception):
-    """The launch has ended before this block has."""
-
-
-class Turns:
-    """Runs the blocks in order, each to its end unless it gives way: it keeps its thread, and others run in new ones.
-
-    run_block: by its number. Whatever it raises ends the launch.
-    """
-
-    def __init__(self, blocks: Iterable[int], run_block: Callable[[int], None]) -> None:
-        self.unstarted, self.run_block = deque(blocks), run_block
-        self.waiting: deque[Semaphore] = deque()
-        self.all_done = Event()
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        """Raises what a block raises."""
-        self.run_unstarted()
-        self.all_done.wait()
-        if self.error:
-            raise self.error
-
-    def run_unstarted(self) -> None:
-        try:
-            while self.unstarted and not self.error:
-                self.run_block(self.unstarted.popleft())
-        except BaseException as error:
-            self.error = self.error or error
-        self.pass_on()
-
-    def pass_on(self) -> None:
-        """This thread goes on no longer: another block has its turn."""
-        if self.unstarted and not self.error:
-            Thread(target=self.run_unstarted, daemon=True).start()
-        elif self.waiting:
-            self.waiting.popleft().release()
-        else:
-            self.all_done.set()
-
-    def give_way(self) -> None:
-        """Called by the block that runs: the others have a turn first. Raises Ended where one of them has failed."""
-        turn = Semaphore(0)
-        self.waiting.append(turn)
-        self.pass_on()
-        turn.acquire()
-        if self.error:
-            raise Ended
-
-
 Block = tuple[int, ...]
 Load = tuple[str, int]  # an array and a line
 Padding = Mapping[Load, Callable[[ct.DType], Number]]
 
 STRONG_POLL = 10  # a load by a memory order counts as so many
-PATIENCE = 100  # loads of the same elements, nothing having changed, after which other blocks go first
-HOPELESS = 10_000  # such loads, of all waiting blocks together, after which nothing will change
+HOPELESS = (
+    10_000  # loads of the same elements, nothing having changed, after which the block itself will change nothing
+)
 
 PACKAGES = (str(Path(__file__).parent), "/torch/")
 
@@ -223,7 +172,8 @@ class TileLaunch:
         (`Report.repeats`).
     undetermined: the number that stands where cuTile leaves a value of a dtype undetermined.
     padding: the same for a load, where it is another number. silent: whether the kernel prints nothing.
-    running: the block that runs. changes: how often a block changed an element's value.
+    running: the block that runs; last: the number of the last one.
+    changes: how often a block changed the value of an element.
     padded: the loads that left elements undetermined, as findings; padding_blocks: the blocks that did them.
     tensors: the arguments by name; before: copies of those stored to, made before that.
     loaded: of each array, how many elements were loaded. largest: the elements of the largest tile of it.
@@ -238,6 +188,7 @@ class TileLaunch:
     padding: Padding = field(default_factory=dict)
     silent: bool = False
     running: Running = field(default_factory=lambda: Running(0))
+    last: int = 0
     histories: Histories = field(default_factory=Histories)
     changes: int = 0
     padded: dict[Load, Finding] = field(default_factory=dict)
@@ -252,17 +203,13 @@ class TileLaunch:
     products: int = 0
     selected: set[int] = field(default_factory=set)
 
-    def run(self, body: Callable[[], None], blocks: Iterable[int]) -> None:
+    def run(self, body: Callable[[], None], blocks: Sequence[int]) -> None:
         """Run blocks, by their numbers in the grid, x fastest. Raises what they raise."""
-
-        def block(number: int) -> None:
-            self.running = Running(number)
-            with torch.no_grad():  # in each thread anew
+        self.last = blocks[-1]
+        with torch.no_grad():
+            for number in blocks:
+                self.running = Running(number)
                 body()
-            self.changes += 1  # so that those who wait look again
-
-        self.turns = Turns(blocks, block)
-        self.turns.run()
 
     @property
     def block(self) -> Block:
@@ -284,20 +231,20 @@ class TileLaunch:
             self.before[array] = self.tensors[array].clone()
 
     def poll(self, array: str, what: object, place: object, strong: bool) -> None:
-        """The running block loads elements. If it has done so again and again, others go first. Raises Endless."""
+        """The running block loads elements, perhaps again and again. Raises Endless, or NotSimulated if a later block
+        may change them.
+        """
         me = self.running
         if me.changes != self.changes:
             me.changes, me.polls = self.changes, {}
-        me.polls[place] = polls = me.polls.get(place, 0) + (STRONG_POLL if strong else 1)
-        if polls <= PATIENCE:
-            return
-        waiting = len(self.turns.waiting)
-        if polls > HOPELESS // (waiting + 1) and not self.turns.unstarted:
-            others = f", and {waiting} other{'s' * (waiting > 1)} wait, too" if waiting else ""
-            self.notice("endless", array, f"loads {what} forever: no block changes it any more{others}")
+        me.polls[place] = me.polls.get(place, 0) + (STRONG_POLL if strong else 1)
+        if me.polls[place] > HOPELESS:
+            if me.number != self.last:
+                raise NotSimulated(
+                    f"block {self.show(me.number)}, which waits for a later one at line {readers_line()},"
+                )
+            self.notice("endless", array, f"loads {what} forever: no block changes it any more")
             raise Endless
-        self.turns.give_way()
-        self.running = me
 
     def padding_of(self, array: str, dtype: ct.DType, what: str) -> Number:
         """What stands for the elements outside of an array in a tile that a block loads without a padding mode."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import cuda.tile as ct
 import torch
 
-from tutorlib.simulate.cutile.dtypes import CARRIER, dtype_of, from_fp4, promote, to_fp4
+from tutorlib.simulate.cutile.dtypes import CARRIER, dtype_of, promote
 from tutorlib.simulate.cutile.tile import (
     Tile,
     Value,
@@ -18,7 +18,6 @@ from tutorlib.simulate.cutile.tile import (
     convert,
     maximum,
     minimum,
-    storage,
     tile_of,
 )
 
@@ -78,71 +77,44 @@ def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
     return Tile(total, ct.float32).astype(acc.dtype) if wide == torch.float32 else Tile(total, acc.dtype)
 
 
-def mma_scaled(x: Tile, x_scale: Tile, y: Tile, y_scale: Tile, /, acc: Tile) -> Tile:
-    """As mma, with a scale for every block of x along its columns and of y along its rows."""
-    scaled_x = x.data * x_scale.data.repeat_interleave(x.shape[-1] // x_scale.shape[-1], -1)
-    scaled_y = y.data * y_scale.data.repeat_interleave(y.shape[-2] // y_scale.shape[-2], -2)
-    return Tile(torch.matmul(scaled_x, scaled_y) + acc.data, acc.dtype)
+def reduction(combine: Callable) -> Callable:
+    """A function of cuTile's that combines neighbors pairwise along axes: halves, quarters … as a tree of tiles."""
 
+    def apply(x: Tile, /, axis=None, *, keepdims=False, rounding_mode=None, **options) -> Tile:
+        x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
+        axes = sorted({axis % x.ndim for axis in (range(x.ndim) if axis is None else as_shape(axis))}, reverse=True)
+        for axis in axes:
+            x = fold_axis(lambda a, b: (combine(a[0], b[0], **options),), (x,), axis)[0]
+        return x if keepdims else Tile(x.data.squeeze(axes), x.dtype)
 
-def fold(combine: Callable, x: Tile, axis, keepdims: bool) -> Tile:
-    """Combine neighbors pairwise along the axes: halves, quarters … as a tree of tiles."""
-    x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
-    axes = sorted({axis % x.ndim for axis in (range(x.ndim) if axis is None else as_shape(axis))}, reverse=True)
-    for axis in axes:
-        x = fold_axis(lambda a, b: (combine(a[0], b[0]),), (x,), axis)[0]
-    return x if keepdims else Tile(x.data.squeeze(axes), x.dtype)
+    return apply
 
 
 def fold_axis(combine: Callable, xs: tuple[Tile, ...], axis: int) -> tuple[Tile, ...]:
     """xs with this axis halved until its size is 1; `combine` takes and returns groups of tiles, elementwise."""
     while (size := xs[0].shape[axis]) > 1:
-        first = tuple(Tile(x.data.narrow(axis, 0, size // 2), x.dtype) for x in xs)
-        second = tuple(Tile(x.data.narrow(axis, size // 2, size // 2), x.dtype) for x in xs)
-        xs = combine(first, second)
+        halves = ((Tile(x.data.narrow(axis, at, size // 2), x.dtype) for x in xs) for at in (0, size // 2))
+        xs = combine(*map(tuple, halves))
     return xs
 
 
-def sum(x: Tile, /, axis=None, *, keepdims=False, **hints) -> Tile:
-    return fold(operator.add, x, axis, keepdims)
-
-
-def prod(x: Tile, /, axis=None, *, keepdims=False, **hints) -> Tile:
-    return fold(operator.mul, x, axis, keepdims)
-
-
-def max(x: Tile, /, axis=None, *, keepdims=False, **options) -> Tile:
-    return fold(functools.partial(maximum, **options), x, axis, keepdims)
-
-
-def min(x: Tile, /, axis=None, *, keepdims=False, **options) -> Tile:
-    return fold(functools.partial(minimum, **options), x, axis, keepdims)
-
-
-def argmax(x: Tile, /, axis=None, *, keepdims=False, propagate_nan=False) -> Tile:
-    return arg_extreme(torch.argmax, torch.amax, -torch.inf, x, axis, keepdims, propagate_nan)
-
-
-def argmin(x: Tile, /, axis=None, *, keepdims=False, propagate_nan=False) -> Tile:
-    return arg_extreme(torch.argmin, torch.amin, torch.inf, x, axis, keepdims, propagate_nan)
-
-
-def arg_extreme(
-    find: Callable, take: Callable, worst: float, x: Tile, axis, keepdims: bool, propagate_nan: bool
-) -> Tile:
-    """The first index of the extreme value, int32. A NaN loses against a number unless it is to propagate.
+def arg_extreme(find: Callable, take: Callable, worst: float) -> Callable:
+    """A function of cuTile's: the first index of the extreme value, int32. A NaN loses unless it is to propagate.
 
     find: torch's function, for which NaN is the extreme value.
     """
-    data = x.data.to(torch.int32) if x.dtype == ct.bool_ else x.data
-    dim = None if axis is None else int(axis)
-    if data.is_floating_point() and not propagate_nan:
+
+    def apply(x: Tile, /, axis=None, *, keepdims=False, propagate_nan=False) -> Tile:
+        data = x.data.to(torch.int32) if x.dtype == ct.bool_ else x.data
+        dim = None if axis is None else int(axis)
+        if not data.is_floating_point() or propagate_nan:
+            return Tile(find(data, dim, keepdim=keepdims).to(torch.int32), ct.int32)
         nan = data.isnan()
         data = torch.where(nan, worst, data)
-        extreme = (data == take(data, () if dim is None else dim, keepdim=True)) & ~nan
-        find, data = torch.argmax, extreme.to(torch.int32)  # all 0 where all are NaN
-    found = find(data, dim, keepdim=keepdims)
-    return Tile(found.to(torch.int32), ct.int32)
+        extreme = (data == take(data, () if dim is None else dim, keepdim=True)) & ~nan  # none where all are NaN
+        return Tile(torch.argmax(extreme.to(torch.int32), dim, keepdim=keepdims).to(torch.int32), ct.int32)
+
+    return apply
 
 
 def reduce(x, /, axis: int, func: Callable, identity, *, keepdims=False):
@@ -178,31 +150,22 @@ def ungrouped(x, xs: tuple[Tile, ...]):
     return xs if isinstance(x, tuple) else xs[0]
 
 
-def cumsum(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
-    return cumulate(torch.cumsum, x, int(axis), reverse)
+def cumulation(function: Callable) -> Callable:
+    def apply(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
+        x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
+        data = function(x.data.flip(int(axis)) if reverse else x.data, int(axis), dtype=x.data.dtype)
+        return Tile(data.flip(int(axis)) if reverse else data, x.dtype)
+
+    return apply
 
 
-def cumprod(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
-    return cumulate(torch.cumprod, x, int(axis), reverse)
-
-
-def cumulate(function: Callable, x: Tile, axis: int, reverse: bool) -> Tile:
-    x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
-    data = x.data.flip(axis) if reverse else x.data
-    data = function(data, axis, dtype=x.data.dtype)
-    return Tile(data.flip(axis) if reverse else data, x.dtype)
-
-
-def pack_to_bytes(x: Tile, /) -> Tile:
-    if x.dtype == ct.float4_e2m1fn:
-        low, high = to_fp4(x.data).reshape(-1, 2).unbind(1)
-        return Tile(low | high << 4, ct.uint8)
-    data = x.data.to(storage(x.dtype)).contiguous().reshape(-1)
-    return Tile(data.view(torch.uint8), ct.uint8)
-
-
-def unpack_from_bytes(x: Tile, /, dtype) -> Tile:
-    dtype = dtype_of(dtype)
-    if dtype == ct.float4_e2m1fn:
-        return Tile(from_fp4(torch.stack([x.data & 15, x.data >> 4], 1).reshape(-1)), dtype)
-    return Tile(x.data.contiguous().view(storage(dtype)).to(CARRIER[dtype]), dtype)
+FUNCTIONS = {
+    "sum": reduction(lambda x, y, **hints: x + y),
+    "prod": reduction(lambda x, y, **hints: x * y),
+    "max": reduction(maximum),
+    "min": reduction(minimum),
+    "argmax": arg_extreme(torch.argmax, torch.amax, -torch.inf),
+    "argmin": arg_extreme(torch.argmin, torch.amin, torch.inf),
+    "cumsum": cumulation(torch.cumsum),
+    "cumprod": cumulation(torch.cumprod),
+}

@@ -5,7 +5,7 @@ result depends on elements of tiles that lie outside of their array, which are u
 import inspect
 import linecache
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -171,7 +171,7 @@ def zero(dtype: ct.DType) -> Number:
 
 
 def uses(
-    launch: TileLaunch, arrays: Sequence[Array], again: Callable[[Padding, Iterable[int]], None]
+    launch: TileLaunch, arrays: Sequence[Array], again: Callable[[Padding, Sequence[int]], None]
 ) -> Iterator[Finding]:
     """A finding for each load that left elements undetermined on which what the launch stored depends.
 
@@ -279,7 +279,7 @@ def run(
     )
 
 
-def interpret(kernel: ct.kernel, args: Sequence[Any], launch: TileLaunch, blocks: Iterable[int]) -> list[Array]:
+def interpret(kernel: ct.kernel, args: Sequence[Any], launch: TileLaunch, blocks: Sequence[int]) -> list[Array]:
     """Run some blocks of a launch. Gives the arrays among the arguments."""
     arrays: list[Array] = []
     values = [value(p, arg, launch, arrays) for p, arg in zip(parameters(kernel), args, strict=True)]
@@ -294,7 +294,7 @@ def interpret(kernel: ct.kernel, args: Sequence[Any], launch: TileLaunch, blocks
     return arrays
 
 
-def again(kernel: ct.kernel, args: Sequence[Any], first: TileLaunch, padding: Padding, blocks: Iterable[int]) -> None:
+def again(kernel: ct.kernel, args: Sequence[Any], first: TileLaunch, padding: Padding, blocks: Sequence[int]) -> None:
     """Repeat blocks of a launch with other numbers beyond the ends of arrays."""
     interpret(kernel, args, TileLaunch(first.grid, first.file, first.undetermined, padding, silent=True), blocks)
 

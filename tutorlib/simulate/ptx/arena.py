@@ -5,7 +5,7 @@ a host function and to the simulated kernel. What is never touched costs no memo
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,36 +47,19 @@ class Allocation:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """What a launch may still be storing when the next one overlaps with it. by: its kernel. pieces: for each `piece`
-    bytes of the arena, whether it stored them."""
+class Before:
+    """The launch before, which this one overlaps with. by: its kernel. bytes: for each byte of the arena, whether it
+    may still be storing to it."""
 
     by: str
-    piece: int
-    pieces: np.ndarray
-
-    def by_bytes(self, piece: int) -> np.ndarray:
-        """The same for pieces of another size."""
-        if piece >= self.piece:
-            each = piece // self.piece
-            room = np.zeros(-(-len(self.pieces) // each) * each, bool)
-            room[: len(self.pieces)] = self.pieces
-            return np.asarray(room.reshape(-1, each).any(1))
-        return np.repeat(self.pieces, self.piece // piece)
-
-    def moved(self, moves: Iterable[tuple[int, int, int]], size: int) -> "Stored":
-        """The same in an arena of `size` bytes. moves: of each allocation in both, its old and new start and bytes."""
-        pieces = np.zeros(size // self.piece + 1, bool)
-        for old, new, count in moves:
-            many = -(-(old % self.piece + count) // self.piece)
-            pieces[new // self.piece :][:many] = self.pieces[old // self.piece :][:many]
-        return Stored(self.by, self.piece, pieces)
+    bytes: np.ndarray
 
 
 class Arena:
     """Room for this many bytes in this many allocations, each between guards.
 
-    bytes: all of it, the first of which are poison. address: of its first byte. stored: by the latest launch.
+    bytes: all of it, the first of which are poison. address: of its first byte. before: the launch before. late: gives,
+    after a launch, for each byte of an allocation whether it may still be stored to.
     """
 
     def __init__(self, sizes: list[int]) -> None:
@@ -87,7 +70,8 @@ class Arena:
         self.bytes[:ALIGNMENT] = POISON
         self.address = self.bytes.ctypes.data
         self.free = GUARD
-        self.stored: Stored | None = None
+        self.before: Before | None = None
+        self.late: Callable[[Allocation], np.ndarray] = lambda one: np.zeros(one.size, bool)
         self.allocations: list[Allocation] = []
         self.starts: list[int] = []
 

@@ -5,19 +5,22 @@ threads met in it which came from different barriers, is a finding all the same:
 is what __syncthreads and sync_threads ask for.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import Seen
-from tutorlib.simulate.ptx.operation import Operation
-from tutorlib.simulate.ptx.state import State
-from tutorlib.simulate.ptx.unit import Meeting, Waiting
+from tutorlib.simulate.ptx.meetings import Meeting, Waiting, by_key
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.operation import Operation
 
 BARRIERS = 16
+Key = tuple[int, int]  # a block in the batch, and the number of one of its barriers
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class BarrierInstruction:
     reduction: Reduction | None
 
     @classmethod
-    def of(cls, op: Operation) -> "BarrierInstruction":
+    def of(cls, op: "Operation") -> "BarrierInstruction":
         operands, reduction = op.operands, None
         if "red" in op.parts:
             name = op.parts[-2]
@@ -61,14 +64,9 @@ class BarrierInstruction:
 
 @dataclass(frozen=True)
 class WaitingInBarrier(Waiting):
-    """Lanes that wait in a barrier, each with its number and the threads expected."""
+    """By the block, the barrier, and the threads that it expects."""
 
-    number: np.ndarray
-    expected: np.ndarray
     reduction: Reduction | None
-
-    def only(self, which: np.ndarray) -> Self:
-        return replace(super().only(which), number=self.number[which], expected=self.expected[which])
 
 
 @dataclass(frozen=True)
@@ -81,8 +79,7 @@ class LetThrough:
     then: np.ndarray
 
 
-@dataclass
-class BlockBarriers(Meeting[WaitingInBarrier]):
+class BlockBarriers(Meeting):
     """The barriers of all blocks of the batch, each by its block and number.
 
     arrived: the lanes that came without waiting (bar.arrive), as often as they came, and what they knew.
@@ -90,38 +87,46 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
     """
 
     hazard = Hazard.BARRIER
-
-    state: State
+    waiting: list[WaitingInBarrier]  # type: ignore[assignment]
 
     def restart(self) -> None:
         super().restart()
-        self.arrived: dict[tuple[int, int], tuple[np.ndarray, Seen]] = {}
-        self.let_through: dict[tuple[int, int], LetThrough] = {}
+        self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
+        self.arrived: dict[Key, tuple[np.ndarray, Seen]] = {}
+        self.let_through: dict[Key, LetThrough] = {}
 
     def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """bar.arrive: count these lanes, which go on."""
-        slots, numbers = self.state.slot[lanes], self.numbers(by, lanes)
-        for slot, number in np.unique(np.column_stack([slots, numbers]), axis=0).tolist():
-            some = lanes[(slots == slot) & (numbers == number)]
-            before, knew = self.arrived.get((slot, number), (lanes[:0], self.clocks.nothing()))
-            early = np.union1d(np.intersect1d(some, before), self.unaware((slot, number), some))
-            self.tell_early(by.site, (slot, number), early)
-            self.arrived[slot, number] = np.append(before, some), knew | self.clocks.release(some)
+        for (*key, _), which in self.keyed(by, lanes).items():
+            some, at = lanes[which], (key[0], key[1])
+            before, knew = self.arrived.get(at, (lanes[:0], self.clocks.nothing()))
+            self.tell_early(by.site, at, np.union1d(np.intersect1d(some, before), self.unaware(at, some)))
+            self.arrived[at] = np.append(before, some), knew | self.clocks.release(some)
         return lanes
 
     def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """These lanes arrive. All may go on at once if all threads of their blocks are among them, else none."""
         plain = by.expected.size == 1 and by.expected[0] == 0 and not by.reduction
-        if plain and not self.waiting and self.are_whole_blocks(lanes):
-            self.clocks.meet_by_block(np.unique(self.state.slot[lanes]))
-            return lanes
-        number, expected = self.numbers(by, lanes), values_of(by.expected, lanes)
-        for key in self.let_through:
-            here = lanes[(self.state.slot[lanes] == key[0]) & (number == key[1])]
-            self.tell_early(by.site, key, self.unaware(key, here))
-        return self.come(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
+        if plain and not self.waiting and not self.arrived:
+            slots, counts = np.unique(self.slot[lanes], return_counts=True)
+            if (counts == self.geometry.threads).all():
+                self.clocks.meet_by_block(slots)
+                return lanes
+        for key, which in self.keyed(by, lanes).items():
+            self.tell_early(by.site, key[:2], self.unaware(key[:2], lanes[which]))
+            self.waiting.append(WaitingInBarrier(by.site, lanes[which], then, key, by.reduction))
+        return lanes[:0]
 
-    def unaware(self, key: tuple[int, int], lanes: np.ndarray) -> np.ndarray:
+    def keyed(self, by: BarrierInstruction, lanes: np.ndarray) -> dict[tuple[int, int, int], np.ndarray]:
+        """The block, the barrier and what it expects of each of these lanes. A barrier that does not exist is noticed,
+        and another takes its place."""
+        number, expected = (np.broadcast_to(each, len(self.slot))[lanes] for each in (by.number, by.expected))
+        if len(beyond := lanes[number >= BARRIERS]):
+            says = f"{self.span(beyond)} name barrier {number.max()}, and a block has the barriers 0 to {BARRIERS - 1}"
+            self.notice(Hazard.OUTSIDE(tensor="barriers"), by.site, says, len(beyond))
+        return by_key(zip(*(each.tolist() for each in (self.slot[lanes], number % BARRIERS, expected)), strict=True))
+
+    def unaware(self, key: Key, lanes: np.ndarray) -> np.ndarray:
         """Those of these lanes that may come before a barrier was passed last, since they cannot know that it was: that
         they can learn from any that waited in it."""
         if key not in self.let_through:
@@ -131,50 +136,47 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         knows = (self.clocks.over(early[:, None], self.clocks.own[last.waited]) >= last.then).any(1)
         return early[~knows]
 
-    def tell_early(self, site: int, key: tuple[int, int], early: np.ndarray) -> None:
+    def tell_early(self, site: int, key: Key, early: np.ndarray) -> None:
         """A finding for lanes that may come to a barrier before it opens for those who wait in it."""
         if len(early):
             says = f"in block {self.geometry.show_slot(key[0])} {self.span(early)} may come to barrier {key[1]} too "
             says += "early: before it has let through those who wait in it, so that it counts them in place of others, "
             self.notice(Hazard.DEADLOCK, site, says + "who wait forever: a deadlock", len(early))
 
-    def numbers(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
-        """The barrier of each of these lanes. One that does not exist is noticed, and another takes its place."""
-        numbers = values_of(by.number, lanes)
-        if len(beyond := lanes[numbers >= BARRIERS]):
-            says = f"{self.span(beyond)} name barrier {numbers.max()}, and a block has the barriers 0 to {BARRIERS - 1}"
-            self.notice(Hazard.OUTSIDE(tensor="barriers"), by.site, says, len(beyond))
-        return numbers % BARRIERS
+    def is_over(self, group: Waiting) -> bool:
+        return group.key[:2] in self.complete()
 
-    def are_whole_blocks(self, lanes: np.ndarray) -> bool:
-        counts = np.bincount(self.state.slot[lanes], minlength=self.geometry.batch)
-        return not self.arrived and bool(np.isin(counts, (0, self.geometry.threads)).all())
-
-    def serve(self, group: WaitingInBarrier) -> list[WaitingInBarrier]:
-        self.waiting.append(group)
-        return []
-
-    def open(self) -> list[WaitingInBarrier]:
+    def open(self) -> list[Waiting]:
         """Of each barrier at which all have arrived those whom it lets go on."""
-        free: list[WaitingInBarrier] = []
+        free: list[Waiting] = []
         while ready := self.complete():
-            for slot, number in ready:
-                free += self.open_one(slot, number)
+            for key in ready:
+                free += self.open_one(*key)
         return free
+
+    def complete(self) -> list[Key]:
+        """The barriers at which all have arrived: as many as those expect who wait there, or all of the block that have
+        not ended."""
+        came, expected = Counter[Key](), Counter[Key]()
+        living = self.clocks.alive.reshape(self.geometry.batch, -1).sum(1).tolist()
+        for group in self.waiting:
+            slot, number, count = group.key
+            came[slot, number] += len(group.lanes)
+            expected[slot, number] = max(expected[slot, number], count or living[slot])
+        none = np.empty(0), None
+        return [key for key, count in expected.items() if came[key] + len(self.arrived.get(key, none)[0]) >= count]
 
     def open_one(self, slot: int, number: int) -> list[WaitingInBarrier]:
         """As many as the barrier expects, where it says how many: who comes later waits for the next."""
-        here, left = [], []
-        for group in self.waiting:
-            meets = (self.state.slot[group.lanes] == slot) & (group.number == number)
-            here += group.some(meets)
-            left += group.some(~meets)
+        here = [one for one in self.waiting if one.key[:2] == (slot, number)]
+        self.waiting = [one for one in self.waiting if one.key[:2] != (slot, number)]
         arrived, knew = self.arrived.pop((slot, number), (np.empty(0, np.int64), None))
-        if (room := max(int(group.expected.max()) for group in here) - len(arrived)) > 0:
-            here, later = first_lanes(here, room)
-            left += later
-        self.waiting = left
-        lanes = np.concatenate([group.lanes for group in here])
+        if (room := max(one.key[2] for one in here) - len(arrived)) > 0:
+            ends = np.cumsum([len(one.lanes) for one in here])
+            parts = [(one, max(room - end + len(one.lanes), 0)) for one, end in zip(here, ends.tolist(), strict=True)]
+            self.waiting += [replace(one, lanes=one.lanes[count:]) for one, count in parts if count < len(one.lanes)]
+            here = [replace(one, lanes=one.lanes[:count]) for one, count in parts if count]
+        lanes = np.concatenate([one.lanes for one in here])
         waited = np.sort(lanes)
         self.let_through.pop((slot, number), None)
         both = np.intersect1d(arrived, waited)
@@ -185,30 +187,18 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
             block = np.arange(self.geometry.of_block) + slot * self.geometry.of_block
             early = np.setdiff1d(block if len(both) == len(waited) else arrived, waited)
             self.let_through[slot, number] = LetThrough(early, waited, self.clocks.now[waited])
-        for group in here:
-            if group.reduction:
-                group.reduction.give(group.lanes, lanes)
-        if not any(group.expected.any() for group in here):
+        for one in here:
+            if one.reduction:
+                one.reduction.give(one.lanes, lanes)
+        if not any(one.key[2] for one in here):
             self.look_at(slot, here, lanes)
         return here
-
-    def complete(self) -> list[tuple[int, int]]:
-        """The barriers, (slot, number), at which all have arrived."""
-        arrived, expected = np.zeros((2, self.geometry.batch, BARRIERS), np.int64)
-        for key, (lanes, _) in self.arrived.items():
-            arrived[key] = len(lanes)
-        living = self.state.alive.reshape(self.geometry.batch, -1).sum(1)
-        for group in self.waiting:
-            at = self.state.slot[group.lanes], group.number
-            np.add.at(arrived, at, 1)
-            np.maximum.at(expected, at, np.where(group.expected, group.expected, living[at[0]]))
-        return [(int(slot), int(number)) for slot, number in np.argwhere((expected > 0) & (arrived >= expected))]
 
     def look_at(self, slot: int, groups: list[WaitingInBarrier], lanes: np.ndarray) -> None:
         """Whether the barrier was run by all threads of the block, and in one place."""
         first, *others = groups
         other = next((group for group in others if group.site != first.site), None)
-        absent = np.setdiff1d(np.arange(self.geometry.threads), self.state.thread[lanes])
+        absent = np.setdiff1d(np.arange(self.geometry.threads), self.thread[lanes])
         why = "a barrier in a branch that only some threads take is a deadlock"
         if other:
             says = f"{self.span(first.lanes)} wait in this barrier while {self.span(other.lanes)} wait in the one at "
@@ -217,33 +207,15 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
             says = f"{span(absent)} never reach this barrier, where the others wait for them: {why}"
             self.tell(first.site, slot, says, len(absent))
 
-    def lacking(self, group: WaitingInBarrier) -> str:
-        slot = int(self.state.slot[group.lanes[0]])
-        here = group.lanes[self.state.slot[group.lanes] == slot]
-        says = f"in block {self.geometry.show_slot(slot)} {self.span(here)} wait in this barrier forever, since "
-        return says + "the others never reach it: a deadlock"
+    def lacking(self, group: Waiting) -> str:
+        says = f"in block {self.geometry.show_slot(group.key[0])} {self.span(group.lanes)} wait in this barrier "
+        return says + "forever, since the others never reach it: a deadlock"
 
     def tell(self, site: int, slot: int, says: str, count: int) -> None:
         self.notice(Hazard.BARRIER, site, f"in block {self.geometry.show_slot(slot)} {says}", count)
 
     def span(self, lanes: np.ndarray) -> str:
-        return span(self.state.thread[lanes])
-
-
-def first_lanes(groups: list[WaitingInBarrier], number: int) -> tuple[list[WaitingInBarrier], list[WaitingInBarrier]]:
-    """So many lanes of these groups, one group after the other, and the rest."""
-    taken: list[WaitingInBarrier] = []
-    rest: list[WaitingInBarrier] = []
-    for group in groups:
-        first = np.arange(len(group.lanes)) < number - sum(len(part.lanes) for part in taken)
-        taken += group.some(first)
-        rest += group.some(~first)
-    return taken, rest
-
-
-def values_of(values: np.ndarray, lanes: np.ndarray) -> np.ndarray:
-    """An operand's value for each of these lanes."""
-    return (values[lanes] if values.size > 1 else np.broadcast_to(values, len(lanes))).astype(np.int64)
+        return span(self.thread[lanes])
 
 
 def span(threads: np.ndarray) -> str:

@@ -314,7 +314,7 @@ class LaneClocks:
         missing[self.own[lane]] = False
         return not missing.any()
 
-    def over(self, lanes: np.ndarray, components: np.ndarray) -> np.ndarray:
+    def over(self, lanes: np.ndarray, components: np.ndarray | int) -> np.ndarray:
         """For each of these threads, how many steps of an agent it knows of."""
         return self.values.reshape(-1).take(self.row[lanes] * self.values.shape[1] + components)
 

@@ -1,9 +1,8 @@
 """TMA: copies between global and shared memory that an mbarrier or a bulk group tracks (PTX ISA, 9.7.9.25).
 Stores into another block's shared memory (st.async) arrive like them.
 
-The bytes of a copy into shared memory are there at once; its mbarrier counts them when no thread can go on without
-that, those of all copies together. A copy out of shared memory reads it when its thread waits for its group, or when
-its block ends.
+A copy into shared memory arrives when no thread can go on without it, all those in flight together. A copy out of
+shared memory reads it when its thread waits for its group, or when its block ends.
 
 cp.async.mbarrier.arrive (9.7.13.15): the system arrives on an mbarrier, for each thread that runs the instruction, once
 all cp.async that the thread issued before it have written their bytes. Here that is as late as possible: when no thread
@@ -19,9 +18,9 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
+from tutorlib.simulate.ptx.meetings import Unit
 from tutorlib.simulate.ptx.memory import Agent, Carrier, SharedAccess, SharedMemory
 from tutorlib.simulate.ptx.shadow import SharedShadow
-from tutorlib.simulate.ptx.unit import Unit
 
 UNIT = 16  # bytes: of these TMA moves whole ones into shared memory
 Keep = Callable[[np.ndarray], None]
@@ -102,9 +101,7 @@ class BulkCopies(Unit):
             copies[0].site, lanes, np.concatenate([copy.starts for copy in copies]), UNIT, slots, agent
         )
         self.races.on_bulk_copy(access, carrier, components)
-        rows = self.shared.rows(1, UNIT)
         for copy in copies:
-            rows[(copy.slot * self.shared.stride + copy.starts) // UNIT] = copy.data
             if copy.mbarrier is not None:
                 self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
         self.loads += copies
@@ -133,9 +130,10 @@ class BulkCopies(Unit):
             elif copy.mbarrier is not None:
                 slots, lanes = (np.full(len(copy.starts), n) for n in (copy.slot, copy.lane))
                 access = SharedAccess(copy.site, lanes, copy.starts, UNIT, slots)
+                self.shared.rows(1, UNIT)[(copy.slot * self.shared.stride + copy.starts) // UNIT] = copy.data
                 self.races.on_arrival(access, self.component(copy), copy.mbarrier.phase + 1)
                 copy.mbarrier.covers.add(copy.slot)
-                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT - copy.padding)
+                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT - copy.padding, copy.lane)
         return bool(arriving)
 
     def deliver_async(self, mbarrier: MbarrierState | None = None) -> bool:

@@ -8,11 +8,11 @@ from typing import Literal
 from tutorlib.simulate.ptx.ir import Instruction, parts_of
 from tutorlib.simulate.ptx.types import bits_of, is_type
 
-Ends = Literal["", "branch", "leave", "barrier", "arrival", "phase", "warpgroup", "cluster", "registers"]
+Ends = Literal["", "branch", "leave", "barrier", "arrival", "phase", "warpgroup", "cluster"]
 Doing = Literal[
     "issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store", "bulk load", "phase", "arrive"
 ]
-Brings = Literal["", "mbarriers", "wgmma", "tcgen05", "blocks"]
+Brings = Literal["", "mbarriers", "wgmma", "tcgen05"]
 SPACES = frozenset({"shared", "global", "local", "param"})
 WIDEST = 16  # bytes: no record of accesses is kept for larger pieces
 
@@ -22,7 +22,7 @@ class Facts:
     """What an opcode asks of those that follow its threads, registers, memory and pictures.
 
     ends: how it ends a basic block: its threads go elsewhere, leave, or wait for others of their block, for a phase of
-        an mbarrier, for their warpgroup or cluster, or for registers; at an "arrival" they are counted and go on.
+        an mbarrier, or for their warpgroup or cluster; at an "arrival" they are counted and go on.
     result: whether the first operand is one. effect: whether threads that poll memory may wait for it.
     looks: whether threads only look here at what they have, as between two tries to wait.
     gathers: whether a warp's lanes wait here for one another, so that one that is late delays the others.
@@ -74,8 +74,7 @@ FACTS = {
     "mbarrier.init": replace(ACTS, brings="mbarriers"),
     "mbarrier.arrive": replace(ACTS, draws=drawn("arrive")),
     "mbarrier.try_wait": replace(ACTS, ends="phase", draws=drawn("phase")),
-    "setmaxnreg.inc": Facts("registers"),
-    "clusterlaunchcontrol": replace(ACTS, brings="blocks"),
+    "setmaxnreg": NO_RESULT,
     "ld": Facts(moves=0, draws={"shared": "read", "global": "load"}),
     "st": replace(ACTS_ALONE, moves=0, stores=True, narrow=True, draws={"shared": "write", "global": "store"}),
     "red": replace(ACTS_ALONE, moves=0, draws={"global": "store"}),

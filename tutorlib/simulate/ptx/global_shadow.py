@@ -4,19 +4,16 @@ Of the threads of a cluster barriers and mbarriers order some; blocks run in no 
 order others (`flags`). For each piece of global memory the last store is kept, and the last warp that has loaded it.
 """
 
-from functools import cache, partial
-
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.arena import Allocation, Arena, Stored
+from tutorlib.simulate.ptx.arena import Allocation, Arena, Before
 from tutorlib.simulate.ptx.clocks import KNOWN
 from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.flags import Flags, is_strong
-from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory import GlobalAccess, Touched
+from tutorlib.simulate.ptx.meetings import Running
+from tutorlib.simulate.ptx.memory import GlobalAccess, Listener, Touched
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Asked, Shadow
-from tutorlib.simulate.ptx.unit import Running
 
 MOST_RECORDS = 2**31  # bytes
 RECORD = 33  # bytes of a piece
@@ -25,7 +22,7 @@ NO_BLOCK, NOT_JUDGED, BEFORE = 0, -1, -2  # in place of a block's number + 1; BE
 
 class GlobalShadow(Shadow):
     """Of the memory of an arena. has_flags: whether blocks order one another by fences and flags; may_have: whether the
-    kernel has any operation for that. before: what a launch has stored that may not be over.
+    kernel has any operation for that. before: the launch before, which may not be over.
 
     storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1.
     knows_storers: whether the last storer of every element is known.
@@ -41,7 +38,7 @@ class GlobalShadow(Shadow):
         listener: Listener,
         has_flags: bool,
         may_have: bool,
-        before: Stored | None,
+        before: Before | None,
     ) -> None:
         size = len(arena.bytes)
         count = size // piece + 1
@@ -56,7 +53,7 @@ class GlobalShadow(Shadow):
         self.storer, self.loader = np.zeros((2, count), np.int32)
         super().__init__(running, count, piece, 1, 1)
         if before:  # a write of the launch before, which a thread knows of when it has waited for that
-            late = np.flatnonzero(before.by_bytes(piece)[:count])
+            late = np.flatnonzero(before.bytes.reshape(-1, piece).any(1))
             self.storer[late], self.writer[late], self.written[late] = BEFORE, self.clocks.agents.launch_before, 1
 
     def restart(self) -> None:
@@ -175,13 +172,11 @@ class GlobalShadow(Shadow):
         pieces = touched.pieces[foreign]
         rows = self.clocks.row[touched.lanes[foreign]]
         clusters = (self.storer[pieces] - 1) // self.geometry.cluster_size
-        stores = np.column_stack([rows, clusters, self.writer[pieces], self.written[pieces]])
-        fresh = np.ones(len(stores), bool)  # where a row differs from the one before it: most do not
-        fresh[1:] = (stores[1:] != stores[:-1]).any(1)
-        told = cache(partial(self.flag_tells, strong=strong))
-        over = np.array([told(*store) for store in stores[fresh].tolist()])
+        each = np.column_stack([rows, clusters, self.writer[pieces], self.written[pieces]])
+        stores, which = np.unique(each, axis=0, return_inverse=True)
+        over = np.array([self.flag_tells(*store, strong=strong) for store in stores.tolist()])
         found = foreign.copy()
-        found[foreign] = ~over[np.cumsum(fresh) - 1]
+        found[foreign] = ~over[which.reshape(-1)]
         return found
 
     def flag_tells(self, row: int, cluster: int, writer: int, count: int, *, strong: bool) -> bool:
@@ -298,12 +293,13 @@ class GlobalShadow(Shadow):
 
     # results ----------------------------------------------------------------------------------------------------
 
-    def stored(self, by: str) -> Stored:
-        """For the launch that follows; with what the one before has stored, if no thread has waited for that."""
-        pieces = self.storer != NO_BLOCK
-        if self.clocks.waited:
-            pieces &= self.storer != BEFORE
-        return Stored(by, self.piece, pieces)
+    def late(self, allocation: Allocation) -> np.ndarray:
+        """For each byte whether a launch that follows may find it not stored yet; with what the one before this has
+        stored, if no thread has waited for that."""
+        first = allocation.start // self.piece
+        storers = self.storer[first : -(-allocation.end // self.piece)]
+        late = (storers != NO_BLOCK) & ~((storers == BEFORE) & self.clocks.waited)
+        return np.repeat(late, self.piece)[allocation.start - first * self.piece :][: allocation.size]
 
     def storers(self, allocation: Allocation) -> np.ndarray:
         """For each element, the block that stored to its first piece last, -1 where none did."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from tutorlib.compiling.cpp import cpp_name
-from tutorlib.simulate.ptx.arena import ALIGNMENT, HOST_ALIGNMENT, Arena, Stored
+from tutorlib.simulate.ptx.arena import ALIGNMENT, HOST_ALIGNMENT, Arena, Before
 from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
 from tutorlib.simulate.ptx.parse import parse_ptx
@@ -169,10 +169,11 @@ def distinct(pieces: Iterable[Piece]) -> list[Piece]:
 
 @dataclass
 class LaunchBefore:
-    """What the launch before has stored in its arena, and where each piece was there, by its address."""
+    """kernel: of the launch before. late: for each byte of a piece of memory, by its address, whether it may still be
+    stored to."""
 
-    stored: Stored | None = None
-    starts: dict[int, int] = field(default_factory=dict)
+    kernel: str = ""
+    late: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 def simulate_pieces(
@@ -196,11 +197,13 @@ def simulate_pieces(
         arena.contents(where)[:] = one.bytes
         if one.pointers:
             relocate(arena.contents(where), there)
-    if before.stored:
-        both = [(before.starts[one.start], where) for one, where in placed if one.start in before.starts]
-        arena.stored = before.stored.moved(((old, new.start, new.size) for old, new in both), len(arena.bytes))
+    if launch.overlapping:
+        arena.before = Before(before.kernel, np.zeros(len(arena.bytes), bool))
+        for one, where in placed:
+            if one.start in before.late:
+                arena.before.bytes[where.start : where.end] = before.late[one.start][: where.size]
     report = simulate(replace(launch, parameters=parameters.tobytes()), arena, traced, **options)
-    before.stored, before.starts = arena.stored, {one.start: where.start for one, where in placed}
+    before.kernel, before.late = launch.shown, {one.start: arena.late(where) for one, where in placed}
     for one, where in placed:
         if one.pointers:
             relocate(arena.contents(where), [(new, size, start) for start, size, new in there])

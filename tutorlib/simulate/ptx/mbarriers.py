@@ -4,9 +4,8 @@ A phase is over when as many have arrived as the mbarrier was made for, and as m
 Who waits for it then knows what those knew who arrived, and that the bytes are there.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 
@@ -14,11 +13,10 @@ from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import ASYNC_PROXY, CTA, MBARRIER_INIT, Seen
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.unit import Meeting, Waiting
+from tutorlib.simulate.ptx.meetings import Meeting, Waiting, by_key, lanes_of
 
 MOST = 64  # of a block
 IMPATIENT = 2  # times that all threads who wait give up in vain, before they count as stuck
-K = TypeVar("K", bound=Hashable)
 SharedPlace = tuple[int, int]  # a block in the batch, and the address in its shared memory
 
 
@@ -56,25 +54,27 @@ class MbarrierState:
         """Whether nothing of this phase has come."""
         return self.pending == self.expected and not self.missing
 
-    def is_over(self, parity: int) -> bool:
-        return self.phase & 1 != parity
-
 
 @dataclass(frozen=True)
 class WaitingForPhase(Waiting):
-    """Lanes that wait for one phase of one mbarrier. passed: their register that tells whether it is over."""
+    """By the mbarrier's place and the phase's parity. passed: the lanes' register that tells whether it is over."""
 
     mbarrier: MbarrierState
-    parity: int
     passed: np.ndarray
 
+    @property
+    def parity(self) -> int:
+        return self.key[2]
 
-class Mbarriers(Meeting[WaitingForPhase]):
+
+class Mbarriers(Meeting):
     """made: those that there are. count: of each block. ended: the blocks all of whose threads have ended.
 
     changed: whether a phase ended since waiting threads were served last. refused: tries that failed though the phase
     may be over: site, mbarrier, how many phases were.
     """
+
+    waiting: list[WaitingForPhase]  # type: ignore[assignment]
 
     def restart(self) -> None:
         super().restart()
@@ -147,7 +147,19 @@ class Mbarriers(Meeting[WaitingForPhase]):
         mbarrier.asynchronous = True
 
     def arrive(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, count: int, relaxed: bool) -> None:
-        """So many arrivals of these threads."""
+        """So many arrivals of these threads. One that has arrived before must know that this phase is another one."""
+        last = np.array([mbarrier.arrived.get(lane, mbarrier.phase) for lane in lanes.tolist()])
+        known = self.clocks.over(lanes, self.component(mbarrier.place[0], mbarrier.number))
+        for lane in lanes[(last < mbarrier.phase) & (known <= last)].tolist():
+            if not self.clocks.knows(lane, mbarrier.over):
+                says = (
+                    f"{self.geometry.show_thread(lane)} arrives on the mbarrier at {self.where(mbarrier.place, lane)} "
+                )
+                says += (
+                    "again and cannot know that the phase is over in which it arrived last: it may be counted twice "
+                )
+                self.notice(Hazard.MBARRIER(lacks="phase"), site, says + "in one, in place of another thread")
+        mbarrier.arrived |= dict.fromkeys(lanes.tolist(), mbarrier.phase)
         seen = self.clocks.relaxed(lanes, CTA) if relaxed else self.clocks.release(lanes)
         self.count_off(site, mbarrier, seen, count)
 
@@ -174,8 +186,14 @@ class Mbarriers(Meeting[WaitingForPhase]):
             mbarrier.over = mbarrier.seen
             self.changed, self.gave_up = True, 0
 
-    def complete(self, site: int, mbarrier: MbarrierState, count: int) -> None:
-        """So many bytes have come, which TMA was told to bring at a site."""
+    def complete(self, site: int, mbarrier: MbarrierState, count: int, lane: int) -> None:
+        """So many bytes have come, which TMA was told to bring at a site, by a lane. In a cluster that may be another
+        block's: its threads' arrivals for which that lane has waited are over, too."""
+        if self.geometry.cluster_size > 1:
+            waited = [self.component(one.place[0], one.number) for one in self.made.values() if not one.asynchronous]
+            seen = self.clocks.nothing()
+            seen.vector[waited] = self.clocks.known(lane)[waited]
+            mbarrier.seen |= seen
         missing = mbarrier.missing
         mbarrier.missing -= count
         if mbarrier.pending == 0 and 0 <= missing < count:
@@ -188,7 +206,29 @@ class Mbarriers(Meeting[WaitingForPhase]):
 
     # waiting ------------------------------------------------------------------------------------------------------
 
-    def pass_or_wait(
+    def wait(self, lanes: np.ndarray, groups: list[WaitingForPhase], retries: bool) -> np.ndarray:
+        """try_wait of these lanes, in groups. Those for which the phase is over go on; the others wait.
+
+        retries: whether the kernel tries again until it succeeds. Elsewhere the first try of a phase fails.
+        """
+        tries = []
+        for group in groups:
+            if not retries and self.refuses(group):
+                group.passed[group.lanes] = False
+            else:
+                tries.append(group)
+        return np.setdiff1d(lanes, np.setdiff1d(lanes_of(tries), self.come(tries)))
+
+    def test(self, groups: list[WaitingForPhase]) -> list[WaitingForPhase]:
+        """test_wait of these lanes: whether the phase is over. Gives those for which it is not, or may not be."""
+        over = [not self.refuses(group) and self.is_over(group) for group in groups]
+        for group, is_over in zip(groups, over, strict=True):
+            group.passed[group.lanes] = is_over
+            if is_over:
+                self.go_on(group)
+        return [group for group, is_over in zip(groups, over, strict=True) if not is_over]
+
+    def groups(
         self,
         site: int,
         lanes: np.ndarray,
@@ -196,64 +236,40 @@ class Mbarriers(Meeting[WaitingForPhase]):
         parities: np.ndarray,
         passed: np.ndarray,
         then: int | None,
-        retries: bool,
-    ) -> np.ndarray:
-        """try_wait of these lanes. Those for which the phase is over go on; the others wait.
+    ) -> list[WaitingForPhase]:
+        """These lanes by what they wait for. Those that name no mbarrier have nothing to wait for."""
+        passed[lanes], found = True, []
+        for (place, parity), which in by_key(zip(places, parities.tolist(), strict=True)).items():
+            some = lanes[which]
+            rows = np.flatnonzero(np.diff(self.clocks.row[some], prepend=-1, append=-1))
+            for at in np.unique(np.r_[rows[:-1], rows[1:] - 1]).tolist():  # of those who know the same two, lest one
+                mbarrier = self.at(site, int(some[at]), place, "waits for")  # has made it
+            if mbarrier:
+                found.append(WaitingForPhase(site, some, then, (*place, parity), mbarrier, passed))
+        return found
 
-        retries: whether the kernel tries again until it succeeds. Elsewhere the first try of a phase fails.
-        """
-        goes_on = np.ones(len(lanes), bool)
-        for mbarrier, parity, which in self.grouped(site, lanes, places, parities):
-            refused = not retries and self.refuses(site, mbarrier, parity, lanes[which])
-            passed[lanes[which]] = not refused
-            if mbarrier and not refused:
-                group = WaitingForPhase(site, lanes[which], then, mbarrier, parity, passed)
-                goes_on[which] = bool(self.serve(group))
-        return lanes[goes_on]
-
-    def refuses(self, site: int, mbarrier: MbarrierState | None, parity: int, lanes: np.ndarray) -> bool:
+    def refuses(self, group: WaitingForPhase) -> bool:
         """Whether this is an instruction's first try in a phase, for which the phase is not over in some order of the
         threads: unless these lanes know of all arrivals, as of their own, and no copy or product arrives."""
-        if mbarrier is None or (key := (site, mbarrier.place, mbarrier.phase)) in self.refused:
+        mbarrier = group.mbarrier
+        if (key := (group.site, mbarrier.place, mbarrier.phase)) in self.refused:
             return False
         self.refused.add(key)
-        known = mbarrier.is_over(parity) and not mbarrier.asynchronous
-        return not (known and all(self.clocks.knows(lane, mbarrier.over) for lane in lanes.tolist()))
+        known = self.is_over(group) and not mbarrier.asynchronous
+        return not (known and all(self.clocks.knows(lane, mbarrier.over) for lane in group.lanes.tolist()))
 
-    def grouped(
-        self, site: int, lanes: np.ndarray, places: list[SharedPlace], parities: np.ndarray
-    ) -> Iterator[tuple[MbarrierState | None, int, np.ndarray]]:
-        """The lanes, as places among them, that wait for one phase of one mbarrier."""
-        for (place, parity), which in by_key(zip(places, parities.tolist(), strict=True)).items():
-            mbarrier = None
-            for lane in self.knowing_apart(lanes[which]):  # the first of them that cannot know of it is named
-                mbarrier = self.at(site, lane, place, "waits for")
-            yield mbarrier, parity, which
+    def is_over(self, group: Waiting) -> bool:
+        assert isinstance(group, WaitingForPhase)
+        return group.mbarrier.phase & 1 != group.parity
 
-    def knowing_apart(self, lanes: np.ndarray) -> list[int]:
-        """Two of these lanes that know the same, of which one has not made the mbarrier; and all that know apart."""
-        rows = self.clocks.row[lanes]
-        first = np.flatnonzero(np.diff(rows, prepend=-1))
-        last = np.append(first[1:], len(lanes)) - 1
-        return np.unique(lanes[np.concatenate([first, last])]).tolist()
-
-    def pass_by(self, mbarrier: MbarrierState | None, lanes: np.ndarray) -> None:
-        """These lanes learn what a phase that is over tells."""
-        if mbarrier is None:
-            return
-        self.clocks.acquire(lanes, mbarrier.over)
+    def go_on(self, group: Waiting) -> None:
+        assert isinstance(group, WaitingForPhase)
+        mbarrier, group.passed[group.lanes] = group.mbarrier, True
+        self.clocks.acquire(group.lanes, mbarrier.over)
         for slot in {mbarrier.place[0], *mbarrier.covers}:
-            self.clocks.learn(lanes, self.component(slot, mbarrier.number), mbarrier.phase)
+            self.clocks.learn(group.lanes, self.component(slot, mbarrier.number), mbarrier.phase)
 
-    def serve(self, group: WaitingForPhase) -> list[WaitingForPhase]:
-        if not group.mbarrier.is_over(group.parity):
-            self.waiting.append(group)
-            return []
-        self.pass_by(group.mbarrier, group.lanes)
-        group.passed[group.lanes] = True
-        return [group]
-
-    def open(self) -> Sequence[WaitingForPhase]:
+    def open(self) -> Sequence[Waiting]:
         if not self.changed:
             return []
         self.changed = False
@@ -274,7 +290,8 @@ class Mbarriers(Meeting[WaitingForPhase]):
         self.waiting.sort(key=lambda group: (group.mbarrier.untouched, group.site))
         super().report_deadlock()
 
-    def lacking(self, group: WaitingForPhase) -> Flaw:
+    def lacking(self, group: Waiting) -> Flaw:
+        assert isinstance(group, WaitingForPhase)
         mbarrier, lacks = group.mbarrier, {}
         if mbarrier.pending:
             lacks["arrivals"] = f"{mbarrier.pending} of {mbarrier.expected} arrivals"
@@ -311,11 +328,3 @@ class Mbarriers(Meeting[WaitingForPhase]):
         slot, address = place
         own = lane is None or self.slot[lane] == slot
         return self.findings.mbarrier(address) + ("" if own else f" of block {self.geometry.show_slot(slot)}")
-
-
-def by_key(keys: Iterable[K]) -> dict[K, np.ndarray]:
-    """For each of these keys, the numbers at which it stands."""
-    together: dict[K, list[int]] = {}
-    for at, key in enumerate(keys):
-        together.setdefault(key, []).append(at)
-    return {key: np.array(which) for key, which in together.items()}

@@ -1,19 +1,25 @@
-"""Generic addresses, one instruction's accesses to memory, and shared memory with the copies that arrive in it.
+"""Generic addresses, one instruction's accesses to memory, and who may count them; shared memory with the copies that
+arrive in it.
 
 Global addresses are those of the host, below 2^47; each other space has a window above (PTX ISA, 6.4.1.1). In the
 window of a cluster's shared memory the block of rank r begins at (r + 1) << PEER_BITS, and each block's own also at 0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tutorlib.simulate.ptx.findings import TooManyRecords
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.ir import Instruction, Kernel
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.meetings import Running
 
 SHARED = 1 << 56
 LOCAL = 1 << 57
@@ -23,7 +29,7 @@ PEER_BITS = 24
 
 
 Agent = Literal["thread", "wgmma", "tcgen05", "tcgen05.cp", "TMA"]  # who does it, for the threads that ask for it
-Carrier = Literal["TMA", "st.async", "cp.async", "clusterlaunchcontrol"]  # what brings bytes that an mbarrier counts
+Carrier = Literal["TMA", "st.async", "cp.async"]  # what brings bytes that an mbarrier counts
 
 
 @dataclass(frozen=True)
@@ -115,8 +121,8 @@ class Copy:
 
 class AsyncCopies:
     """cp.async (PTX ISA, 9.7.9.25): a thread's copies since its last commit form a group; waiting for all but the
-    newest N groups makes the older ones arrive. The bytes are in shared memory from the beginning; that they may be
-    relied on only later is what `SharedShadow` knows.
+    newest N groups makes the older ones arrive. The bytes are in shared memory from the beginning; `SharedShadow`
+    knows that they may be read only later.
 
     committed: how many groups each lane has committed. issued: how many instructions.
     bytes: all that were issued; bytes_in_flight: now.
@@ -186,3 +192,52 @@ class AsyncCopies:
         self.in_flight = left
         self.bytes_in_flight -= sum(len(access.lanes) * access.width for access in arrived)
         return arrived
+
+
+# who counts ----------------------------------------------------------------------------------------------------------
+
+
+class Listener:
+    """For callers who count what a launch does beyond what findings need: `with listening(Counts): simulate(…)`.
+
+    piece, pieces: bytes of global memory that are watched together, and how many there are.
+
+    again: of each piece, whether the same warp has read it since it was written, or the same block stored it last.
+    owners: the number + 1 of each piece's block that accesses it.
+    """
+
+    def __init__(self, running: "Running", copies: AsyncCopies, piece: int, pieces: int) -> None:
+        pass
+
+    def restart(self) -> None:
+        """Another batch of blocks begins."""
+
+    def on_shared_read(self, access: SharedAccess, again: np.ndarray) -> None:
+        pass
+
+    def on_load(self, touched: Touched, owners: np.ndarray) -> None:
+        pass
+
+    def on_store(self, touched: Touched, owners: np.ndarray, again: np.ndarray) -> None:
+        pass
+
+    def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
+        """Bytes for a block's shared memory, which this phase of an mbarrier counts."""
+
+    def fields(self, kernel: Kernel, runs: Sequence[int], registers: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Of the report. runs: by how many warps each instruction was issued. registers: by name, after the launch."""
+        return {}
+
+
+MakeListener = Callable[["Running", AsyncCopies, int, int], Listener]
+MAKE: ContextVar[MakeListener] = ContextVar("listener", default=Listener)
+
+
+@contextmanager
+def listening(make: MakeListener) -> Iterator[None]:
+    """One listener for each launch that is simulated meanwhile."""
+    token = MAKE.set(make)
+    try:
+        yield
+    finally:
+        MAKE.reset(token)

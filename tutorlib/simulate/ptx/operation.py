@@ -10,9 +10,8 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Not, Operand, Register, Symbol, Vector
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
 from tutorlib.simulate.ptx.memory import PEER_BITS
-from tutorlib.simulate.ptx.state import State, Step, Where, as_index, of_warps
+from tutorlib.simulate.ptx.state import State, Step, Units, Where, as_index, of_warps
 from tutorlib.simulate.ptx.types import bits_of, is_type, numpy_type
-from tutorlib.simulate.ptx.units import Units
 
 Addresses = Callable[[], np.ndarray]  # of all lanes, or the one of them all
 LaneValues = Callable[[np.ndarray], np.ndarray]  # of these lanes

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.access_log import NO_ACCESS, Space
 from tutorlib.simulate.ptx.arena import POISON
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.memory import PEER_BITS, GlobalAccess, LaneAccess, SharedAccess
 from tutorlib.simulate.ptx.operation import Operation
+from tutorlib.simulate.ptx.report import NO_ACCESS, Space
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 
 Lanes = np.ndarray | slice
@@ -63,8 +63,9 @@ class Port(ABC):
         """For each of an access's lanes, its row of the memory."""
         return np.asarray(access.starts // self.width)
 
-    def on_read(self, access: Any) -> None:  # noqa: B027
-        """Compare a read with what went before."""
+    def on_read(self, access: Any) -> np.ndarray | None:
+        """Compare a read with what went before: the lanes that read poison, since a copy may still be in flight."""
+        return None
 
     def put(self, access: Any, data: np.ndarray) -> None:
         self.rows[self.row_of(access)] = data
@@ -91,8 +92,10 @@ class Port(ABC):
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         """The lanes, and what each of them reads, (lanes, count). A bad address reads poison."""
         lanes, access, good = self.reach(where, addresses)
-        self.on_read(access)
+        early = self.on_read(access)
         found = self.rows[self.row_of(access)].view(f"u{self.element}")
+        if early is not None:
+            found.view(np.uint8)[early] = POISON
         if good is None:
             return lanes, found
         data = np.full((len(good), self.width), POISON, np.uint8).view(found.dtype)
@@ -214,13 +217,13 @@ class SharedPort(Port):
     def row_of(self, access: SharedAccess) -> np.ndarray:
         return np.asarray((access.slots * self.state.shared.stride + access.starts) // self.width)
 
-    def on_read(self, access: SharedAccess) -> None:
-        """Compare a read with all that went before. Bytes never written taint the lanes that read them; where
-        lanes read for others of their warp, as in ldmatrix, the whole warp."""
+    def on_read(self, access: SharedAccess) -> np.ndarray | None:
+        """Bytes never written taint the lanes that read them; where lanes read for others of their warp, as in
+        ldmatrix, the whole warp."""
         watch = self.state.watch
-        unwritten = watch.races.on_read(access)
+        unwritten, early = watch.races.on_read(access)
         if unwritten is None:
-            return
+            return early
         at, reaches = int(unwritten.argmax()), self.flags(access.lanes[unwritten])
         if facts_of(self.op.instruction).of_warp:
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
@@ -228,6 +231,7 @@ class SharedPort(Port):
         if not watch.undefined.read_back(names, reaches, watch.races.written_at(access, at)):
             message = partial(watch.findings.never_written, who, int(access.starts[at]))
             watch.undefined.note(Hazard.UNWRITTEN, self.op.site, names, reaches, message)
+        return early
 
     def on_atomic(self, access: SharedAccess) -> None:
         self.state.watch.races.on_atomic(access)

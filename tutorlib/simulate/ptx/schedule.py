@@ -9,23 +9,22 @@ cohort can run does TMA do what it was told to: as late as it may. A cohort that
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
+from tutorlib.simulate.ptx.barriers import BarrierInstruction
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
 from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Register
+from tutorlib.simulate.ptx.meetings import Waiting
 from tutorlib.simulate.ptx.opcodes import decode
-from tutorlib.simulate.ptx.opcodes.mbarriers import phase_of
+from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import BlockTrace
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
-from tutorlib.simulate.ptx.unit import Meeting, Running, Waiting
 
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
@@ -68,13 +67,9 @@ class Scheduler:
     trace: where what the first block's warps do is written down, or None.
     """
 
-    def __init__(
-        self, state: State, running: Running, blocks: Sequence[BasicBlock], budget: float, trace: BlockTrace | None
-    ) -> None:
+    def __init__(self, state: State, blocks: Sequence[BasicBlock], budget: float, trace: BlockTrace | None) -> None:
         self.instructions, self.blocks, self.state = state.kernel.instructions, blocks, state
         self.budget, self.trace = budget, trace
-        self.barriers = BlockBarriers(running, state)
-        self.meetings: tuple[Meeting[Any], ...] = (self.barriers, *state.units.meetings)
         self.runs = np.zeros(len(blocks), np.int64)
         self.time = self.polled = 0
         self.order = execution_order([block.successors for block in blocks])
@@ -92,7 +87,6 @@ class Scheduler:
     def run(self) -> None:
         """Run the batch that the state has entered. Raises Endless and OverBudget."""
         self.time = 0
-        self.barriers.restart()
         ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
         while self.blocks and (self.some_can_run(ready) or self.go_on(ready)):
             cohort = self.pick(ready)
@@ -101,8 +95,7 @@ class Scheduler:
                 join(ready, following)
             self.release(ready)
             self.end_polling(cohort.block, ready)
-        for place in self.meetings:
-            place.report_deadlock()
+        self.state.units.report_deadlock()
 
     def deliver(self) -> bool:
         """Let TMA or the tensor cores proceed. Whether they had anything to do."""
@@ -202,7 +195,7 @@ class Scheduler:
 
     def release(self, ready: list[Cohort]) -> None:
         """Cohorts that waited at a place where all have arrived become ready."""
-        for place in self.meetings:
+        for place in self.state.units.meetings:
             if place.waiting:
                 self.free(place.open(), ready)
 
@@ -229,19 +222,17 @@ class Scheduler:
                 return self.branch(site, block.target, then)
             case "barrier":
                 by = BarrierInstruction.of(op)
-                return self.meet(site, then, lambda lanes: self.barriers.wait(by, lanes, then))
+                return self.meet(site, then, lambda lanes: units.barriers.wait(by, lanes, then))
             case "arrival":
                 by = BarrierInstruction.of(op)
-                return self.meet(site, then, lambda lanes: self.barriers.arrive(by, lanes))
+                return self.meet(site, then, lambda lanes: units.barriers.arrive(by, lanes))
             case "phase":
-                return self.meet(site, then, self.wait_for_phase(op, block))
+                retries, groups = comes_back(self.blocks, self.instructions, block), waits_for_phase(op, then)
+                return self.meet(site, then, lambda lanes: units.mbarriers.wait(lanes, groups(lanes), retries))
             case "warpgroup":
                 return self.meet(site, then, self.multiply(op, then))
             case "cluster":
                 return self.meet(site, then, lambda lanes: units.clusters.wait(site, lanes, then))
-            case "registers":
-                count = op.count(0)
-                return self.meet(site, then, lambda lanes: units.registers.take(site, lanes, count, then))
         return lambda cohort: self.moved(cohort, cohort.lanes, then)
 
     def branch(self, site: int, target: int | None, following: int | None) -> After:
@@ -261,19 +252,12 @@ class Scheduler:
 
         return go
 
-    def wait_for_phase(self, op: Operation, block: BasicBlock) -> Come:
-        """mbarrier.try_wait: it comes back when the phase is over, or when nothing else can happen."""
-        retries, passed = comes_back(self.blocks, self.instructions, block), op.target(0, "pred")
-        (places, parity), to_wait = phase_of(op), self.state.units.mbarriers.pass_or_wait
-        more = passed, block.following, retries
-        return lambda lanes: to_wait(op.site, lanes, places(lanes), parity(lanes), *more)
-
     def multiply(self, op: Operation, then: int | None) -> Come:
         """wgmma.mma_async: when all warps of a warpgroup are there."""
         tell = multiplication(op)
 
         def come(lanes: np.ndarray) -> np.ndarray:
-            complete = self.state.units.warpgroups.meet(op.site, lanes, then)
+            complete = self.state.units.together.wait(op.site, lanes, then)
             if len(complete):
                 tell(complete)
             return complete

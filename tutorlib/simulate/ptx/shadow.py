@@ -13,9 +13,8 @@ import numpy as np
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
-from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory import Agent, AsyncCopies, Carrier, LaneAccess, SharedAccess, Touched
-from tutorlib.simulate.ptx.unit import Running, Unit
+from tutorlib.simulate.ptx.meetings import Running, Unit
+from tutorlib.simulate.ptx.memory import Agent, AsyncCopies, Carrier, LaneAccess, Listener, SharedAccess, Touched
 
 NEVER = 0  # in place of a thread's component of the clocks: that of a whole warp, which writes nothing
 UNAWAITED = np.int32(2**31 - 1)  # in place of a count: later than all that threads know, for what is not over
@@ -135,17 +134,19 @@ class SharedShadow(Shadow):
 
     # reads ------------------------------------------------------------------------------------------------------
 
-    def on_read(self, access: SharedAccess) -> np.ndarray | None:
-        """For each lane whether it reads bytes never written; None where none does.
+    def on_read(self, access: SharedAccess) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """For each lane whether it reads bytes never written, and whether bytes that may not be there yet; None where
+        none does.
 
         Of reads by another block no record is kept: that they are over no write asks.
         """
         touched = self.touched(access)
-        self.compare_with_write(touched, "reads")
+        early = self.compare_with_write(touched, "reads")
         self.note_visit(access)
         self.note_read(access, touched)
         unwritten = self.writer[touched.pieces] == NEVER
-        return touched.any_piece(unwritten) if unwritten.any() else None
+        each = (touched.any_piece(which) if which.any() else None for which in (unwritten, early))
+        return tuple(each)  # type: ignore[return-value]
 
     def on_proxy_read(self, access: SharedAccess, reader: np.ndarray, numbers: np.ndarray) -> None:
         """TMA or the tensor cores are told to read: from now on, until it is known that as many of this agent's
@@ -258,16 +259,19 @@ class SharedShadow(Shadow):
 
     # comparing --------------------------------------------------------------------------------------------------
 
-    def compare_with_write(self, touched: Touched, does: str, changes: Asked | None = None) -> None:
-        """changes: for each access whether it changes anything; None where all do."""
+    def compare_with_write(self, touched: Touched, does: str, changes: Asked | None = None) -> np.ndarray:
+        """For each piece whether it is used while a copy into it may be in flight. changes: for each access whether it
+        changes anything; None where all do."""
         unordered = self.after_unordered_write(touched)
         if changes and unordered.any():
             unordered &= touched.by_piece(changes())
-        if unordered.any():
-            plain = self.plainly_written(touched)
-            for some in (unordered & ~plain, unordered & plain):
-                if some.any():
-                    self.report_write(touched, some, does)
+        if not unordered.any():
+            return unordered
+        plain = self.plainly_written(touched)
+        for some in (unordered & ~plain, unordered & plain):
+            if some.any():
+                self.report_write(touched, some, does)
+        return np.asarray(unordered & ~plain)
 
     def plainly_written(self, touched: Touched) -> np.ndarray:
         """For each piece whether a thread wrote it, so that a barrier is what orders that."""

@@ -10,7 +10,6 @@ import numpy as np
 from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.cpp import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
-from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.arena import Arena
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
@@ -20,17 +19,15 @@ from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
-from tutorlib.simulate.ptx.listener import MAKE
 from tutorlib.simulate.ptx.mbarriers import MOST
-from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.meetings import Running
+from tutorlib.simulate.ptx.memory import MAKE, AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.places import Find, Places, unknown_place
-from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
+from tutorlib.simulate.ptx.report import AccessLog, BlockTrace, Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
-from tutorlib.simulate.ptx.state import State, Watch
+from tutorlib.simulate.ptx.state import State, Watch, make_units
 from tutorlib.simulate.ptx.undefined import Undefined
-from tutorlib.simulate.ptx.unit import Running
-from tutorlib.simulate.ptx.units import make_units
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
@@ -131,7 +128,7 @@ def simulate(
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None
     with np.errstate(all="ignore"):
-        scheduler = Scheduler(state, running, blocks, budget, trace)
+        scheduler = Scheduler(state, blocks, budget, trace)
         try:
             while state.upcoming < geometry.blocks:
                 state.enter(state.upcoming)
@@ -140,7 +137,7 @@ def simulate(
             pass
         except Endless as endless:
             findings.notice(Hazard.ENDLESS, endless.site, partial(str, endless))
-    arena.stored = watch.overlaps.stored(launch.shown)
+    arena.late = watch.overlaps.late
     lengths = [block.end - block.start for block in blocks]
     return make_report(launch, state, places, np.repeat(scheduler.runs, lengths).tolist(), trace)
 
@@ -164,7 +161,7 @@ def look_at(launch: Launch) -> None:
 
 
 def batch_of(launch: Launch, smem: int) -> int:
-    """How many blocks run together: whole clusters, and only one if it may take over those that have not started.
+    """How many blocks run together: whole clusters.
 
     Raises TooManyRecords.
     """
@@ -176,8 +173,6 @@ def batch_of(launch: Launch, smem: int) -> int:
             f"accesses to the shared memory of {cluster} blocks would take {needs / 2**30:.1f} GB to remember: choose "
             "smaller clusters or smaller blocks"
         )
-    if brings(instructions, "blocks"):
-        return cluster
     most = LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1), RECORDS_AT_ONCE // records
     return max(min(one.blocks, *most) // cluster, 1) * cluster
 
@@ -226,9 +221,7 @@ def make_watch(launch: Launch, running: Running, copies: AsyncCopies, arena: Are
     piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
     may_have = flags or any(i.parts[0] == "atom" for i in instructions)
     listener = MAKE.get()(running, copies, piece, len(arena.bytes) // piece + 1)
-    overlaps = GlobalShadow(
-        running, arena, piece, listener, flags, may_have, arena.stored if launch.overlapping else None
-    )
+    overlaps = GlobalShadow(running, arena, piece, listener, flags, may_have, arena.before)
     races = SharedShadow(running, copies.shared.size, smallest_shared(instructions), copies, listener)
     return Watch(running.findings, AccessLog(), clocks, races, undefined, overlaps, listener)
 

@@ -10,24 +10,93 @@ from typing import Literal
 
 import numpy as np
 
-from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.arena import Arena
+from tutorlib.simulate.ptx.barriers import BlockBarriers
 from tutorlib.simulate.ptx.clocks import LaneClocks
+from tutorlib.simulate.ptx.copies import BulkCopies
 from tutorlib.simulate.ptx.findings import Findings, NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, Dim3, Geometry
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Kernel, Register
-from tutorlib.simulate.ptx.listener import Listener
-from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.mbarriers import Mbarriers
+from tutorlib.simulate.ptx.meetings import ClusterBarriers, Meeting, RegisterPool, Running, WarpgroupMeeting
+from tutorlib.simulate.ptx.memory import AsyncCopies, Listener, SharedMemory
+from tutorlib.simulate.ptx.report import AccessLog
 from tutorlib.simulate.ptx.shadow import SharedShadow
+from tutorlib.simulate.ptx.tensor_memory import TensorMemory
 from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.undefined import Undefined
-from tutorlib.simulate.ptx.units import Units
+from tutorlib.simulate.ptx.warpgroups import Warpgroups
 
 Where = np.ndarray | Literal[True]  # the lanes that run an instruction: booleans, or True for all
 Step = Callable[[Where], None]
 
 UNSET = 0x7FFF7FFF7FFF7FFF  # a NaN, or several, in every format from fp8 to fp64
+
+
+@dataclass(frozen=True)
+class Units:
+    """What works beside a block's threads, or is where they wait."""
+
+    barriers: BlockBarriers
+    registers: RegisterPool
+    mbarriers: Mbarriers
+    together: WarpgroupMeeting
+    clusters: ClusterBarriers
+    warpgroups: Warpgroups
+    bulk: BulkCopies
+    tensor: TensorMemory
+
+    @property
+    def meetings(self) -> tuple[Meeting, ...]:
+        """The places at which threads wait."""
+        return self.barriers, self.mbarriers, self.together, self.clusters
+
+    def restart(self) -> None:
+        """Make ready for another batch."""
+        for unit in (*self.meetings, self.registers, self.warpgroups, self.bulk, self.tensor):
+            unit.restart()
+
+    def report_deadlock(self) -> None:
+        """No thread can run any longer. The nearest to the cause is told first: a warp that lacks registers arrives at
+        no mbarrier."""
+        self.barriers.report_deadlock()
+        self.registers.report_deadlock()
+        for meeting in self.meetings[1:]:
+            meeting.report_deadlock()
+
+    def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
+        """These lanes' threads have just ended. alive: (lanes,), those that have not."""
+        self.bulk.leave(lanes)
+        self.clusters.leave(lanes)
+        if self.bulk.geometry.cluster_size > 1:
+            for slot in self.ended(lanes, alive):
+                self.bulk.races.leave(slot)
+        if self.mbarriers.made:
+            for slot in self.ended(lanes, alive):
+                self.mbarriers.leave(slot)
+                self.tensor.leave(slot)
+
+    def ended(self, lanes: np.ndarray, alive: np.ndarray) -> list[int]:
+        """The blocks of these lanes that have no living thread left."""
+        of_block = self.bulk.geometry.of_block
+        slots = np.unique(lanes // of_block)
+        return slots[~alive.reshape(-1, of_block)[slots].any(1)].tolist()
+
+
+def make_units(running: Running, shared: SharedMemory, races: SharedShadow, kernel: Kernel) -> Units:
+    registers, mbarriers = RegisterPool(running, kernel.blocks_per_sm), Mbarriers(running)
+    has_tensor_memory = any(one.parts[0] == "tcgen05" for one in kernel.instructions)
+    return Units(
+        BlockBarriers(running),
+        registers,
+        mbarriers,
+        WarpgroupMeeting(running),
+        ClusterBarriers(running),
+        Warpgroups(running, races, registers),
+        BulkCopies(running, shared, races, mbarriers),
+        TensorMemory(running, races, mbarriers, has_tensor_memory),
+    )
 
 
 @dataclass
@@ -101,14 +170,6 @@ class State:
         for name, values in self.special.items():
             values[:] = self.special_values(name)
 
-    def cancel_launch(self) -> int | None:
-        """Drop the next cluster that has not started. Its first block's number in the grid, or None if none is left."""
-        if self.upcoming >= self.geometry.blocks:
-            return None
-        block = int(self.geometry.number(np.array(self.upcoming)))
-        self.upcoming += self.geometry.cluster_size
-        return block
-
     # operands ---------------------------------------------------------------------------------------------------
 
     def storage(self, register: Register) -> np.ndarray:
@@ -121,16 +182,6 @@ class State:
             dtype = np.bool_ if kind == "pred" else f"u{bits_of(kind) // 8}"
             self.registers[name] = np.full(self.geometry.lanes, self.at_first(name, np.dtype(dtype)), dtype)
         return self.registers[name]
-
-    def halves(self, register: Register) -> tuple[np.ndarray, np.ndarray]:
-        """The lower and the upper 64 bits of a register of 128."""
-        if bits_of(self.kernel.type_of(register)) != 128:
-            raise NotSimulated(f"the register {register.name} as one of 128 bits")
-        low, high = (
-            self.registers.setdefault(f"{register.name}.{half}", np.zeros(self.geometry.lanes, np.uint64))
-            for half in ("low", "high")
-        )
-        return low, high
 
     def at_first(self, name: str, dtype: np.dtype) -> int:
         """A register's value before it is set."""

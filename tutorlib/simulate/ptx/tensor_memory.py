@@ -18,9 +18,9 @@ from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.descriptors import COLUMNS, LANES, QUARTER, STRIPS, UNIT, Fragment, column_of, strips_of
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
+from tutorlib.simulate.ptx.meetings import Running
 from tutorlib.simulate.ptx.memory import SharedAccess
 from tutorlib.simulate.ptx.shadow import NEVER, UNAWAITED, Shadow, SharedShadow
-from tutorlib.simulate.ptx.unit import Running
 
 POISON = np.float32(np.nan)  # in columns never written
 OF_BLOCK = STRIPS * COLUMNS

@@ -181,12 +181,6 @@ NARROW = {
 }
 
 
-def unpadded(raw: np.ndarray, bits: int) -> np.ndarray:
-    """Sixteen patterns of so many bits, which lie together in the first of 16 bytes each, (…, 16) → (…, 16)."""
-    each = np.unpackbits(raw[..., : 2 * bits], axis=-1, bitorder="little").reshape(*raw.shape, bits)
-    return np.packbits(each, axis=-1, bitorder="little")[..., 0]
-
-
 def nibbles(raw: np.ndarray) -> np.ndarray:
     """The two patterns of 4 bits in each byte, the lower first: (…, bytes) → (…, 2 · bytes)."""
     return np.stack([raw & 15, raw >> 4], -1).reshape(*raw.shape[:-1], -1)
@@ -200,10 +194,6 @@ DECODE: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # bits, (…, n) → 
         kind: partial(lambda narrow, bits: narrow.values[bits.view(np.uint8)], narrow)
         for kind, narrow in NARROW.items()
         if kind != "e2m1"
-    },
-    **{
-        f"padded {kind}": partial(lambda narrow, raw: narrow.values[unpadded(raw, narrow.bits)], NARROW[kind])
-        for kind in ("e2m1", "e2m3", "e3m2")
     },
 }
 

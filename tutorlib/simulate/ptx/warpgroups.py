@@ -1,87 +1,20 @@
-"""wgmma: four warps tell the tensor cores to multiply, and wait for it later (PTX ISA, 9.7.15). setmaxnreg: warps give
-registers, for accumulators, back to their block's pool, and take more from it (9.7.19.5).
+"""wgmma: four warps tell the tensor cores to multiply, and wait for it later (PTX ISA, 9.7.15).
 
 A warp's accumulators are in its registers when it has waited. Until then those registers belong to the tensor cores.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.descriptors import UNIT
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
+from tutorlib.simulate.ptx.meetings import RegisterPool, Unit
 from tutorlib.simulate.ptx.memory import SharedAccess
 from tutorlib.simulate.ptx.shadow import SharedShadow
-from tutorlib.simulate.ptx.unit import Meeting, Waiting
 
-OF_A_MULTIPROCESSOR = 65_536
-MOST_REGISTERS = 255  # of a thread
-
-
-@dataclass(frozen=True)
-class WaitingForRegisters(Waiting):
-    """Lanes of whole warps that wait for this many registers each."""
-
-    count: int
-
-
-@dataclass
-class RegisterPool(Meeting[WaitingForRegisters]):
-    """blocks: that an SM is to hold. held: registers of a thread of each warp."""
-
-    blocks: int
-
-    def restart(self) -> None:
-        super().restart()
-        self.start = min(OF_A_MULTIPROCESSOR // (self.geometry.of_block * self.blocks) // 8 * 8, MOST_REGISTERS)
-        self.held = np.full((self.geometry.batch, self.geometry.warps), self.start)
-
-    def give(self, lanes: np.ndarray, count: int) -> None:
-        """setmaxnreg.dec"""
-        slots, warps = self.geometry.warps_of(lanes)
-        self.held[slots, warps] = np.minimum(self.held[slots, warps], count)
-
-    def take(self, site: int, lanes: np.ndarray, count: int, then: int | None) -> np.ndarray:
-        """setmaxnreg.inc: those of these lanes for which there are enough; the others wait."""
-        return self.come(WaitingForRegisters(site, lanes, then, count))
-
-    def serve(self, group: WaitingForRegisters) -> list[WaitingForRegisters]:
-        """Block by block: those who get what they ask for, all of a block together."""
-        free = []
-        of = group.lanes // self.geometry.of_block
-        for slot in np.unique(of):
-            part = group.only(of == slot)
-            _, warps = self.geometry.warps_of(part.lanes)
-            after = self.held[slot].copy()
-            after[warps] = group.count
-            if after.sum() <= self.start * self.geometry.warps:
-                self.held[slot] = after
-                free.append(part)
-            else:
-                self.waiting.append(part)
-        return free
-
-    def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:
-        """An instruction reserves this many registers of a thread for its results."""
-        held = self.held[slots, warps]
-        if (few := held < count).any():
-            at = int(few.argmax())
-            who = self.geometry.show_warp(int(slots[at] * self.geometry.warps + warps[at]))
-            says = f"{who} keeps {count} accumulators in a thread's registers, of which setmaxnreg has left it "
-            self.notice(Hazard.REGISTERS, site, says + str(held[at]), int(few.sum()))
-
-    def lacking(self, group: WaitingForRegisters) -> str:
-        warp = int(group.lanes[0]) // WARP
-        rest = self.start * self.geometry.warps - int(self.held[warp // self.geometry.warps].sum())
-        return (
-            f"{self.geometry.show_warp(warp)} waits forever for {group.count} registers a thread: the block began with "
-            f"{self.start} for each of its threads, and {rest * WARP:,} are free"
-        )
-
-
-THREADS = WARPGROUP * WARP
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores
 FENCED, AT_THE_START = -1, -2  # in place of an instruction
 
@@ -156,7 +89,7 @@ class Product:
 
 
 @dataclass
-class Warpgroups(Meeting[Waiting]):
+class Warpgroups(Unit):
     """of_block: warpgroups. told: how many wgmmas each was told to do; committed: how many groups each warp has.
 
     touched: of each warp, the last use of accumulators since a fence. warpgroup: of each lane.
@@ -171,7 +104,6 @@ class Warpgroups(Meeting[Waiting]):
         super().__post_init__()
 
     def restart(self) -> None:
-        super().restart()
         self.of_block = -(-self.geometry.warps // WARPGROUP)
         warp = np.arange(self.geometry.lanes) // WARP
         self.warpgroup = warp // self.geometry.warps * self.of_block + warp % self.geometry.warps // WARPGROUP
@@ -201,20 +133,6 @@ class Warpgroups(Meeting[Waiting]):
         """(warpgroups, 4): the numbers of their warps in the batch."""
         slot, number = warpgroups // self.of_block, warpgroups % self.of_block
         return np.asarray((slot * self.geometry.warps + number * WARPGROUP)[:, None] + np.arange(WARPGROUP))
-
-    # telling ------------------------------------------------------------------------------------------------------
-
-    def meet(self, site: int, lanes: np.ndarray, then: int | None) -> np.ndarray:
-        """These lanes come to a wgmma. Those whose warpgroup is complete go on, with all of them who waited."""
-        return np.sort(self.come(Waiting(site, lanes, then)))
-
-    def serve(self, group: Waiting) -> list[Waiting]:
-        early = [one for one in self.waiting if one.site == group.site]
-        everyone = replace(group, lanes=np.concatenate([group.lanes, *(one.lanes for one in early)]))
-        present = np.bincount(self.warpgroup[everyone.lanes], minlength=len(self.told))
-        complete = present[self.warpgroup[everyone.lanes]] == THREADS
-        self.waiting = [one for one in self.waiting if one.site != group.site] + everyone.some(~complete)
-        return everyone.some(complete)
 
     def tell(
         self,
@@ -313,7 +231,3 @@ class Warpgroups(Meeting[Waiting]):
         says = f"{self.geometry.show_warp(int(late[0]))} {what}"
         self.notice(Hazard.RACE(lacks="wgmma.fence"), site, says, len(late), "fence")
         self.touched[late] = FENCED
-
-    def lacking(self, group: Waiting) -> str:
-        who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
-        return f"{who} waits forever: wgmma is for all four warps of a warpgroup, and the others never come"

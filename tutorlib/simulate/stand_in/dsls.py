@@ -14,14 +14,13 @@ from tutorlib.dsl.functions import function_of
 from tutorlib.dsl.launching import (
     call_packed,
     calls_taken_over,
-    engine_without_driver,
     ffi_calls_taken_over,
     launched_by,
 )
 from tutorlib.dsl.tracing import allocations, locations, no_abort
 from tutorlib.dsl.triton import TritonLaunch, launches_taken_over
 from tutorlib.simulate.ptx.descriptors import write_tensor_map
-from tutorlib.simulate.ptx.languages.cute import STACKS, OnDevice, Runtime, Stacks
+from tutorlib.simulate.ptx.languages.cute import STACKS, Host, OnDevice, Stacks
 from tutorlib.simulate.ptx.launch import pack_parameters, pick_kernel
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
@@ -30,19 +29,17 @@ from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 
 
 class Hosts:
-    """The compiled host functions that were called, each with an engine that takes its launches to the GPU."""
+    """The compiled host functions that were called: their launches go to the GPU."""
 
     def __init__(self, gpu: StandInGpu) -> None:
         self.gpu, self.stacks, self.names = gpu, Stacks(), dict[str, str]()
-        self.loaded: dict[int, tuple[Any, Any, Runtime]] = {}  # by ids of functions, which are kept for that
+        self.loaded: dict[int, Host] = {}  # by ids of functions, which are kept for that
 
     def load(self, built: Any, libraries: Sequence[str] = ()) -> Any:
         """The function's engine."""
         if id(built) not in self.loaded:
-            runtime = Runtime(parse_ptx(built.__ptx__), SMS)
-            engine = engine_without_driver(built, runtime.calls(), runtime.nothing, libraries)
-            self.loaded[id(built)] = built, engine, runtime
-        return self.loaded[id(built)][1]
+            self.loaded[id(built)] = Host(built, parse_ptx(built.__ptx__), SMS, libraries)
+        return self.loaded[id(built)].engine
 
     def run(self, built: Any, packed: Sequence[Any]) -> None:
         call_packed(self.load(built), built, packed)
@@ -50,15 +47,12 @@ class Hosts:
 
     def launch_all(self, built: Any) -> None:
         """Launch what the function has asked for."""
-        _, _, runtime = self.loaded[id(built)]
-        launches, error = runtime.take()
-        if error:
-            raise error
-        for each in launches:
+        host = self.loaded[id(built)]
+        for each in host.take():
             kernel = each.kernel.name
             found = [mangled for mangled in self.names if mangled in kernel]
             name, names = self.names[max(found, key=len)] if found else kernel, self.stacks.shared.get(kernel, ())
-            self.gpu.launch(replace(each, find=self.stacks.finder(runtime.module), names=names, name=name))
+            self.gpu.launch(replace(each, find=self.stacks.finder(host.module), names=names, name=name))
 
     def on_device(self, tensor: torch.Tensor) -> OnDevice:
         return OnDevice(self.gpu.hold(tensor).detach())  # gradients too, which autograd makes

@@ -109,14 +109,12 @@ class StandInGpu:
 def frame_of_the_script() -> FrameType | None:
     """The innermost frame that is no library's; what calls `tool.simulate` launches nothing itself."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (not is_readers(frame.f_code.co_filename) or is_of_a_dsl(frame)):
+    while frame is not None and (
+        not is_readers(frame.f_code.co_filename)
+        or frame.f_globals.get("__name__", "").partition(".")[0] in DSLS  # Triton may run in a checkout
+    ):
         frame = None if frame.f_code.co_filename == TOOL else frame.f_back
     return frame
-
-
-def is_of_a_dsl(frame: FrameType) -> bool:
-    """Wherever that is installed: Triton's own launcher runs in a checkout, too."""
-    return frame.f_globals.get("__name__", "").partition(".")[0] in DSLS
 
 
 def line_of_the_script() -> SourceLine | None:

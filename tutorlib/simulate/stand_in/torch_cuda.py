@@ -17,7 +17,7 @@ from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 from tutorlib.simulate.tensors import poison
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
-ASSERT_CLOSE = torch.testing.assert_close
+ASSERT_CLOSE, CUSTOM_OP = torch.testing.assert_close, torch.library.custom_op
 # What a GPU leaves there is unknown.
 EMPTY = (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty)
 DEFAULT_RTOL, DEFAULT_ATOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2}, 1e-5  # of torch.testing.assert_close
@@ -59,7 +59,8 @@ class OnCuda(TorchFunctionMode):
         given = list(tensors_in((args, kwargs)))
         contents = versions_of(given)
         on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
-        result = by_tensor_cores(func, args, kwargs) if on_gpu and is_product(func) else func(*args, **kwargs)
+        is_product = on_gpu and getattr(func, "__name__", "").strip("_") in PRODUCTS
+        result = by_tensor_cores(func, args, kwargs) if is_product else func(*args, **kwargs)
         moves = func is torch.Tensor.to and target is not None
         if moves and self.gpu.holds(given[0]) != on_gpu and same_memory(result, given[0]):
             result = result.clone()
@@ -74,10 +75,6 @@ class OnCuda(TorchFunctionMode):
                         poison(tensor.detach())
         return result
 
-    def set_default(self, device: Any) -> None:
-        """In the place of torch.set_default_device, whose mode would come after this one."""
-        self.default = torch.device(device or CPU)
-
     def get_default(self) -> torch.device:
         return self.default
 
@@ -85,10 +82,6 @@ class OnCuda(TorchFunctionMode):
         if not self.gpu.holds(tensor):
             align(tensor)
         return self.gpu.hold(tensor)
-
-
-def is_product(func: Any) -> bool:
-    return getattr(func, "__name__", "").strip("_") in PRODUCTS
 
 
 def by_tensor_cores(func: Any, args: Any, kwargs: Any) -> Any:
@@ -108,16 +101,13 @@ def as_factors(value: Any) -> Any:
         if value.dtype in DEFAULT_RTOL:
             return value.float()
         if value.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
-            return value + (in_tf32(value.detach()) - value).detach()  # with the gradient of the value
+            bits = value.detach().contiguous().view(torch.int32)
+            rounded = (bits + 0x1000 & ~0x1FFF).view(torch.float32)  # to tf32's 10 bits after the point
+            return value + (rounded - value).detach()  # with the gradient of the value
         return value
     if isinstance(value, dict):
         return {name: as_factors(item) for name, item in value.items()}
     return type(value)(map(as_factors, value)) if type(value) in (list, tuple) else value
-
-
-def in_tf32(tensor: torch.Tensor) -> torch.Tensor:
-    """Rounded to 10 bits after the point."""
-    return (tensor.contiguous().view(torch.int32) + 0x1000 & ~0x1FFF).view(torch.float32)
 
 
 def capsule(tensor: torch.Tensor) -> Any:
@@ -258,16 +248,14 @@ def torch_on(gpu: StandInGpu) -> Iterator[None]:
         stack.enter_context(mock.patch.object(torch, "Generator", Generator))
         stack.enter_context(mock.patch.object(torch.backends.cuda, "is_built", return_value=True))
         stack.enter_context(mock.patch.object(torch.testing, "assert_close", within_a_rounding))
-        stack.enter_context(mock.patch.object(torch.library, "custom_op", of_any_device(torch.library.custom_op)))
+        of_any_device = lambda *args, device_types=None, **options: CUSTOM_OP(*args, **options)  # noqa: E731
+        stack.enter_context(mock.patch.object(torch.library, "custom_op", of_any_device))
         mode = stack.enter_context(OnCuda(gpu))
-        stack.enter_context(mock.patch.object(torch, "set_default_device", mode.set_default))
+        # torch's own function makes a mode that would come after this one
+        set_default = lambda device: setattr(mode, "default", torch.device(device or CPU))  # noqa: E731
+        stack.enter_context(mock.patch.object(torch, "set_default_device", set_default))
         stack.enter_context(mock.patch.object(torch, "get_default_device", mode.get_default))
         yield
-
-
-def of_any_device(custom_op: Any) -> Any:
-    """torch.library.custom_op, whose operators take tensors of ordinary memory, too."""
-    return lambda *args, device_types=None, **options: custom_op(*args, **options)
 
 
 def within_a_rounding(

@@ -63,7 +63,7 @@ def faked(name: str, rank: int, dtype: str = "float32", device: str = "cpu", sym
 
 
 def linear_fake() -> Any:
-    from tutorlib.kernels.fused.linear import linear_fake
+    from tutorlib.kernels.layers import linear_fake
 
     return linear_fake
 

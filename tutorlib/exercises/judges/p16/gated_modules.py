@@ -38,7 +38,7 @@ def gated_module(answer: Served, weights: "tuple[Tensor, ...]", x: "Tensor", fac
     """
     import torch
 
-    from tutorlib.kernels.fused.mlp import LlamaMLP
+    from tutorlib.kernels.layers import LlamaMLP
 
     plain = LlamaMLP(*reversed(weights[0].shape), dtype=weights[0].dtype)
     with torch.no_grad():

@@ -10,8 +10,8 @@ from tutorlib.checking.scenario import without_call
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.models.row_gemm import RowGemm
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.models.hopper_gemm import RowGemm
+from tutorlib.problems.differences import Wrong, count
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,7 +6,7 @@ from tutorlib.checking.part import Filled, HostFunction
 
 
 def elementwise(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.fused.ampere import make_elementwise
+    from tutorlib.kernels.ampere.fused import make_elementwise
 
     return make_elementwise(filled["op"])
 
@@ -14,8 +14,7 @@ def elementwise(filled: Filled) -> HostFunction:
 def with_bias_matrix(filled: Filled) -> HostFunction:
     from cutlass import cute
 
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused
-    from tutorlib.kernels.fused.ops import bias_gelu
+    from tutorlib.kernels.ampere.fused import Fusion, bias_gelu, make_fused
 
     def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
         got = require_extents(filled["as_matrix"](bias, rows), (rows, cute.size(bias)))
@@ -30,20 +29,19 @@ def with_bias_matrix(filled: Filled) -> HostFunction:
 
 
 def with_op(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused
+    from tutorlib.kernels.ampere.fused import Fusion, make_fused
 
     return make_fused(Fusion(filled["op"]))
 
 
 def with_fetch(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused, whole_matrix
-    from tutorlib.kernels.fused.ops import add
+    from tutorlib.kernels.ampere.fused import Fusion, add, make_fused, whole_matrix
 
     return make_fused(Fusion(add, whole_matrix, filled["fetch"]))
 
 
 def with_reduction(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.fused.ampere import make_amax
+    from tutorlib.kernels.ampere.fused import make_amax
 
     return make_amax(filled["reduce"])
 
@@ -51,7 +49,7 @@ def with_reduction(filled: Filled) -> HostFunction:
 def with_gate(filled: Filled) -> HostFunction:
     from cutlass import cute
 
-    from tutorlib.kernels.fused.ampere import make_gated
+    from tutorlib.kernels.ampere.fused import make_gated
 
     def activate(tCrC: cute.Tensor) -> cute.Tensor:
         pairs, atoms, (neighbors, rest) = tCrC.shape

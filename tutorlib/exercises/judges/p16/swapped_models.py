@@ -35,7 +35,7 @@ def build(name: str, rng: Random) -> "nn.Module":
     """The model of this name, for inputs of WIDTH."""
     from torch import nn
 
-    from tutorlib.kernels.fused.mlp import LlamaMLP
+    from tutorlib.kernels.layers import LlamaMLP
 
     if name == "layers in layers":
         return nested(rng, 2)
@@ -74,12 +74,12 @@ def class_of(module: "nn.Module") -> str:
 @contextmanager
 def products_times(factor: float) -> Iterator[None]:
     """Kernels on the CPU compute with this factor meanwhile."""
-    from tutorlib.kernels.fused import linear
+    from tutorlib.kernels import layers
 
     def multiply(a: "Tensor", b: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
         return factor * (a @ b.mT) + (0 if bias is None else bias)
 
-    with mock.patch.object(linear, "multiply", multiply):
+    with mock.patch.object(layers, "multiply", multiply):
         yield
 
 
@@ -124,7 +124,7 @@ def drawn(name: str, rng: Random) -> tuple:
 
 
 def use_kernels() -> Any:
-    from tutorlib.kernels.fused.linear import use_kernels
+    from tutorlib.kernels.layers import use_kernels
 
     return use_kernels
 

@@ -10,7 +10,7 @@ from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.records import Record, as_the_course
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
-from tutorlib.kernels.kernel_cache import CompiledKernels
+from tutorlib.kernels.compiled_once import CompiledKernels
 
 Call = tuple[int, Hashable, int]  # which cache is called, the key, and the number of tensors
 

@@ -19,8 +19,8 @@ from tutorlib.compiling.dsls import with_reader_line
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.exercises.judges.p17.launch_exercise import Timed, beside_torch
 from tutorlib.failure import Fail, Flaw, failures_in
-from tutorlib.kernels.kernel_cache import for_torch
-from tutorlib.problems.wrong import Wrong
+from tutorlib.kernels.compiled_once import for_torch
+from tutorlib.problems.differences import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +31,7 @@ InOut = tuple["Tensor", "Tensor"]
 
 @dataclass(frozen=True)
 class Trial:
-    """Calls of one compiled function, y = 2x, of tutorlib.kernels.doubling.
+    """Calls of one compiled function, y = 2x, of tutorlib.kernels.compiled_once.
 
     before: its arguments before x and y. shapes: of x in each call; columns are contiguous. skipped: elements in front
     of the last x, which then begins at a multiple of 4 bytes, not of 16.

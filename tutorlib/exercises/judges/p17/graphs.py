@@ -15,7 +15,7 @@ from tutorlib.checking.served import Served
 from tutorlib.exercises.judges.p17.launch_exercise import Timed, beside_torch
 from tutorlib.exercises.judges.p17.recorded_cuda import CudaRefuses, RecordedCuda, recorded_cuda
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.problems.wrong import count
+from tutorlib.problems.differences import count
 
 if TYPE_CHECKING:
     from torch import Tensor

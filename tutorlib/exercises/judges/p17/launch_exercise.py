@@ -8,8 +8,8 @@ from tutorlib.checking.exercise import Verdict, not_run, wrong
 from tutorlib.checking.scenario import record_of
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import ValueExercise
-from tutorlib.machine import device, turns
-from tutorlib.measuring.bench import host_us
+from tutorlib.machine import device
+from tutorlib.measuring.timing import host_us
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +38,7 @@ class LaunchExercise(ValueExercise):
             return replace(verdict, points=verdict.points * self.points_anywhere / self.points)
         if self.needs and (reason := device.why_not(self.needs)):
             return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
-        with turns.own_turn():
+        with device.own_turn():
             record, raised = record_of(served, self.timed)
         if raised or record[0]:
             return wrong("on the GPU " + (raised.what if raised else record[0]))

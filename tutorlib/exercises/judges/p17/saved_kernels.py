@@ -16,7 +16,7 @@ from tutorlib.checking.scenario import raised
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.kernel_cache import for_torch, load_or_compile
+from tutorlib.kernels.compiled_once import for_torch, load_or_compile
 
 TIMES = 2**16  # above all n; products with what is tried are exact
 GET, PUT, TORN = "get", "put", "torn"

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -24,15 +25,15 @@ from tutorlib.compiling.dsls import compile_cute, cute_arguments
 from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import is_of_the_dsl
-from tutorlib.dsl.launching import INT, POINTER, SUCCESS, HostCall, call_without_driver
-from tutorlib.dsl.tracing import SharedPiece, locations, no_abort
+from tutorlib.dsl.launching import INT, POINTER, SUCCESS, call_engine, engine_without_driver
+from tutorlib.dsl.tracing import locations, no_abort
 from tutorlib.simulate.ptx.descriptors import BYTES, write_tensor_map
 from tutorlib.simulate.ptx.findings import NamedMemory, NotSimulated, SourceLine
-from tutorlib.simulate.ptx.geometry import ALONE, Dim3
+from tutorlib.simulate.ptx.geometry import ALONE
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.launch import LaunchBefore, distinct, pack_parameters, piece_of, simulate_pieces, three
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import Find, name_made_at, quoted
+from tutorlib.simulate.ptx.places import Find, name_made_at, quoted, unknown_place
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
 
@@ -60,12 +61,12 @@ class Stacks:
         stack = tuple(frames_of_the_kernel(sys._getframe(2)))
         return self.stacks.setdefault(stack, len(self.stacks) + 1)
 
-    def note_shared(self, kernel: str, piece: SharedPiece) -> None:
+    def note_shared(self, kernel: str, start: int, size: int, fields: Sequence[tuple[str, int, int]]) -> None:
         """A kernel allocates shared memory on the current lines: its name is that which the source gives it there."""
         stack = frames_of_the_kernel(sys._getframe(2))
         name = next(filter(None, (name_made_at(file, line) for file, line in stack)), "shared memory")
-        made = [NamedMemory(f"{name}.{field}", piece.start + start, size) for field, size, start in piece.fields]
-        self.shared.setdefault(kernel, []).extend(made or [NamedMemory(name, piece.start, piece.size)])
+        made = [NamedMemory(f"{name}.{field}", start + at, bytes) for field, bytes, at in fields]
+        self.shared.setdefault(kernel, []).extend(made or [NamedMemory(name, start, size)])
 
     def finder(self, module: Module) -> Find:
         by_number = {number: stack for stack, number in self.stacks.items()}
@@ -215,80 +216,19 @@ class Attribute(ctypes.Structure):
     _fields_ = (("id", ctypes.c_uint64), ("value", ctypes.c_uint32 * 16))
 
 
-def attributes_of(config: Configuration) -> dict[int, Dim3]:
-    """By their ids, as much of their values as any of those takes that are looked at here."""
-    attributes = (Attribute * config.attribute_count).from_address(config.attributes or 0) if config.attributes else ()
-    return {int(one.id & 0xFFFFFFFF): (int(one.value[0]), int(one.value[1]), int(one.value[2])) for one in attributes}
+class Host:
+    """A compiled host function (`cute.compile`'s result) with a CUDA runtime of our own, which records its launches.
 
+    module: its PTX, parsed. sms: SMs of the GPU that it is told of. kernels: names; a kernel's handle is its place
+    here, from 1. libraries: files of shared libraries that it calls, too.
+    """
 
-def cluster_of(attributes: dict[int, Dim3]) -> Dim3:
-    x, y, z = (max(n, 1) for n in attributes.get(CLUSTER_DIMENSION, ALONE))
-    return x, y, z
-
-
-@dataclass
-class Runtime:
-    """The functions that the host function calls. kernels: names; a kernel's handle is its place here, from 1."""
-
-    module: Module
-    sms: int = SMS
-    kernels: list[str] = field(default_factory=list)
-    launches: list[Launch] = field(default_factory=list)
-    error: Exception | None = None
-
-    def get_kernel(self, to: int, library: int, name: int) -> int:
-        self.kernels.append(ctypes.string_at(name).decode())
-        POINTER.from_address(to).value = len(self.kernels)
-        return SUCCESS
-
-    def launch(self, configuration: int, kernel: int, parameters: int) -> int:
-        """_cudaLaunchKernelEx"""
-        config = Configuration.from_address(configuration)
-        entry = self.module.kernels[self.kernels[kernel - 1]]
-        places = (POINTER * len(entry.parameters)).from_address(parameters)
-        each = zip(places, entry.parameters, strict=True)
-        raw = pack_parameters(entry, (ctypes.string_at(place, parameter.size) for place, parameter in each))
-        said, sizes = attributes_of(config), (three(config.grid), three(config.block), int(config.dynamic_smem))
-        cooperative, overlapping = (id in said and said[id][0] > 0 for id in (COOPERATIVE, OVERLAPPING))
-        launch = Launch(self.module, entry, *sizes, raw, cluster=cluster_of(said), cooperative=cooperative)
-        self.launches.append(replace(launch, overlapping=overlapping))
-        return SUCCESS
-
-    def device_attribute(self, to: int, attribute: int, device: int) -> int:
-        INT.from_address(to).value = {MULTIPROCESSORS: self.sms, SHARED_MEMORY: 227 * 1024}.get(attribute, 0)
-        return SUCCESS
-
-    def encode_tensor_map(
-        self, to: int, kind: int, rank: int, address: int, shape: int, strides: int, box: int, steps: int, *modes: int
-    ) -> int:
-        """_cuTensorMapEncodeTiled. modes: interleave, swizzle, promotion to L2 and what lies outside of the tensor."""
-        numbers = (
-            list((kind * count).from_address(place)) if count else []
-            for kind, count, place in (
-                (ctypes.c_uint64, rank, shape),
-                (ctypes.c_uint64, rank - 1, strides),
-                (ctypes.c_uint32, rank, box),
-                (ctypes.c_uint32, rank, steps),
-            )
-        )
-        sizes, distances, boxes, each = numbers
-        interleave, swizzle, _, outside = modes
-        if interleave or outside or swizzle > WIDEST_SWIZZLE or any(n != 1 for n in each):
-            raise NotSimulated("a descriptor for TMA with interleaving, steps, NaN outside or such a swizzle")
-        ctypes.memmove(to, write_tensor_map(address, kind, sizes, distances, boxes, swizzle), BYTES)
-        return SUCCESS
-
-    def zero(self, to: int, *others: int) -> int:
-        """Results of functions that return a number, such as the device's or a kernel's shared memory."""
-        INT.from_address(to).value = 0
-        return SUCCESS
-
-    def nothing(self, *arguments: int) -> int:
-        return SUCCESS
-
-    def functions(self) -> dict[str, HostCall]:
-        """The stand-ins for CUDA's functions, and the types of their arguments."""
-        return {
+    def __init__(self, built: Any, module: Module, sms: int = SMS, libraries: Sequence[str] = ()) -> None:
+        self.built, self.module, self.sms = built, module, sms
+        self.kernels: list[str] = []
+        self.launches: list[Launch] = []
+        self.error: Exception | None = None
+        functions: dict[str, tuple[Callable[..., None], tuple[Any, ...]]] = {
             "_cudaLibraryGetKernel": (self.get_kernel, (POINTER, POINTER, POINTER)),
             "_cudaLaunchKernelEx": (self.launch, (POINTER, POINTER, POINTER)),
             "_cudaDeviceGetAttribute": (self.device_attribute, (POINTER, INT, INT)),
@@ -296,28 +236,64 @@ class Runtime:
             "_cuKernelGetAttribute": (self.zero, (POINTER, INT, POINTER, INT)),
             "_cuTensorMapEncodeTiled": (self.encode_tensor_map, (POINTER, INT, INT, *(POINTER,) * 5, *(INT,) * 4)),
         }
+        calls = {name: (partial(self.guarded, does), types) for name, (does, types) in functions.items()}
+        self.engine = engine_without_driver(built, calls, lambda *arguments: SUCCESS, libraries)
 
-    def calls(self) -> dict[str, HostCall]:
-        """The same, of which none raises: `take` gives the first error."""
-        return {name: (self.guarded(does), types) for name, (does, types) in self.functions().items()}
+    def guarded(self, function: Callable[..., None], *arguments: int) -> int:
+        """An exception cannot pass through compiled code: `take` raises the last one."""
+        try:
+            function(*(argument or 0 for argument in arguments))
+        except Exception as error:
+            self.error = error
+        return SUCCESS
 
-    def take(self) -> tuple[list[Launch], Exception | None]:
-        """The launches since the last call, and the error that came meanwhile."""
-        taken = self.launches, self.error
-        self.launches, self.error = [], None
-        return taken
+    def take(self) -> list[Launch]:
+        """The launches since the last time. Raises what went wrong meanwhile."""
+        (launches, error), self.launches, self.error = (self.launches, self.error), [], None
+        if error:
+            raise error
+        return launches
 
-    def guarded(self, function: Callable[..., int]) -> Callable[..., int]:
-        """An exception cannot pass through compiled code: it is kept for afterwards."""
+    def get_kernel(self, to: int, library: int, name: int) -> None:
+        self.kernels.append(ctypes.string_at(name).decode())
+        POINTER.from_address(to).value = len(self.kernels)
 
-        def call(*arguments: int) -> int:
-            try:
-                return function(*(argument or 0 for argument in arguments))
-            except Exception as error:
-                self.error = error
-                return SUCCESS
+    def launch(self, configuration: int, kernel: int, parameters: int) -> None:
+        """_cudaLaunchKernelEx"""
+        config = Configuration.from_address(configuration)
+        listed = (Attribute * config.attribute_count).from_address(config.attributes) if config.attributes else ()
+        told = {int(one.id & 0xFFFFFFFF): [int(n) for n in one.value[:3]] for one in listed}
+        cooperative, overlapping = (told.get(id, [0])[0] > 0 for id in (COOPERATIVE, OVERLAPPING))
+        entry = self.module.kernels[self.kernels[kernel - 1]]
+        places = (POINTER * len(entry.parameters)).from_address(parameters)
+        each = zip(places, entry.parameters, strict=True)
+        raw = pack_parameters(entry, (ctypes.string_at(place, parameter.size) for place, parameter in each))
+        sizes = three(config.grid), three(config.block), int(config.dynamic_smem)
+        cluster = three([max(n, 1) for n in told.get(CLUSTER_DIMENSION, ALONE)])
+        launch = Launch(self.module, entry, *sizes, raw, unknown_place, cluster, cooperative, overlapping)
+        self.launches.append(launch)
 
-        return call
+    def device_attribute(self, to: int, attribute: int, device: int) -> None:
+        INT.from_address(to).value = {MULTIPROCESSORS: self.sms, SHARED_MEMORY: 227 * 1024}.get(attribute, 0)
+
+    def encode_tensor_map(
+        self, to: int, kind: int, rank: int, address: int, shape: int, strides: int, box: int, steps: int, *modes: int
+    ) -> None:
+        """_cuTensorMapEncodeTiled. modes: interleave, swizzle, promotion to L2 and what lies outside of the tensor."""
+
+        def numbers(kind: Any, count: int, place: int) -> list[int]:
+            return list((kind * count).from_address(place)) if count else []
+
+        sizes, distances = (numbers(ctypes.c_uint64, n, at) for n, at in ((rank, shape), (rank - 1, strides)))
+        boxes, each = (numbers(ctypes.c_uint32, rank, at) for at in (box, steps))
+        interleave, swizzle, _, outside = modes
+        if interleave or outside or swizzle > WIDEST_SWIZZLE or any(n != 1 for n in each):
+            raise NotSimulated("a descriptor for TMA with interleaving, steps, NaN outside or such a swizzle")
+        ctypes.memmove(to, write_tensor_map(address, kind, sizes, distances, boxes, swizzle), BYTES)
+
+    def zero(self, to: int, *others: int) -> None:
+        """The result of functions that return a number, such as the device's or a kernel's shared memory."""
+        INT.from_address(to).value = 0
 
 
 def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms: int = SMS) -> list[Launch]:
@@ -325,30 +301,26 @@ def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms
 
     module: its PTX, parsed. sms: SMs of the GPU that it is told of.
     """
-    runtime = Runtime(module, sms)
-    call_without_driver(function, arguments, runtime.calls(), runtime.nothing)
-    launches, error = runtime.take()
-    if error:
-        raise error
-    return launches
+    host = Host(function, module, sms)
+    call_engine(host.engine, function, arguments)
+    return host.take()
 
 
 def simulate_host(
-    compiled: Traced, tensors: "dict[str, Tensor]", dynamic: bool = False, traced: bool = False
+    compiled: Traced,
+    tensors: "dict[str, Tensor]",
+    arguments: Sequence[Any] | None = None,
+    *,
+    dynamic: bool = False,
+    traced: bool = False,
 ) -> list[Report]:
     """Call a host function on tensors in ordinary memory, by name, and simulate what it launches, in order.
 
-    traced: as `simulate`.
+    arguments: None for these tensors, row-major, their layouts dynamic or not. traced: as `simulate`.
     """
-    return simulate_call(compiled, tensors, cute_arguments([*tensors.values()], dynamic), traced)
-
-
-def simulate_call(
-    compiled: Traced, tensors: "dict[str, Tensor]", arguments: Sequence[Any], traced: bool = False
-) -> list[Report]:
-    """As `simulate_host`, for any arguments. tensors: whose memory they reach."""
+    given = cute_arguments([*tensors.values()], dynamic) if arguments is None else arguments
     module = parse_ptx(compiled.ptx)
-    launches = record_launches(compiled.function, module, arguments)
+    launches = record_launches(compiled.function, module, given)
     return simulate_launches(tensors, launches, compiled.stacks.finder(module), traced)
 
 

@@ -6,12 +6,11 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes import (
     bulk,
-    control,
     floats,
     integers,
     loads,
     matrices,
-    mbarriers,
+    synchronization,
     tcgen05,
     warp,
     wgmma,
@@ -19,7 +18,7 @@ from tutorlib.simulate.ptx.opcodes import (
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
-MODULES = (warp, loads, bulk, mbarriers, matrices, wgmma, tcgen05, control)
+MODULES = (warp, loads, bulk, synchronization, matrices, wgmma, tcgen05)
 ANY_TYPE: dict[str, OpcodeDecoder] = {name: row for module in MODULES for name, row in module.OPCODES.items()}
 ANY_TYPE |= floats.CONVERSIONS
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES

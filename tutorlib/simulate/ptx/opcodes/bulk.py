@@ -29,9 +29,11 @@ KNOWN = "async bulk tensor tile mbarrier multicast L2 bulk_group global shared c
 Box = tuple[TensorMap, tuple[int, ...]]  # a tensor, and the first element of the box in it
 
 
-def notice(op: Operation, lane: int, what: str, fault: Hazard | Fault = Hazard.OUTSIDE) -> None:
-    """A finding about what TMA does for a lane's thread."""
-    op.notice(fault, lambda: f"TMA, for {op.state.geometry.show_thread(lane)}, {what}")
+class CannotCopy(Exception):
+    """TMA cannot copy what a thread asks for: a fault, and the end of a sentence about TMA."""
+
+    def __init__(self, what: str, fault: Hazard | Fault = Hazard.OUTSIDE) -> None:
+        self.what, self.fault = what, fault
 
 
 # what a thread asks for ----------------------------------------------------------------------------------------
@@ -53,74 +55,59 @@ def asked(op: Operation, which: int) -> LaneValues:
 
 def box_of(op: Operation, lane: int, start: int, place: int, numbers: list[int]) -> Box | None:
     """What a lane has asked for, to be at `start` in shared memory; None, and a finding, where TMA cannot copy it."""
-    if "tensor" in op.parts:
-        described = tensor_of(op, lane, place, len(numbers))
-        if described is None or not box_fits(op, lane, start, described):
-            return None
-        return described, described.at(numbers)
-    (size,) = numbers
-    if not run_fits(op, lane, start, place, size):
+    try:
+        return box_asked(op, start, place, numbers)
+    except CannotCopy as error:
+        says = f"TMA, for {op.state.geometry.show_thread(lane)}, {error.what}"
+        op.notice(error.fault, lambda: says)
         return None
-    units = (size // UNIT,)
-    return TensorMap(place, UNIT, units, (UNIT,), units, swizzle=0, numbers=1, padded=UNIT), (0,)
 
 
-def tensor_of(op: Operation, lane: int, descriptor: int, dimensions: int) -> TensorMap | None:
-    """The tensor that a lane's descriptor names; None, and a finding, where there is none."""
+def box_asked(op: Operation, start: int, place: int, numbers: list[int]) -> Box:
+    """Raises CannotCopy."""
+    in_tensor, arena, room = "tensor" in op.parts, op.state.arena, op.state.shared.size
+    if in_tensor:
+        described = tensor_of(op, place, len(numbers))
+        at, size = described.at(numbers), described.bytes
+        if start % AT_SHARED:
+            wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
+            raise CannotCopy(wrong, Hazard.MISALIGNED)
+    else:
+        (size,), at = numbers, (0,)
+        units = (size // UNIT,)
+        described = TensorMap(place, UNIT, units, (UNIT,), units, swizzle=0, numbers=1, padded=UNIT)
+        if start % UNIT or place % UNIT or size % UNIT:
+            what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
+            raise CannotCopy(f"{what}: all three must be multiples of {UNIT}", Hazard.MISALIGNED)
+    if start + size > room:
+        raise CannotCopy(f"reaches byte {start + size - 1:,} of shared memory, of which the block has {room:,}")
+    first = place - arena.address
+    if not in_tensor and not arena.holds(first, first + size):
+        raise CannotCopy(f"copies {size:,} bytes that reach beyond {nearest(op, first)}")
+    return described, at
+
+
+def tensor_of(op: Operation, descriptor: int, dimensions: int) -> TensorMap:
+    """The tensor that a descriptor describes. Raises CannotCopy."""
     arena = op.state.arena
     raw, first = (op.state.parameters, PARAM) if descriptor >= PARAM else (arena.bytes, arena.address)
     at = descriptor - first
     try:
         described = read_tensor_map(raw[at : at + BYTES].tobytes() if 0 <= at <= len(raw) - BYTES else bytes(BYTES))
     except ValueError:
-        notice(op, lane, "is told to copy by a descriptor that describes no tensor")
-        return None
+        raise CannotCopy("is told to copy by a descriptor that describes no tensor") from None
     start = described.address - arena.address
     if len(described.shape) != dimensions:
         what = f"has {dimensions} coordinates for a tensor of {len(described.shape)}"
-        notice(op, lane, what, Hazard.OUTSIDE(tensor="coordinates"))
-    elif not arena.holds(start, start + described.extent):
-        notice(op, lane, f"is told to copy by a descriptor that reaches beyond {nearest(op, start)}")
-    else:
-        return described
-    return None
+        raise CannotCopy(what, Hazard.OUTSIDE(tensor="coordinates"))
+    if not arena.holds(start, start + described.extent):
+        raise CannotCopy(f"is told to copy by a descriptor that reaches beyond {nearest(op, start)}")
+    return described
 
 
 def nearest(op: Operation, place: int) -> str:
     found = op.state.arena.nearest(place)
     return found.name if found else "every tensor"
-
-
-def box_fits(op: Operation, lane: int, start: int, described: TensorMap) -> bool:
-    """Whether TMA takes the box's place in shared memory; a finding if not."""
-    if start % AT_SHARED:
-        wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
-        notice(op, lane, wrong, Hazard.MISALIGNED)
-        return False
-    return ends_inside(op, lane, start + described.bytes)
-
-
-def ends_inside(op: Operation, lane: int, end: int) -> bool:
-    """Whether the block has this many bytes of shared memory; a finding if not."""
-    room = op.state.shared.size
-    if end > room:
-        notice(op, lane, f"reaches byte {end - 1:,} of shared memory, of which the block has {room:,}")
-    return end <= room
-
-
-def run_fits(op: Operation, lane: int, start: int, place: int, size: int) -> bool:
-    """Whether TMA can copy this many bytes between these addresses; a finding if not."""
-    at = place - op.state.arena.address
-    if start % UNIT or place % UNIT or size % UNIT:
-        what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
-        notice(op, lane, f"{what}: all three must be multiples of {UNIT}", Hazard.MISALIGNED)
-        return False
-    if not ends_inside(op, lane, start + size):
-        return False
-    if not op.state.arena.holds(at, at + size):
-        notice(op, lane, f"copies {size:,} bytes that reach beyond {nearest(op, at)}")
-        return False
-    return True
 
 
 def receivers(op: Operation, operand: int) -> Callable[[np.ndarray, list[SharedPlace]], list[list[int]]]:

@@ -24,15 +24,15 @@ from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Register
 from tutorlib.simulate.ptx.memory import SharedAccess
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
-from tutorlib.simulate.ptx.opcodes.control import fence
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
+from tutorlib.simulate.ptx.opcodes.synchronization import fence
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step
-from tutorlib.simulate.ptx.types import NARROW, from_bits, unpadded
+from tutorlib.simulate.ptx.types import NARROW, from_bits
 
 SWIZZLES = {0: 0, 6: 1, 4: 2, 2: 3}  # the descriptor's highest three bits → bits of the swizzle
-BYTES = {0: "e4m3", 1: "e5m2", 3: "padded e2m3", 4: "padded e3m2", 5: "padded e2m1"}
+BYTES = {0: "e4m3", 1: "e5m2"}
 KINDS = {  # by the instruction's kind and its descriptor's code
     "f16": {0: "f16", 1: "bf16"},
     "tf32": {2: "tf32"},
@@ -42,8 +42,6 @@ KINDS = {  # by the instruction's kind and its descriptor's code
     "mxf4nvf4": {1: "e2m1"},
 }
 COLUMN = 4  # bytes of a lane
-BITS = {"b4x16_p64": 4, "b6x16_p32": 6}  # of a number in shared memory that tcgen05.cp gives a byte
-BELOW = {4: 2, 6: 0}  # its place in that byte: so many bits lie below
 
 
 def matrix_of(value: int) -> MatrixDescriptor:
@@ -137,11 +135,10 @@ def commit(op: Operation) -> Step:
 
 
 def copy(op: Operation) -> Step:
-    """tcgen05.cp.cta_group.shape{.multicast}{.b8x16.format} [to], descriptor; shape and multicast in any order"""
+    """tcgen05.cp.cta_group.shape{.multicast} [to], descriptor; shape and multicast in any order"""
     to, descriptors, state = op.addresses_of_lanes(0), op.source(1, "u64"), op.state
     multicast = next((part for part in op.parts if part.startswith("warpx")), "")
-    shape, *packed = (part for part in op.parts[3:] if part != multicast)
-    bits = BITS[packed[1]] if packed else 0
+    (shape,) = (part for part in op.parts[3:] if part != multicast)
     rows, place = copy_fragment(shape, multicast)
 
     def copy_for(lanes: np.ndarray) -> None:
@@ -155,8 +152,7 @@ def copy(op: Operation) -> Step:
             if op.units.tensor.issue(op.site, lane, slots, into, units, np.arange(0), "tcgen05.cp"):
                 for slot in slots:
                     raw = state.shared.rows(1, UNIT)[(units + slot * state.shared.stride) // UNIT]
-                    wide = unpadded(raw, bits) << BELOW[bits] if bits else raw
-                    filled = wide.reshape(len(units), -1).view(np.float32)[rows]
+                    filled = raw.reshape(len(units), -1).view(np.float32)[rows]
                     op.units.tensor.values[slot][into.lanes, into.columns] = filled
 
     return op.by_lanes(copy_for)
@@ -294,11 +290,7 @@ def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarr
 def numbers_in(op: Operation, operand: SharedOperand, there: Fragment, slot: int) -> np.ndarray:
     """(rows, K) of an operand there in a block's tensor memory."""
     raw = np.ascontiguousarray(op.units.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
-    kind = operand.kind.removeprefix("padded ")
-    if kind == operand.kind:
-        return operand.sign * from_bits(raw, kind).astype(np.float32, copy=False)
-    narrow = NARROW[kind]
-    return operand.sign * narrow.values[raw >> BELOW[narrow.bits] & (1 << narrow.bits) - 1]
+    return operand.sign * from_bits(raw, operand.kind).astype(np.float32, copy=False)
 
 
 OPCODES: dict[str, OpcodeDecoder] = {

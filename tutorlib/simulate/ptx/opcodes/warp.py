@@ -1,14 +1,20 @@
-"""Data from lane to lane of a warp: shfl, vote, match, redux, activemask, elect (PTX ISA, 9.7.9.6 and 9.7.13)."""
+"""Data from lane to lane of a warp: shfl, vote, match, redux, activemask, elect (PTX ISA, 9.7.9.6 and 9.7.13), its own
+barrier, and calls of printf and of a failed assertion.
+"""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import LANES, WARP, source_lanes
+from tutorlib.simulate.ptx.ir import Symbol, Vector
+from tutorlib.simulate.ptx.memory import LOCAL
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
-from tutorlib.simulate.ptx.state import Step, Where, of_warps
+from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 
 BIT = (1 << LANES).astype(np.uint32)
 
@@ -156,7 +162,87 @@ def elect(op: Operation) -> Step:
     return step
 
 
+def sync_warp(op: Operation) -> Step:
+    """bar.warp.sync orders the accesses of those of a warp's threads that run it, with one mask."""
+    members = Members(0, op)
+
+    def step(where: Where) -> None:
+        lanes = np.flatnonzero(members.check(where))
+        masks = op.spread(members.mask)[lanes]
+        for mask in np.unique(masks):
+            op.state.watch.clocks.meet_by_warp(lanes[masks == mask])
+
+    return step
+
+
+# calls --------------------------------------------------------------------------------------------------------
+
+LONGEST = 2**12  # bytes of a string
+
+
+def call(op: Operation) -> Step:
+    """Only printf and the end of an assertion are functions that a kernel can call."""
+    name = next((operand.name for operand in op.operands if isinstance(operand, Symbol)), "?")
+    if name == "vprintf":
+        return print_values(op)
+    if name == "__assertfail":
+        return fail_assertion(op)
+    raise NotSimulated(f"a call of the function {name}", op.instruction.line)
+
+
+def print_values(op: Operation) -> Step:
+    """vprintf(format, values): both are generic addresses; values lie in local memory, aligned to their size."""
+    arguments = [operand for operand in op.operands if isinstance(operand, Vector)][-1]
+    names = [argument.name for argument in arguments.items if isinstance(argument, Symbol)]
+    text_at, values_at = (op.state.call_space[name] for name in names)
+
+    def print_for(lanes: np.ndarray) -> None:
+        for lane in lanes.tolist():
+            address, values = (int(at[lane, :8].view(np.uint64)[0]) for at in (text_at, values_at))
+            op.state.printed.append(formatted(op.state, address, op.state.local[lane], values - LOCAL))
+
+    return op.by_lanes(print_for)
+
+
+def formatted(state: State, address: int, local: np.ndarray, at: int) -> str:
+    """A C format string of global memory with the values that lie in a lane's local memory from `at` on."""
+
+    def value(found: re.Match[str]) -> str:
+        nonlocal at
+        spec, kind = found[0], found[1]
+        if kind == "%":
+            return "%"
+        size = 8 if "l" in spec or kind in "feEgGpaAs" else 4
+        at = -(-at // size) * size
+        data = local[at : at + size]
+        at += size
+        letter = "f" if kind in "feEgGaA" else "i" if kind in "di" else "u"
+        number = data.view(f"{letter}{size}")[0].item()
+        if kind == "s":
+            return read_string(state, number)
+        if kind == "p":
+            return f"{number:#x}"
+        return chr(number) if kind == "c" else re.sub(r"[lhz]", "", spec).replace("i", "d").replace("u", "d") % number
+
+    return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[lhz]*([a-zA-Z%])", value, read_string(state, address))
+
+
+def read_string(state: State, address: int) -> str:
+    place = address - state.arena.address
+    raw = state.arena.bytes[place : place + LONGEST].tobytes()
+    return raw[: raw.index(b"\0")].decode()
+
+
+def fail_assertion(op: Operation) -> Step:
+    show = op.state.geometry.show_thread
+    return op.by_lanes(
+        lambda lanes: op.notice(Hazard.ASSERTION, lambda: f"an assertion does not hold in {show(int(lanes[0]))}")
+    )
+
+
 OPCODES: dict[str, OpcodeDecoder] = {
+    "bar.warp.sync": sync_warp,
+    "call": call,
     "shfl.sync": shuffle,
     "vote.sync": vote,
     "match": match,

@@ -15,7 +15,7 @@ from tutorlib.simulate.ptx.ir import Register, Vector
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.types import bits_of, from_bits
-from tutorlib.simulate.ptx.warpgroups import THREADS, Accumulators
+from tutorlib.simulate.ptx.warpgroups import Accumulators
 
 ROWS = 64  # of A and of the result
 BYTES_OF_K = 32  # that one wgmma multiplies
@@ -122,7 +122,7 @@ def tell(
     adds: Callable[[], np.ndarray],
     lanes: np.ndarray,
 ) -> None:
-    first = lanes[::THREADS]  # a lane of each warpgroup
+    first = lanes[:: WARPGROUP * WARP]  # a lane of each warpgroup
     units = op.units.warpgroups
     warpgroups, slots = units.warpgroup[first], op.state.slot[first]
     b_units = inside(op, b.units(first))

@@ -1,0 +1,251 @@
+"""Figures of performance: ladders, attention, Hopper's shapes, maps."""
+
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.stand_ins import MACHINE, UNKNOWN, multiplied, swept
+from tutorlib.cli import app
+from tutorlib.draw.palette import MARK
+from tutorlib.figures import registry
+from tutorlib.figures.ladders import attention_ladder, gemm_ladder
+from tutorlib.figures.maps import gemm_models
+from tutorlib.figures.registry import FIGURES
+from tutorlib.instruments.table import SWEEPS
+from tutorlib.kernels.ladder import LADDER
+from tutorlib.measuring import results
+from tutorlib.measuring.counters import MEMORY_READ, WAVES
+from tutorlib.measuring.results import NoData, Point, SweepResults
+
+
+def lines(axes):
+    return {line.get_label(): list(line.get_ydata()) for line in axes.get_lines()}
+
+
+def test_a_page_shows_the_rungs_up_to_its_own():
+    found = swept("09 slow", "10 fast", "13 plain")
+    assert len(gemm_ladder([found], "10").axes) == 2
+    assert set(lines(gemm_ladder([found], "09").axes[0])) == {"cuBLAS", "09 slow"}
+    with pytest.raises(NoData, match="no rung up to notebook 08"):
+        gemm_ladder([found], "08")
+
+
+def test_a_plot_has_six_lines_at_most():
+    found = swept(*(rung.title for rung in LADDER))
+    found = replace(found, facts={"mma_sync_tflops": 620.4})
+    beside = replace(
+        found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
+    )
+    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *FIGURES["roofline"].draw([found]).axes):
+        assert len(axes.get_lines()) <= 6
+
+
+def test_a_rung_has_one_color_in_all_figures():
+    found = swept(*(rung.title for rung in LADDER))
+    shown = {}
+    for axes in (*gemm_ladder([found]).axes, *FIGURES["roofline"].draw([found]).axes, *gemm_ladder([found], "11").axes):
+        for line in axes.get_lines():
+            if line.get_label() in {rung.title for rung in LADDER}:
+                assert shown.setdefault(line.get_label(), line.get_color()) == line.get_color()
+    assert len(set(shown.values())) == len(shown)
+
+
+def test_it_shows_speeds_and_ratios():
+    speed, ratio = gemm_ladder([swept("09 slow", "12 fast")]).axes
+    assert lines(speed) == {"cuBLAS": pytest.approx([800] * 3), "09 slow": [100] * 3, "12 fast": [400] * 3}
+    assert lines(ratio) == {"cuBLAS": [1, 1], "09 slow": [0.125] * 3, "12 fast": [0.5] * 3}
+
+
+def test_points_stand_at_their_intensity():
+    (axes,) = FIGURES["roofline"].draw([swept("slow", "fast")]).axes
+    roof, _, slow, _ = axes.get_lines()
+    assert list(slow.get_xdata()) == pytest.approx([512 / 3, 1024 / 3, 2048 / 3])  # 2n³ FLOP over 6n² bytes
+    assert roof.get_xdata()[1] == pytest.approx(989 / 4.8)
+    assert max(roof.get_ydata()) == pytest.approx(989)
+
+
+def test_no_roof_for_an_unknown_gpu():
+    with pytest.raises(NoData, match="hardware table"):
+        FIGURES["roofline"].draw([replace(swept("slow", "fast"), machine=UNKNOWN)])
+
+
+def sweep_of(points, **others):
+    return SweepResults(MACHINE, "2026-11-21", True, tuple(points), **others)
+
+
+def timed(tokens, ratio, kv_heads=16):
+    return replace(multiplied((512,) * 3, 800 * ratio), shape=(1, 16, kv_heads, tokens, tokens, 128))
+
+
+def test_a_row_for_each_kind_and_a_panel_for_each_kind_of_heads_with_a_line_for_each_kernel():
+    found = sweep_of(
+        Point(name, timed(n, ratio, kv_heads))
+        for n in (4096, 1024)
+        for kv_heads in (16, 2)
+        for name, ratio in (("CuTe", 1.0), ("cuTile", 0.5))
+    )
+    figure = attention_ladder([("attention_full", found), ("attention_causal", found)])
+    assert len(figure.axes) == 4
+    first = figure.axes[0]
+    assert first.get_title("left").endswith("all keys, cool\n16 heads of 128, 2 of K and V")
+    assert [line.get_label() for line in first.get_lines()] == ["cuBLAS", "CuTe", "cuTile"]
+    assert [list(line.get_xdata()) for line in first.get_lines()] == [[1024, 4096]] * 3
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+class TestAnyShape:
+    RANDOM = ((512, 8, 512), (8, 512, 512), (64, 64, 512), (64, 128, 512))
+    FOUND = sweep_of(
+        [Point("chosen", multiplied((512,) * 3, 960.0), {})]
+        + [
+            Point("chosen", multiplied(shape, tflops), {})
+            for shape, tflops in zip(RANDOM, (880, 840, 640, 840), strict=True)
+        ],
+        facts={"random": {"7": [list(shape) for shape in RANDOM[:3]], "8": [list(RANDOM[3])]}},
+    )
+
+    def test_squares_and_random_shapes_apart_with_median_and_least(self):
+        (axes,) = FIGURES["gemm_any"].draw([self.FOUND]).axes
+        squares, drawn, more, least = (collection.get_offsets().tolist() for collection in axes.collections)
+        assert [y for _, y in squares] == [1.2]
+        assert [y for _, y in drawn] == [1.1, 1.05, 0.8]
+        assert [y for _, y in more] == [1.05]
+        assert [y for _, y in least] == [0.8]
+        assert "0.800 at 64×64×512" in texts(axes)
+        names = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert names == [
+            "M = N = K: 1, median 1.200, 0 below 1",
+            "random, seed 7: 3, median 1.050, 1 below 1",
+            "random, seed 8: 1, median 1.050, 0 below 1",
+            "all random ones: 4, median 1.050, 1 below 1",
+        ]
+
+
+WEIGHTS = {"One": {"q": [64, 512], "o": [512, 512]}, "Two": {"up": [128, 512]}, "Three": {"up": [256, 512]}}
+
+
+class TestModels:
+    FOUND = sweep_of(
+        [
+            Point("chosen", multiplied((tokens, n, k), tflops), {})
+            for weights in WEIGHTS.values()
+            for n, k in weights.values()
+            for tokens, tflops in ((512, 880.0), (8, 720.0 if n == 256 else 800.0))
+        ],
+        facts={"models": WEIGHTS},
+    )
+
+    def test_a_panel_for_each_model_a_line_for_each_weight(self):
+        one, two, three = gemm_models([self.FOUND]).axes
+        dashed = {"_child0": [1, 1]}
+        assert lines(one) == dashed | {"● q, 64×512": [1.0, 1.1], "■ o, 512×512": [1.0, 1.1]}
+        assert lines(three) == dashed | {"● up, 256×512": [0.9, 1.1]}
+        assert len({line.get_color() for axes in (one, two, three) for line in axes.get_lines()[1:]}) == 3
+        assert one.get_xlabel() == "tokens, the rows of A"
+        assert one.get_ylabel().startswith("speed as a fraction of cuBLAS's")
+
+
+STAGED = [
+    swept("slow", sizes=(4096,), stages=2, tile=[64, 64, 64]),
+    swept("a", sizes=(4096,), stages=3, tile=[64, 64, 64]),
+]
+STAGED += [swept("slow", sizes=(4096,), stages=2, tile=[128, 64, 64])]
+STAGES = replace(STAGED[0], points=tuple(point for found in STAGED for point in found.points))
+
+
+def test_speeds_by_tile_and_stages_the_fastest_outlined():
+    axes = FIGURES["gemm_stages"].draw([STAGES]).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["100", "400", "100"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["64×64×64", "128×64×64"]
+    (outlined,) = [patch for patch in axes.patches if not patch.get_hatch()]
+    assert outlined.get_xy() == (0.5, -0.5)
+    assert outlined.get_edgecolor()[:3] == pytest.approx([int(MARK[n : n + 2], 16) / 255 for n in (1, 3, 5)])
+
+
+@pytest.fixture
+def found():
+    """The whole space, in which the n-th candidate reaches n + 1 TFLOP/s."""
+    sweep = SWEEPS["tile_space"]()
+    points = tuple(
+        Point(candidate.name, multiplied(sweep.shapes[0], n), candidate.facts)
+        for n, candidate in enumerate(sweep.candidates, 1)
+    )
+    return replace(swept("slow"), points=points)
+
+
+def test_the_map_shows_the_best_hints_of_each_tile(found):
+    axes = FIGURES["tile_heatmap"].draw([found]).axes[0]
+    best = max(found.points, key=lambda point: point.measurement.tflops)
+    config = best.facts["config"]
+    tiles = {tuple(point.facts["config"][name] for name in ("tm", "tn", "tk")) for point in found.points}
+    assert len(axes.texts) == len(tiles)
+    says = f"{best.measurement.tflops}\n{config['num_worker_warps']} warps"
+    assert any(text.get_text().startswith(says) for text in axes.texts)
+    (outlined,) = [patch for patch in axes.patches if not patch.get_hatch()]
+    assert (config["tm"], config["tn"]) == (256, 256)
+    assert outlined.get_xy()[1] == len(axes.get_yticks()) - 1.5  # tiles of 256×256 are the last row
+
+
+COUNTED = {name: {MEMORY_READ: 2e9, WAVES: 4096 / 264} for name in ("raster", "groups of 8")}
+ORDERS = replace(swept(*COUNTED, sizes=(4096, 8192), tile=[128, 128, 64]), counters=COUNTED)
+
+
+def memory(found):
+    return FIGURES["gemm_orders"].draw([found]).axes[1]
+
+
+def test_counted_beside_the_model():
+    axes = memory(ORDERS)
+    assert [bar.get_width() for bar in axes.patches] == [2, 2]
+    raster, grouped = (x for x, _ in axes.collections[0].get_offsets())
+    least = axes.get_lines()[0].get_xdata()[0]
+    assert raster > 2 * grouped > least
+    assert least == pytest.approx(2 * 2 * 8192 * 8192 / 1e9)
+
+
+def test_without_counters_or_hardware():
+    assert not memory(replace(ORDERS, machine=UNKNOWN)).collections
+    assert memory(replace(ORDERS, counters={})).get_xlabel().startswith("no counters")
+
+
+SWEPT = ["attention_ladder", "gemm_any", "gemm_ladder", "gemm_models", "gemm_orders", "gemm_stages"]
+SWEPT += ["roofline", "tile_heatmap"]
+
+
+@pytest.fixture
+def nothing_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "SWEEPS", tmp_path / "sweeps")
+    monkeypatch.setattr(results, "DATA", tmp_path)
+
+
+def test_the_same_data_give_the_same_files(tmp_path, monkeypatch):
+    made_up = replace(registry.LADDER, draw=lambda: gemm_ladder([swept("09 slow", "12 fast")]))
+    monkeypatch.setitem(registry.FIGURES, "gemm_ladder", made_up)
+    first = [path.read_bytes() for path in registry.save("gemm_ladder", tmp_path)]
+    assert first == [path.read_bytes() for path in registry.save("gemm_ladder", tmp_path)]
+
+
+@pytest.mark.usefixtures("nothing_measured")
+class TestNoData:
+    @pytest.mark.parametrize("name", SWEPT)
+    def test_a_figure_names_the_command(self, name):
+        with pytest.raises(NoData, match=r"tutor sweep (attention|fused|gemm|hopper|tile)_"):
+            registry.FIGURES[name].draw()
+
+    def test_the_command_goes_on_to_the_next_figure(self, tmp_path, monkeypatch):
+        drawn = []
+        monkeypatch.setattr(registry, "save", lambda name: drawn.append(name) or registry.FIGURES[name].draw())
+        done = CliRunner().invoke(app, ["plots", "roofline", "gemm_stages"])
+        assert done.exit_code == 0
+        assert drawn == ["roofline", "gemm_stages"]
+        assert "roofline: not measured yet" in done.output
+
+
+def test_an_unknown_figure_says_which_there_are():
+    done = CliRunner().invoke(app, ["plots", "cake"])
+    assert done.exit_code == 2
+    assert "There is no figure cake; there are attention_ladder, " in done.output

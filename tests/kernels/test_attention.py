@@ -1,0 +1,270 @@
+"""Attention's kernels, simulated, and the operator that torch knows."""
+
+import math
+from functools import cache
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tests.kernels.attention_cases import CHECKS, D, Forward, any_length, losses_of_an_encoder
+from tutorlib.checking.cutile_launches import launches_interpreted
+from tutorlib.kernels.attention import launch
+from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
+from tutorlib.kernels.attention.operator import (
+    attention,
+    left_to_torch,
+    scaled_dot_product_attention,
+    scores,
+    why_not_fused,
+)
+from tutorlib.simulate.ptx import Report
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
+
+CASES = {  # configuration, queries, keys
+    "head_dim 64": (AttentionConfig(64, tile_n=64), 128, 192),
+    "causal, two heads share K and V": (AttentionConfig(64, tile_n=64, causal=True, group=2), 200, 200),
+    "edges": (AttentionConfig(128, tile_n=176), 100, 500),
+    "one query": (AttentionConfig(64, tile_n=64), 1, 17),
+    "more queries than keys": (AttentionConfig(64, tile_n=64, causal=True), 130, 70),
+    "no overlap": (AttentionConfig(128, causal=True, overlap=False), 300, 300),
+    "three consumers": (AttentionConfig(64, 192, causal=True, pingpong=False), 300, 300),
+    "no levers": (
+        AttentionConfig(
+            64, tile_n=64, causal=True, pingpong=False, overlap=False, few_masks=False, longest_first=False
+        ),
+        200,
+        200,
+    ),
+    "persistent": (AttentionConfig(64, tile_n=64, persistent=True), 300, 130),
+    "persistent, causal": (AttentionConfig(64, tile_n=64, causal=True, group=2, persistent=True), 500, 500),
+    "persistent, three consumers": (AttentionConfig(64, 192, pingpong=False, persistent=True), 400, 200),
+    "persistent, no overlap": (AttentionConfig(128, causal=True, overlap=False, persistent=True), 300, 300),
+}
+
+
+@cache
+def compiled(config: AttentionConfig) -> Traced:
+    from cutlass.cute.runtime import make_fake_stream
+
+    return compile_for(make_attention(config), [*launch.attention_fakes(config), make_fake_stream()], "sm_90a")
+
+
+def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Report]:
+    """A persistent kernel runs as on 2 SMs, and has to leave its counter at 0."""
+    import cuda.bindings.driver as cuda
+    from cutlass import Float32, Int32
+
+    o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
+    tensors = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
+    if config.persistent:
+        tensors["counter"] = torch.zeros(1, dtype=torch.int32)
+
+    *of_head_dim, counter = [*map(launch.as_cute, tensors.values()), None][:6]
+    arguments = [*of_head_dim, Float32(config.head_dim**-0.5), counter, Int32(2), cuda.CUstream(0)]
+    (report,) = simulate_host(compiled(config), tensors, arguments)
+    if config.persistent:
+        assert tensors["counter"] == 0
+    return o, lse, report
+
+
+def inputs(config: AttentionConfig, queries: int, keys: int, heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """Slices of one packed tensor if there are as many keys as queries: (batch, tokens, 3, heads, head_dim)."""
+    generator, d = torch.Generator().manual_seed(queries), config.head_dim
+    kv_heads = heads // config.group
+    if queries == keys and config.group == 1:
+        return torch.randn(1, queries, 3, heads, d, generator=generator).bfloat16().permute(2, 0, 3, 1, 4).unbind(0)
+    shapes = (heads, queries), (kv_heads, keys), (kv_heads, keys)
+    return tuple(torch.randn(1, h, n, d, generator=generator).bfloat16() for h, n in shapes)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_torch_and_nothing_is_reported(name):
+    config, queries, keys = CASES[name]
+    q, k, v = inputs(config, queries, keys)
+    o, lse, report = simulate(config, q, k, v)
+    s = scores(q.double(), k.double(), config.head_dim**-0.5, config.causal)
+    want = s.softmax(-1) @ v.double().repeat_interleave(config.group, 1)
+    torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
+    torch.testing.assert_close(lse.double(), s.logsumexp(-1) / math.log(2), rtol=1e-5, atol=1e-5)
+    assert not report.findings
+
+
+@pytest.fixture(params=[False, True], ids=["a block for each tile", "persistent"])
+def forward(request) -> Forward:
+    def call(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+        config = AttentionConfig(D, tile_n=64, causal=causal, persistent=request.param)
+        o, lse, report = simulate(config, q, k, v)
+        assert not report.findings
+        return o, lse
+
+    return call
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("check", CHECKS)
+def test_it_is_right_in_special_cases(forward, check, causal):
+    check(forward, causal, "cpu", 130)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("tokens", [1, 17, 127, pytest.param(1025, marks=pytest.mark.long)])
+def test_any_length_is_right(forward, tokens, causal):
+    any_length(forward, causal, "cpu", tokens)
+
+
+def test_ping_pong_is_for_two_consumers():
+    with pytest.raises(ValueError, match="tile_m=192 has 3: pass pingpong=False"):
+        AttentionConfig(tile_m=192)
+
+
+def operator_inputs(dtype=torch.float64, kv_heads=2, d=64):
+    q = torch.randn(2, 4, 9, d, dtype=dtype, requires_grad=True)
+    return q, *(torch.randn(2, kv_heads, 11, d, dtype=dtype, requires_grad=True) for _ in "kv")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_results_and_gradients_equal_torch(causal):
+    operands = operator_inputs()
+    got = scaled_dot_product_attention(*operands, is_causal=causal, enable_gqa=True)
+    want = functional.scaled_dot_product_attention(*operands, is_causal=causal, enable_gqa=True)
+    torch.testing.assert_close(got, want)
+    slope = torch.randn_like(got)
+    both = (torch.autograd.grad(result, operands, slope) for result in (got, want))
+    for ours, torchs in zip(*both, strict=True):
+        torch.testing.assert_close(ours, torchs, rtol=1e-5, atol=1e-5)  # lse is fp32
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("check", CHECKS)
+def test_without_a_gpu_it_is_right_in_special_cases(check, causal):
+    check(attention, causal, "cpu", 130)
+
+
+def test_torch_accepts_the_operator():
+    found = torch.library.opcheck(attention, (*operator_inputs(torch.float32), 0.125, True))
+    assert set(found.values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [{"dropout_p": 0.5}, {"attn_mask": torch.ones(9, 11, dtype=torch.bool)}, {"scale": 0.0}, {"scale": -1.0}],
+)
+def test_torch_computes_what_the_kernel_cannot(keywords):
+    before, operands = left_to_torch.total(), operator_inputs()
+    torch.manual_seed(0)
+    got = scaled_dot_product_attention(*operands, enable_gqa=True, **keywords)
+    torch.manual_seed(0)
+    torch.testing.assert_close(got, functional.scaled_dot_product_attention(*operands, enable_gqa=True, **keywords))
+    assert left_to_torch.total() == before + 1
+
+
+@pytest.mark.parametrize(("kv_heads", "keywords"), [(2, {}), (3, {"enable_gqa": True})])
+def test_heads_that_do_not_fit_are_refused(kv_heads, keywords):
+    with pytest.raises(ValueError, match="heads of Q"):
+        scaled_dot_product_attention(*operator_inputs(kv_heads=kv_heads), **keywords)
+
+
+def test_torch_traces_it_as_one_graph():
+    operands = operator_inputs(torch.float32)
+    traced = torch.compile(scaled_dot_product_attention, fullgraph=True, backend="eager")
+    got = traced(*operands, is_causal=True, enable_gqa=True)
+    assert torch.equal(got, scaled_dot_product_attention(*operands, is_causal=True, enable_gqa=True))
+
+
+def test_a_layer_of_torchs_trains_with_it(monkeypatch):
+    want = losses_of_an_encoder("cpu", torch.float32)
+    calls = count_calls(monkeypatch)
+    assert losses_of_an_encoder("cpu", torch.float32) == pytest.approx(want, rel=1e-4)
+    assert calls == [""] * 3
+
+
+def count_calls(monkeypatch):
+    """Replaces torch's function by ours; a list of why each call was left to torch, "" if it was not."""
+    calls = []
+
+    def ours(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **more):
+        calls.append(why_not_fused(query, key, value, attn_mask, dropout_p, more.get("scale")))
+        return scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, **more)
+
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", ours)
+    return calls
+
+
+SCALE = 0.125
+
+
+def random(*shape):
+    return torch.randn(*shape).bfloat16()
+
+
+def by_tiles(q, k, v, scale, causal, **options):
+    o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
+    with launches_interpreted() as launched:
+        launch.forward_by_tiles(o, lse, q, k, v, scale, causal, **options)
+    assert not [finding for one in launched for finding in one.report.findings]
+    return o, lse
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("check", CHECKS)
+def test_cutiles_is_right_in_special_cases(check, causal):
+    check(by_tiles, causal, "cpu", 150)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("tokens", [1, 17, 127, pytest.param(4097, marks=pytest.mark.long)])
+def test_cutiles_is_right_for_any_length(tokens, causal):
+    any_length(by_tiles, causal, "cpu", tokens)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("queries", "keys", "kv_heads"), [(150, 150, 2), (1, 1, 4), (17, 300, 1)])
+def test_the_launched_backward_pass_equals_torch_and_is_the_same_twice(queries, keys, kv_heads, causal):
+    torch.manual_seed(0)
+    q, do, (k, v) = random(1, 4, queries, D), random(1, 4, queries, D), random(2, 1, kv_heads, keys, D)
+    wide = [x.double().requires_grad_() for x in (q, k, v)]
+    want = torch.autograd.grad(
+        functional.scaled_dot_product_attention(*wide, is_causal=causal, enable_gqa=True), wide, do.double()
+    )
+    o, lse = by_tiles(q, k, v, SCALE, causal)
+    with launches_interpreted() as launched:
+        ours, again = (launch.backward(do, q, k, v, o, lse, SCALE, causal) for _ in "12")
+    assert not [finding for one in launched for finding in one.report.findings]
+    for got, twice, right in zip(ours, again, want, strict=True):
+        torch.testing.assert_close(got.double(), right, rtol=2**-6, atol=2**-6)
+        assert torch.equal(got, twice)
+
+
+def test_a_row_that_sees_nothing_has_no_gradient():
+    """Its scores overflow to -inf in fp32."""
+    q, k, v, do = random(4, 1, 1, 20, D).abs().unbind(0)
+    k = -(k + 1) * 2**40
+    q[0, 0, 3] = 2.0**100
+    o, lse = by_tiles(q, k, v, SCALE, False)
+    with launches_interpreted():
+        dq, dk, dv = launch.backward(do, q, k, v, o, lse, SCALE, False)
+    assert (dq[0, 0, 3] == 0).all()
+    assert all(x.isfinite().all() for x in (dk, dv))
+
+
+@pytest.mark.parametrize("keys", [1, 63, 1000])
+@pytest.mark.parametrize("kv_heads", [4, 1])
+def test_the_launched_decoding_step_equals_torch(keys, kv_heads):
+    q, (k, v) = random(2, 4, 1, D), random(2, 2, kv_heads, keys, D)
+    o = torch.full_like(q, torch.nan)
+    with launches_interpreted() as launched:
+        launch.decode_into(o, q, k, v, SCALE)
+    want = functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), enable_gqa=True)
+    torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
+    assert not [finding for one in launched for finding in one.report.findings]
+
+
+@pytest.mark.parametrize("all_tiles", [1, 64, 1563])
+@pytest.mark.parametrize("heads", [1, 8, 1000])
+def test_runs_cover_all_tiles_in_one_wave(all_tiles, heads):
+    run_of, splits = launch.split_keys(all_tiles, heads, 264)
+    assert (splits - 1) * run_of < all_tiles <= splits * run_of
+    assert splits <= max(264 // heads, 1)
+    assert splits <= launch.MOST_RUNS

@@ -1,0 +1,214 @@
+"""Shared memory's banks, blocks on an SM, mbarriers, and what compilations a call costs."""
+
+from itertools import product
+from unittest import mock
+
+import cutlass
+import pytest
+import torch
+from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
+from cutlass.cutlass_dsl import CuTeDSL
+from hypothesis import given
+from hypothesis import strategies as st
+from tensor_layouts import Layout, Swizzle
+from tensor_layouts.analysis import bank_conflicts
+
+from tutorlib.exercises import p17 as costs
+from tutorlib.exercises.p13 import ring
+from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
+from tutorlib.models.mbarrier import FAULTS, LOOPS, RingModel, fresh
+from tutorlib.models.memory import A100, H100, blocks_per_sm, wavefronts
+
+
+@pytest.mark.parametrize("step", [0, 1, 2, 3, 4, 8, 31, 32, 33])
+@pytest.mark.parametrize("element_bytes", [1, 2, 4])
+def test_wavefronts_agree_with_tensor_layouts(step, element_bytes):
+    ways = bank_conflicts(Layout(32, step), element_bytes=element_bytes)["max_ways"]
+    assert wavefronts([step * lane for lane in range(32)], element_bytes) == ways
+
+
+def test_wide_accesses_go_by_quarter_warps():
+    rows = [64 * row for row in range(32)]
+    assert wavefronts([8 * lane for lane in range(32)], 2, 8) == 4  # 512 bytes, 128 at a time
+    assert wavefronts(rows, 2, 8) == 32
+    assert wavefronts([Swizzle(3, 3, 3)(offset) for offset in rows], 2, 8) == 4
+    with pytest.raises(ValueError, match="32 bytes a thread"):
+        wavefronts(rows, 4, 8)
+
+
+@pytest.mark.parametrize(
+    ("sm", "smem", "registers", "threads", "blocks"),
+    [
+        (H100, 98304, 236, 128, 2),  # as counted on an H200: two by registers, two by shared memory
+        (A100, 98304, 236, 128, 1),
+        (H100, 0, 32, 1024, 2),
+        (H100, 0, 16, 32, 32),
+        (H100, 0, 33, 64, 24),  # as cuda_occupancy.h has it: 12 warps in each of four partitions
+        (H100, 227 * 1024, 32, 128, 1),
+        (A100, 0, 255, 256, 1),
+        (A100, 164 * 1024, 32, 128, 0),
+    ],
+)
+def test_blocks_per_sm(sm, smem, registers, threads, blocks):
+    assert blocks_per_sm(sm, smem, registers, threads) == blocks
+
+
+arrivals = st.tuples(st.just("arrive"), st.integers(0, 3))  # with so many bytes announced
+deliveries = st.tuples(st.just("bytes"), st.integers(1, 3))
+histories = st.lists(st.one_of(arrivals, deliveries))
+
+
+def phases(count: int, history: list[tuple[str, int]]) -> int:
+    """How many phases a history completes, told from the history: a phase is the shortest piece of it with `count`
+    arrivals and with as many bytes announced as have come."""
+    done, begin = 0, 0
+    for end in range(1, len(history) + 1):
+        piece = history[begin:end]
+        arrivals = sum(kind == "arrive" for kind, _ in piece)
+        announced, came = (sum(n for kind, n in piece if kind == which) for which in ("arrive", "bytes"))
+        if arrivals == count and announced == came:
+            done, begin = done + 1, end
+    return done
+
+
+@given(st.integers(1, 4), histories)
+def test_a_phase_is_over_when_all_have_arrived_and_all_bytes_have_come(count, history):
+    barrier, so_far = fresh(count), []
+    for kind, number in history:
+        try:
+            barrier = barrier.arrive(number) if kind == "arrive" else barrier.deliver(number)
+        except ValueError:
+            assert barrier.missing == 0
+            return
+        so_far.append((kind, number))
+        assert barrier.phase == phases(count, so_far)
+        assert barrier.lets_pass(0) == (barrier.phase % 2 == 1)
+        assert barrier.lets_pass(1) != barrier.lets_pass(0)
+
+
+def test_a_fresh_barrier_lets_the_producer_pass_and_not_the_consumer():
+    assert fresh(1).lets_pass(1)
+    assert not fresh(1).lets_pass(0)
+
+
+orders = st.lists(st.sampled_from(("producer", "consumer", "A", "B", "last")), min_size=1, max_size=300)
+
+
+def played(model: RingModel, choices: list[str]) -> RingModel:
+    """In this order, until something is wrong; a transfer is the oldest, the second oldest or the newest."""
+    for who in choices:
+        if model.wrong:
+            break
+        if who in LOOPS:
+            model.step(who)
+        elif model.in_flight:
+            model.arrive({"A": 0, "B": min(1, len(model.in_flight) - 1), "last": -1}[who])
+    return model
+
+
+@given(st.integers(1, 4), orders)
+def test_a_right_ring_is_safe_in_any_order(stages, choices):
+    model = played(RingModel(stages), choices)
+    assert model.wrong == ""
+    assert model.multiplied <= model.producer.count + 1 <= model.multiplied + stages + 1
+
+
+@given(st.integers(1, 4), orders)
+def test_both_sides_are_where_cutes_pipeline_state_would_be(stages, choices):
+    model = played(RingModel(stages), choices)
+    for side, producer in (("producer", True), ("consumer", False)):
+        here = model.place(side)
+        assert (here.index, here.phase) == ring(here.count, stages, producer)
+
+
+def fairly(model: RingModel, transfers: str, tiles: int = 6) -> RingModel:
+    """Everybody in turn, the consumer slowest. transfers: "A" for the oldest first, "last" for the newest."""
+    for _ in range(40 * tiles):
+        played(model, ["producer"] * 8 + [transfers, "consumer"])
+    return model
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+@pytest.mark.parametrize("transfers", ["A", "last"])
+def test_a_right_ring_goes_on(stages, transfers):
+    assert fairly(RingModel(stages), transfers).multiplied > 20
+
+
+SHOWS = [  # fault, stages, which transfers first, what it comes to
+    ("the consumer does not arrive on empty", 1, "A", "forever"),
+    ("the consumer does not arrive on empty", 4, "last", "forever"),
+    ("the consumer waits for the other phase", 2, "last", "A and B of tile 0 are not there"),
+    ("the producer begins with phase 0", 3, "A", "forever"),
+    ("the producer expects A's bytes alone", 2, "A", "forever"),
+    ("the producer expects A's bytes alone", 2, "last", "forever"),
+    ("the producer does not wait for empty", 1, "A", "lost"),
+    ("the producer does not wait for empty", 2, "last", "lost"),
+    ("the consumer frees before it is done", 2, "A", "overwrites stage 0 while wgmmas still read it"),
+]
+
+
+@pytest.mark.parametrize(("fault", "stages", "transfers", "says"), SHOWS)
+def test_a_broken_ring_shows_it(fault, stages, transfers, says):
+    assert says in fairly(RingModel(stages, fault), transfers).wrong
+
+
+def test_every_fault_is_shown():
+    assert {fault for fault, *_ in SHOWS} == set(FAULTS[1:])
+
+
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+LISTS = {name: next(iter(drawn))[0] for name, drawn in costs.COUNTED.items()}
+
+
+def make_function(name):
+    @cute.jit
+    def function(x: cute.Tensor, factor: cutlass.Constexpr):
+        cute.printf(name + " {}", cutlass.Int32(3) * factor)
+
+    return function
+
+
+FUNCTIONS = {name: make_function(name) for name in LISTS}  # alive: CuTe forgets what it compiled for those that are not
+
+
+def view(call):
+    call = DirectCall(*call)
+    tensor = torch.empty_strided(call.shape, call.stride, dtype=DTYPES[call.dtype])
+    static = from_dlpack(tensor, assumed_align=call.align)
+    if call.marked == "static":
+        return static
+    if call.marked == "layout":
+        return static.mark_layout_dynamic()
+    return static.mark_compact_shape_dynamic(mode=call.marked, stride_order=tensor.dim_order())
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_cute_compiles_as_often(name):
+    function, compiler = FUNCTIONS[name], CuTeDSL._get_dsl().compiler_provider
+    # `compilations()` falls as well: CuTe forgets functions that are gone
+    with mock.patch.object(compiler, "compile", wraps=compiler.compile) as compile:
+        for call in LISTS[name]:
+            function(view(call), call[-1])
+    assert compile.call_count == compilations_of(LISTS[name])
+
+
+def test_structs_are_laid_out_as_cute_does():
+    numbers = {1: cutlass.Int8, 2: cutlass.BFloat16, 4: cutlass.Int32, 8: cutlass.Int64}
+    for kinds in product((1, 2, 4, 8), (1, 3), (0, 128)):
+        size, count, align = kinds
+        array = cute.struct.MemRange[numbers[size], count]
+        annotations = {
+            "first": cutlass.Int8,
+            "array": cute.struct.Align[array, align] if align else array,
+            "last": cutlass.Int32,
+        }
+        struct = cute.struct(type("Struct", (), {"__annotations__": annotations}))
+        offsets, whole = struct_layout([(1, 1), (size * count, max(align, size)), (4, 4)])
+        assert (tuple(struct._offsets.values()), struct.__sizeof__()) == (offsets, whole)
+
+
+def test_one_call_costs_the_same_however_it_is_kept():
+    ways = ("nothing kept", "traced each time", "kept")
+    assert {per_call(way, 1, 3.0, 20.0, 5.0, 1.0) for way in ways} == {29.0}
+    assert per_call("loaded", 1, 3.0, 20.0, 5.0, 1.0) == 6.0

@@ -1,0 +1,127 @@
+"""Timelines: pipelines, roles, blocks and attention."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tutorlib.models.timelines import (
+    EPILOGUE_ROWS,
+    ROWS,
+    TENSOR_CORES,
+    TMA_ROW,
+    Cartoon,
+    SmCartoon,
+    Timeline,
+    time_block,
+)
+
+timelines = st.builds(
+    Timeline,
+    stages=st.integers(1, 6),
+    latency=st.integers(0, 12),
+    transfer=st.integers(1, 6),
+    compute=st.integers(1, 6),
+    tiles=st.integers(1, 20),
+)
+
+
+@given(timelines)
+def test_memory_arithmetic_and_buffers_do_one_thing_at_a_time(timeline):
+    steps = timeline.steps
+    for tile, step in enumerate(steps):
+        assert step.issued + timeline.latency <= step.flows
+        assert step.flows + timeline.transfer == step.arrived <= step.started
+        assert step.started + timeline.compute == step.done
+        if tile >= timeline.stages:
+            assert step.issued >= steps[tile - timeline.stages].done
+    for before, after in pairwise(steps):
+        assert after.flows >= before.arrived
+        assert after.started >= before.done
+
+
+@given(st.integers(1, 6), st.integers(0, 12), st.integers(1, 6), st.integers(1, 6))
+def test_the_period_is_what_it_settles_to(stages, latency, transfer, compute):
+    long = Timeline(stages, latency, transfer, compute, tiles=60 * stages + 1)
+    steps = long.steps
+    settled = (steps[-1].done - steps[30 * stages].done) / (30 * stages)
+    assert settled == pytest.approx(long.period)
+
+
+def test_one_stage_stops_and_goes():
+    assert Timeline(1, 4, 2, 3, tiles=5).total == 5 * (4 + 2 + 3)
+
+
+KINDS = ("plain", "cooperative", "deferred stores", "ping-pong")
+
+
+@pytest.mark.parametrize("roles", KINDS)
+@pytest.mark.parametrize(("ahead", "multiply", "results"), [(3, 8, 3), (2, 8, 4), (4, 6, 1)])
+def test_a_row_does_one_thing_at_a_time(roles, ahead, multiply, results):
+    cartoon = Cartoon(roles, 3, ahead, multiply, results)
+    for row in ROWS:
+        spans = sorted((s.begin, s.end) for s in cartoon.spans if s.row == row)
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
+
+
+@pytest.mark.parametrize("roles", KINDS)
+def test_all_do_the_same_work_and_nothing_is_used_before_it_comes(roles):
+    cartoon = Cartoon(roles)
+    spans = {(span.row, span.tile): span for span in cartoon.spans if not span.rounds}
+    assert sum(span.end - span.begin for (row, _), span in spans.items() if row == "mma") == 3 * 8
+    for (row, tile), span in spans.items():
+        if row == "mma":
+            assert span.begin == spans["load", tile].begin + cartoon.ahead
+            assert spans["store", tile].begin >= span.end
+
+
+def test_each_lever_keeps_the_tensor_cores_busier():
+    busy = [Cartoon(roles).busy for roles in KINDS]
+    assert busy == sorted(busy)
+
+
+def spans(timeline, row, does="works"):
+    return [span for span in timeline.spans if span.row == row and span.does == does]
+
+
+@pytest.mark.parametrize("accumulators", [1, 2, 3])
+def test_nothing_happens_before_what_it_needs(accumulators):
+    timeline = time_block(6, 4, 3, accumulators, 2)
+    sent = {(span.tile, span.part): span.end for span in spans(timeline, TMA_ROW)}
+    multiplied = spans(timeline, TENSOR_CORES)
+    assert [(span.tile, span.part) for span in multiplied] == [(tile, k) for tile in range(6) for k in range(4)]
+    reads = {span.tile: span.end for span in spans(timeline, EPILOGUE_ROWS[3]) if span.part == 1}
+    for span in multiplied:
+        assert sent[span.tile, span.part] < span.begin
+        assert span.begin >= reads.get(span.tile - accumulators, 0)
+    for first in (span for span in spans(timeline, EPILOGUE_ROWS[0]) if span.part == 0):
+        assert first.begin >= max(span.end for span in multiplied if span.tile == first.tile)
+
+
+def test_a_blackwell_row_does_one_thing_at_a_time():
+    timeline = time_block(4, 5, 4, 2, 4)
+    for row in timeline.rows:
+        times = sorted((span.begin, span.end) for span in timeline.spans if span.row == row)
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(times)), row
+
+
+def test_a_second_accumulator_keeps_the_tensor_cores_busy():
+    one, two = (time_block(4, 5, 4, accumulators, 4).busy for accumulators in (1, 2))
+    assert one < 0.7 < two == 1
+
+
+@pytest.mark.parametrize("blocks", ["a block for each tile", "persistent"])
+def test_a_tile_is_computed_after_its_loads_and_a_warpgroup_has_one_tile_at_a_time(blocks):
+    free, loaded = [0, 0], {}
+    for span in SmCartoon(blocks, tiles=5).spans:
+        if span.kind == "load":
+            loaded[span.number] = span.end
+        else:
+            assert span.begin >= max(free[span.group], loaded[span.number])
+            free[span.group] = span.end
+
+
+def test_a_persistent_block_saves_all_starts_and_loads_but_the_first():
+    one, other = (SmCartoon(blocks, tiles=5) for blocks in ("a block for each tile", "persistent"))
+    assert one.total - other.total == 4 * (one.start + one.load + one.delay)

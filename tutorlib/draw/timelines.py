@@ -1,0 +1,258 @@
+"""Pictures of what happens over time: pipelines, roles, tiles of a persistent kernel, attention."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from matplotlib.patches import Patch
+
+from tutorlib.draw.grid import DPI, CellGrid, Picture, figure
+from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, MARK, category, mixed
+from tutorlib.models.hopper_gemm import Item, Split
+from tutorlib.models.timelines import ROWS, AttentionCartoon, Blocks, Cartoon, Roles, Schedule, SmCartoon, Timeline
+
+ISSUED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte arrives, and after
+TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # gray marks copies in flight
+PALE = 0.62  # share of white in the color of a tile that has arrived and waits
+LEGEND = 34  # pixels
+TimeBar = tuple[int, str, str, int, int]  # row, label, color, begin, end
+
+
+def show_timeline(*timelines: Timeline) -> Picture:
+    """One row for each buffer and one for the arithmetic, time from left to right; several below each other.
+
+    A number is a tile: on gray it is arriving (· its copy is issued, and no byte has arrived), on a pale color it has
+    arrived and waits, on the full color the arithmetic uses it. Hatched: the arithmetic waits.
+    """
+    example = color_of(1)  # the pale tint of tile 0's is nearly ARRIVING
+    shades = {
+        "· issued": ISSUED,
+        "arriving": ARRIVING,
+        "arrived, waiting": mixed(example, EMPTY, PALE),
+        "in use": example,
+        "the arithmetic waits": None,
+    }
+    return with_legend(over_time(timelines, timeline_grid), shades)
+
+
+def over_time(cartoons: Sequence[Any], grid: Callable[[Any, int], CellGrid]) -> Picture:
+    """Cartoons below each other on one scale of ticks, the longest one's `total`."""
+    longest = max(cartoon.total for cartoon in cartoons)
+    return figure([grid(cartoon, longest) for cartoon in cartoons], stacked=True)
+
+
+def bars_grid(
+    title: str, rows: Sequence[str], bars: Iterable[TimeBar], total: int, ticks: int, breaks: Mapping[int, float]
+) -> CellGrid:
+    """A bar is labeled at its first tick. The last row is hatched where it has none before `total`."""
+    labels = [[""] * ticks for _ in rows]
+    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in rows]
+    colors[-1] = [None if tick < total else EMPTY for tick in range(ticks)]
+    for row, label, color, begin, end in bars:
+        labels[row][begin] = label
+        colors[row][begin:end] = [color] * (end - begin)
+    return CellGrid(title, labels, colors, rows, every_fifth(ticks), breaks)
+
+
+def every_fifth(ticks: int) -> list[str]:
+    """The names of ticks."""
+    return [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
+
+
+def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
+    """The first `ticks` of the pipeline as columns of a grid; by default all."""
+    ticks = ticks or timeline.total
+    labels = [[""] * ticks for _ in range(timeline.stages + 1)]
+    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in range(timeline.stages + 1)]
+    colors[-1] = [None if tick < timeline.total else EMPTY for tick in range(ticks)]
+    for tile, step in enumerate(timeline.steps):
+        buffer, color = tile % timeline.stages, color_of(tile)
+        states = (
+            (step.issued, step.flows, "·", ISSUED),
+            (step.flows, step.arrived, str(tile), ARRIVING),
+            (step.arrived, step.started, str(tile), mixed(color, EMPTY, PALE)),
+            (step.started, step.done, str(tile), color),
+        )
+        for start, end, label, shade in states:
+            for tick in range(start, min(end, ticks)):
+                labels[buffer][tick], colors[buffer][tick] = label, shade
+        for tick in range(step.started, min(step.done, ticks)):
+            labels[-1][tick], colors[-1][tick] = str(tile), color
+    title = (
+        f"{timeline.stages} stage{'s' if timeline.stages > 1 else ''}: {timeline.total} ticks for {timeline.tiles} "
+        f"tiles; once it runs, one every {timeline.period:.3g}, computing {timeline.busy:.0%} of the time"
+    )
+    down = [f"buf {n}" for n in range(timeline.stages)] + ["math"]
+    return CellGrid(title, labels, colors, down, every_fifth(ticks), {timeline.stages: 2.0})
+
+
+def color_of(tile: int) -> str:
+    """They repeat after eleven tiles."""
+    return TILES[tile % len(TILES)]
+
+
+def with_legend(picture: Picture, shades: Mapping[str, str | None]) -> Picture:
+    """The picture with a line below it that says what each shade means. None: hatched."""
+    width, height = picture.get_size_inches()
+    more = LEGEND / DPI
+    boxes = [axes.get_position() for axes in picture.axes]
+    picture.set_size_inches(width, height + more)
+    for axes, box in zip(picture.axes, boxes, strict=True):
+        bottom, tall = (box.y0 * height + more) / (height + more), box.height * height / (height + more)
+        axes.set_position((box.x0, bottom, box.width, tall))
+    hatched = Patch(facecolor=EMPTY, edgecolor="#C3CAD1", hatch="//////")
+    patches = [Patch(facecolor=shade, edgecolor=FAINT) if shade else hatched for shade in shades.values()]
+    picture.legend(
+        patches, shades.keys(), loc="lower left", ncols=len(shades), frameon=False, fontsize=8, labelcolor=INK,
+        handlelength=1.3, handleheight=1.1, columnspacing=1.4,
+    )  # fmt: skip
+    return picture
+
+
+# Roles ----------------------------------------------------------------------------------------------------------------
+
+
+EPILOGUE = CATEGORIES[2]  # a warpgroup that rounds and stores a tile's accumulators
+ROLE_TILES = (*CATEGORIES[:2], *CATEGORIES[3:])
+
+
+def show_roles(*roles: Roles) -> Picture:
+    """A block's loads, warpgroups, stores and tensor cores, time from left to right; several kernels below each other.
+
+    A color is a tile; its number marks its first tick. Orange: a warpgroup in its epilogue. Hatched: the tensor cores
+    are idle.
+    """
+    return over_time([Cartoon(one) for one in roles], roles_grid)
+
+
+def roles_grid(cartoon: Cartoon, ticks: int) -> CellGrid:
+    bars = []
+    for span in cartoon.spans:
+        color = EPILOGUE if span.rounds else ROLE_TILES[span.tile % len(ROLE_TILES)]
+        bars.append((ROWS.index(span.row), str(span.tile), color, span.begin, span.end))
+    title = f"{cartoon.roles}: {cartoon.total} ticks, the tensor cores busy for {cartoon.busy:.0%} of them"
+    return bars_grid(title, ROWS, bars, cartoon.total, ticks, {1: 1.0, 3: 1.0, 4: 2.0})
+
+
+def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: int) -> Picture:
+    """A row for each cluster, a column for the time of a K tile; number and color: the tile that the cluster works on.
+
+    splits: title → the division of the work among clusters. Hatched: the cluster is idle until the others are done.
+    Where tiles are cut, a cluster computes its share from the last tile to the first, and an arrow leads from the end
+    of each part that is given to another cluster to the end of that one's own part.
+    """
+    shares = {
+        title: in_time([split(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)])
+        for title, split in splits.items()
+    }
+    longest = max(duration(items) for lines in shares.values() for items in lines)
+    grids = [work_grid(title, lines, longest) for title, lines in shares.items()]
+    picture = figure(grids, stacked=longest > 12)
+    for axes, lines in zip(picture.axes, shares.values(), strict=True):
+        for giver, adder in hand_overs(lines):
+            axes.annotate("", adder, giver, arrowprops={"arrowstyle": "->", "color": MARK, "linewidth": 1.8})
+    return picture
+
+
+def in_time(shares: list[list[Item]]) -> list[list[Item]]:
+    """The shares in the order in which they are computed."""
+    cut = sum(map(len, shares)) > len({tile for items in shares for tile, _, _ in items})
+    return [items[::-1] for items in shares] if cut else shares
+
+
+def hand_overs(shares: list[list[Item]]) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """(x, y) of the end of each part that is given away, and of the end of the tile's last part, which adds it."""
+    ends: dict[int, list[tuple[float, float]]] = {}
+    for cluster, items in enumerate(shares):
+        for number, (tile, _, _) in enumerate(items):
+            ends.setdefault(tile, []).append((duration(items[: number + 1]), cluster + 0.5))
+    return [(giver, adder) for *givers, adder in ends.values() for giver in givers]
+
+
+def duration(items: list[Item]) -> int:
+    """K tiles in total."""
+    return sum(end - begin for _, begin, end in items)
+
+
+def work_grid(title: str, shares: list[list[Item]], columns: int) -> CellGrid:
+    """The clusters' items as rows of `columns` cells."""
+    total = max(map(duration, shares))
+    steps = [[tile for tile, begin, end in items for _ in range(begin, end)] for items in shares]
+    waiting: list[list[str | None]] = [[None] * (total - len(mine)) + [EMPTY] * (columns - total) for mine in steps]
+    return CellGrid(
+        f"{title}: done after {total} K tiles;\n{len({tile for mine in steps for tile in mine})} tiles in "
+        f"{sum(map(len, shares))} parts",
+        [[*map(str, mine), *[""] * (columns - len(mine))] for mine in steps],
+        [[*map(category, mine), *rest] for mine, rest in zip(steps, waiting, strict=True)],
+        [str(cluster) for cluster in range(len(shares))],
+        [str(time) if time % 4 == 0 else "" for time in range(columns)],
+    )
+
+
+# Attention ------------------------------------------------------------------------------------------------------------
+
+
+def show_attention(*schedules: Schedule) -> Picture:
+    """Time from left to right; several schedules below each other.
+
+    A color is a block of keys; its number marks its first tick. Hatched: the tensor cores are idle.
+    """
+    return over_time([AttentionCartoon(one) for one in schedules], attention_grid)
+
+
+def show_tiles(*blocks: Blocks) -> Picture:
+    """Time from left to right on one SM; a color is a tile of queries.
+
+    Q: its loads, until the first data are there. O: a warpgroup's epilogue. Hatched: the tensor cores are idle.
+    """
+    return over_time([SmCartoon(one) for one in blocks], tiles_grid)
+
+
+def attention_grid(cartoon: AttentionCartoon, ticks: int) -> CellGrid:
+    bars = [
+        (span.group, str(span.number), span) if span.kind == "softmax" else (2, f"{span.kind}{span.number}", span)
+        for span in cartoon.spans
+    ]
+    timeline = [(row, label, category(span.number), span.begin, span.end) for row, label, span in bars]
+    return cartoon_grid(cartoon.schedule, ("wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
+
+
+def tiles_grid(cartoon: SmCartoon, ticks: int) -> CellGrid:
+    labels, timeline = {"load": "Q", "store": "O"}, list[TimeBar]()
+    for span in cartoon.spans:
+        row, color = 0 if span.kind == "load" else 1 + span.group, category(span.number)
+        timeline.append((row, labels.get(span.kind, str(span.number)), color, span.begin, span.end))
+        if span.kind == "steps":
+            timeline.append((3, "", color, span.begin, span.end))
+    return cartoon_grid(cartoon.blocks, ("loads", "wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
+
+
+def cartoon_grid(name: str, rows: tuple[str, ...], timeline: Iterable[TimeBar], total: int, ticks: int) -> CellGrid:
+    """The title counts the ticks without a bar in the last row."""
+    grid = bars_grid("", rows, timeline, total, ticks, {len(rows) - 1: 2.0})
+    idle = grid.colors[-1].count(None)
+    return replace(grid, title=f"{name}: {total} ticks, the tensor cores idle in {idle} of them")
+
+
+def show_key_tiles(queries: int, keys: int, tm: int, tn: int) -> Picture:
+    """The tiles (tm, tn) of a head's scores: blocks of queries down, tiles of keys across. Query i sees keys 0 … i."""
+    return figure([key_grid(queries, keys, tm, tn)])
+
+
+def key_grid(queries: int, keys: int, tm: int, tn: int) -> CellGrid:
+    rows, columns = -(-queries // tm), -(-keys // tn)
+
+    def kind(m: int, n: int) -> str:
+        if n * tn >= min((m + 1) * tm, keys):
+            return ""
+        return "whole" if (n + 1) * tn <= min(m * tm + 1, keys) else "mask"
+
+    kinds = [[kind(m, n) for n in range(columns)] for m in range(rows)]
+    colors = {"whole": category(0), "mask": category(1), "": EMPTY}
+    return CellGrid(
+        f"{queries} queries in tiles of {tm}, {keys} keys in tiles of {tn}",
+        kinds,
+        [[colors[one] for one in row] for row in kinds],
+        down=[str(m) for m in range(rows)],
+        across=[str(n) for n in range(columns)],
+    )

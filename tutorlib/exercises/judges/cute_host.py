@@ -1,0 +1,157 @@
+"""Answers of pages 04, 05 and 09 that CuTe calls or compiles on the host, without a kernel of theirs."""
+
+import os
+import resource
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from mmap import mmap
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.part import Part, require_jit
+from tutorlib.checking.served import Served
+from tutorlib.compiling.dsls import call_host, compile_cute, compile_host
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.failure import Fail, Flaw
+
+T = TypeVar("T")
+COMPUTING_S = 5  # of a call, a hundred times what a right one takes
+ELEMENTS = 8
+WORK = ("multiplications", "stores")  # that a thread executes for each element of y
+FP32 = TensorSpec((128, 128), "fp32")
+
+# 04.1 and 04.2: calls on vectors in the CPU's memory -----------------------------------------------------------------
+
+
+def call_on_vectors(served: Served, lead: Any, memory: np.ndarray, margin: int, dynamic: bool) -> np.ndarray | None:
+    """The memory after the @cute.jit function answer(lead, x, y), whose vectors are its two rows without the margins.
+
+    The call is a fork's: what it writes elsewhere is lost with it. None where that crashes or does not end.
+    dynamic: whether the layouts are. Raises WrongKind, CompileFailed and what the answer raises while it is compiled.
+    """
+    from cutlass.cute.runtime import from_dlpack
+
+    require_jit(served.answer)
+    shared = np.frombuffer(mmap(-1, memory.nbytes), memory.dtype).reshape(memory.shape)
+    shared[:] = memory
+    views = [from_dlpack(row[margin:-margin]) for row in shared]
+    arguments = [view.mark_layout_dynamic() for view in views] if dynamic else views
+    compile_host(served.answer, lead, *arguments)
+    return shared.copy() if ends_well(lambda: call_host(served.answer, lead, *arguments)) else None
+
+
+def ends_well(call: Callable[[], None]) -> bool:
+    """Whether a call in a fork of this process returns."""
+    if not (child := os.fork()):
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (COMPUTING_S, COMPUTING_S))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            call()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    try:
+        return os.waitpid(child, 0)[1] == 0
+    except BaseException:  # the reader's interrupt
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+
+
+def work_each(served: Served, lead: Any) -> list[float]:
+    """WORK of a @cute.jit function answer(lead, x, y), counted while one thread of it is simulated.
+
+    Raises CompileFailed and what the answer raises.
+    """
+    import torch
+    from cutlass import cute
+
+    from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
+
+    function = served.answer
+
+    @cute.kernel
+    def kernel(x: cute.Tensor, y: cute.Tensor) -> None:
+        function(lead, x, y)
+
+    @cute.jit
+    def host(x: cute.Tensor, y: cute.Tensor) -> None:
+        kernel(x, y).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    compiled = compile_with_lines(host, [TensorSpec((ELEMENTS,), dynamic=True)] * 2)
+    tensors = {"x": torch.ones(ELEMENTS), "y": torch.ones(ELEMENTS)}
+    issued = [one for report in simulate_host(compiled, tensors, dynamic=True) for one in report.issued]
+    multiplied = [one for one in issued if one.opcode.startswith(("mul.", "fma.")) and "f" in one.opcode]
+    stored = [one for one in issued if one.opcode.startswith("st.global")]
+    return [sum(one.warps for one in some) / ELEMENTS for some in (multiplied, stored)]
+
+
+# 05.4: copies of elements of any size -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyElement(Part):
+    """A host function that has to compile for fp32 as well."""
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        require_jit(answer)
+        try:
+            compile_cute(answer, [FP32] * 2)
+        except CompileFailed:
+            what = "right for bf16; for fp32 it does not compile: is bf16's 8, or the type itself, written out?"
+            mends = "128 bits are 8 elements of bf16, and 4 of fp32: write both layouts with `vector`."
+            return Verdict(points / 2, (Flaw(what, Fail.DOES_NOT_COMPILE), mends), "partial", explained=True)
+        return None
+
+
+# 09.2 and 09.7: answers that make CuTe's own objects, examined while CuTe traces a function ---------------------------
+
+
+def in_cute(look: Callable[[], T]) -> T:
+    """The result of a function called inside a trace, where layouts can be made. Raises as `call_host` does."""
+    from cutlass import cute
+
+    seen: list[T] = []
+
+    @cute.jit
+    def host() -> None:
+        seen.append(look())
+
+    call_host(host)
+    return seen[-1]
+
+
+def layout_returned(served: Served, *args: Any) -> Any:
+    """The CuTe layout that the answer makes, as one of tensor_layouts."""
+    return seen_as_layout(served)(*args)
+
+
+def seen_as_layout(answer: Answer) -> Answer:
+    """The function with CuTe's layouts turned into those of tensor_layouts. It raises what the answer raises."""
+    from cutlass import cute
+    from tensor_layouts import is_layout
+
+    from tutorlib.layouts.oracle import from_cute
+
+    def look(*args: Any) -> tuple[Any, Exception | None]:
+        try:
+            got = answer(*args)
+            if is_layout(got):
+                raise WrongKind("it returns a Layout of tensor_layouts; the kernel needs CuTe's: cute.make_layout.")
+            return (from_cute(got) if isinstance(got, cute.Layout) else got), None
+        except Exception as error:
+            return None, error
+
+    @wraps(answer)
+    def call(*args: Any) -> Any:
+        got, error = in_cute(lambda: look(*args))
+        if error:
+            raise error
+        return got
+
+    return call

@@ -1,0 +1,621 @@
+"""The sweeps of `tutor sweep`: each a name, the problem, its kernels and the shapes at which they are timed.
+
+Importing this module imports CuTe, cuTile and torch.
+"""
+
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import chain, product
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import silu
+
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises.p06 import softmax
+from tutorlib.instruments.ceilings import mma_sync_tflops
+from tutorlib.instruments.sweep import Candidate, Sweep
+from tutorlib.kernels import cutile
+from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
+from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
+from tutorlib.kernels.ampere.main_loops import multistage
+from tutorlib.kernels.attention.launch import (
+    Tile,
+    backward_into,
+    configured_into,
+    decode_into,
+    forward_by_tiles,
+    forward_into,
+    tile_of,
+)
+from tutorlib.kernels.attention.schedule import AttentionConfig
+from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
+from tutorlib.kernels.hopper import launch
+from tutorlib.kernels.hopper.choose import choose
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.fused import (
+    ADD,
+    BIAS_GELU,
+    PIECE,
+    SWIGLU,
+    Fusion,
+    choose_fused,
+    launch_fused,
+    linear_swiglu,
+)
+from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, PLAIN, AmpereRung, HopperRung, Rung
+from tutorlib.kernels.layers import LLAMA_8B, linear, separate
+from tutorlib.kernels.nvidia_example import against_nvidia
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA
+from tutorlib.measuring import counters
+from tutorlib.measuring.launchers import CppLauncher, CuteLauncher, CutileLauncher, HopperLauncher, HostLauncher
+from tutorlib.models.l2 import grouped, raster
+from tutorlib.problems import fused as fused_problems
+from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, gemm_fp8, vector_add
+from tutorlib.problems.differences import by
+from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.problems.work import Launcher
+
+GEMM = gemm("bf16")
+Levers = tuple[str, ...]
+
+
+def cubes(*sizes: int) -> tuple[Shape, ...]:
+    return tuple((n, n, n) for n in sizes)
+
+
+SQUARES = cubes(4096, 8192, 2048, 1024, 512, 3072, 6144, 1536, 768)
+LARGE = cubes(8192, 4096, 2048)
+
+
+def by_host(name: str, host: Callable[..., Any], **others: Any) -> Candidate:
+    """A function of torch tensors that launches kernels. others: as Candidate has them."""
+    return Candidate(name, HostLauncher(host), **others)
+
+
+# Notebooks 06 to 08: cuTile and Tile C++ ------------------------------------------------------------------------------
+
+
+def softmax_rows() -> Sweep:
+    """Notebook 06's kernels, a row in one tile and online, by the row's length."""
+    answers = load_answers("06_cutile_tiles")
+    tiles = {"one tile a row": ("06.5", None), **{f"online, tiles of {t}": ("06.7", t) for t in (1024, 4096)}}
+
+    def launcher(id: str, tile: int | None) -> CutileLauncher:
+        return CutileLauncher(answers[id], lambda shape: (shape[0],), lambda shape: (tile or shape[1],))
+
+    candidates = tuple(Candidate(name, launcher(*how)) for name, how in tiles.items())
+    shapes = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
+    return Sweep(softmax("fp32"), candidates, shapes, pairs=10, seconds=40)
+
+
+def configured(name: str, config: cutile.Config, one_tile_each: bool = False) -> Candidate:
+    """cuTile's persistent GEMM as configured, or with a block for each tile of C."""
+
+    def grid(shape: Shape) -> tuple[int, ...]:
+        return (config.tiles(shape[:2]), 1, 1) if one_tile_each else config.grid(shape[:2], device.need_gpu().sms)
+
+    launcher = CutileLauncher(cutile.persistent.replace_hints(**config.hints), grid, lambda shape: config.constants)
+    return Candidate(name, launcher, facts={"config": asdict(config)})
+
+
+def tile_rungs() -> Sweep:
+    """Notebook 07's ladder at three square sizes."""
+    small, wide, eight = cutile.Config(128, 128), cutile.Config(128, 256), {"num_worker_warps": 8}
+    first = CutileLauncher(
+        cutile.plain,
+        grid=lambda shape: (-(-shape[0] // small.tm), -(-shape[1] // small.tn), 1),
+        constants=lambda shape: small.constants[:3],
+    )
+    rungs = (
+        Candidate("a block for each tile", first),
+        configured("in strips of 8 rows", small, one_tile_each=True),
+        configured("tiles of 128×256, spilled", wide, one_tile_each=True),
+        configured("128×256, 8 warps", replace(wide, **eight), one_tile_each=True),
+        configured("persistent, 128×256, 8 warps", replace(wide, **eight)),
+        configured("persistent, 256×256, 2 CTAs", cutile.Config(256, 256, num_ctas=2, **eight)),
+        configured("persistent, 128×128", small),
+    )
+    return Sweep(GEMM, rungs, cubes(4096, 2048, 8192))
+
+
+def tile_space() -> Sweep:
+    """Every configuration of `kernels.cutile.space` at 4096³."""
+    return Sweep(GEMM, tuple(configured(str(config), config) for config in cutile.space()), cubes(4096))
+
+
+def cpp_vectors() -> Sweep:
+    """A vector addition in tiles of four sizes."""
+    candidates = (Candidate(f"tiles of {t}", CppLauncher(in_tiles(t), blocks_of(t))) for t in (8, 64, 1024, 8192))
+    return Sweep(vector_add("fp32"), tuple(candidates), ((2**27,),))
+
+
+def cpp_gemms(named: Mapping[str, Variant], shapes: tuple[Shape, ...], *counted: str) -> Sweep:
+    """Variants of notebook 08's GEMM, and what Nsight Compute counts of each."""
+    candidates = (Candidate(name, CppLauncher(variant.source, variant.grid)) for name, variant in named.items())
+    return Sweep(GEMM, tuple(candidates), shapes, counted)
+
+
+# Notebooks 09 to 12: the ladder's GEMM --------------------------------------------------------------------------------
+
+
+def rungs(problem: Problem, ladder: Iterable[Rung] = LADDER) -> tuple[Candidate, ...]:
+    """The ladder's kernels, for the GPU at hand."""
+
+    def launcher(rung: Rung) -> Launcher:
+        match rung:
+            case AmpereRung():
+                return CuteLauncher(rung.host, problem)
+            case HopperRung(config=HopperConfig() as config):
+                return HopperLauncher(config)
+            case _:
+                return HostLauncher(launch.gemm)
+
+    return tuple(Candidate(rung.title, launcher(rung), rung.smem_bytes, needs=rung.needs) for rung in ladder)
+
+
+def gemm_waves() -> Sweep:
+    """The rungs of two and of three stages around 3072, where a third wave begins on an H200."""
+    ladder = (rung for rung in AMPERE_RUNGS if rung.name in ("grid swizzle", "three stages"))
+    return Sweep(GEMM, rungs(GEMM, ladder), cubes(*(128 * n for n in (24, 22, 23, 28, 26, 20, 30))))
+
+
+def staged(tiles: Mapping[tuple[int, int, int], tuple[int, int]], shapes: tuple[Shape, ...]) -> Sweep:
+    """Notebook 12's kernel with these tiles (and warps), from two stages to five, or as many as any GPU has room for.
+
+    Each point knows the registers that its kernel took.
+    """
+
+    def candidate(config: GemmConfig) -> Candidate:
+        launcher = CuteLauncher(make_gemm(config, multistage, in_eights), GEMM)
+        return Candidate(
+            f"{by(config.tile)}, {config.stages} stages",
+            launcher,
+            config.smem_bytes,
+            {"tile": list(config.tile), "warps": list(config.warps), "stages": config.stages},
+            inspect=lambda shape: {"registers": launcher.compiled(shape, device.need_gpu().arch).registers},
+        )
+
+    most = {(m, n, k): min(5, MOST_SMEM // ((m + n) * k * BYTES)) for m, n, k in tiles}
+    configs = [GemmConfig(tile, warps, stages) for tile, warps in tiles.items() for stages in range(2, most[tile] + 1)]
+    return Sweep(GEMM, tuple(map(candidate, configs)), shapes)
+
+
+STAGED = {
+    (64, 64, 64): (2, 1),
+    (128, 64, 64): (2, 2),
+    (128, 128, 32): (2, 2),
+    (128, 128, 64): (2, 2),
+    (128, 256, 32): (2, 4),
+    (128, 256, 64): (2, 4),
+}
+DEEP = {tile: warps for tile, warps in STAGED.items() if tile[:2] == (128, 128)}
+DEPTHS = ((1024, 1024, 1024), (4096, 4096, 256))  # a grid that leaves each SM one block, and a K of a few tiles
+
+
+def ordered(orders: Mapping[str, Order], shapes: Sequence[Shape], *counted: str) -> Sweep:
+    """Notebook 11's kernel, with two stages, its blocks in these orders."""
+    config = GemmConfig(stages=2)
+    candidates = tuple(
+        Candidate(
+            name,
+            CuteLauncher(make_gemm(config, multistage, order), GEMM),
+            config.smem_bytes,
+            {"tile": list(config.tile)},
+        )
+        for name, order in orders.items()
+    )
+    return Sweep(GEMM, candidates, tuple(shapes), counted)
+
+
+def gemm_orders() -> Sweep:
+    """Notebook 11's question: the same kernel with its blocks in other orders, and what memory has to send."""
+    orders = {"raster": raster} | {f"groups of {group}": partial(grouped, group=group) for group in (4, 8, 16)}
+    return ordered(orders, cubes(8192, 4096, 2048), counters.MEMORY_READ, counters.L2_READ, counters.WAVES)
+
+
+def gemm_pitch() -> Sweep:
+    """Notebook 11's other question: does it matter that rows begin at multiples of a power of two?
+
+    The tall A is read by as many blocks as an H100 holds, all of which walk along their own rows: at every moment their
+    addresses differ by multiples of a row's length. C is so narrow that memory is the limit.
+    """
+    lengths = (8192, 8128, 8256, 8064, 8320)
+    return ordered({"raster": raster}, [(33792, 128, k) for k in lengths] + [(8192, 8192, k) for k in lengths[:3]])
+
+
+# Notebooks 13 and 14: Hopper's GEMM -----------------------------------------------------------------------------------
+
+HOPPER_LEVERS: dict[str, dict[str, Any]] = {  # what notebook 14 adds to notebook 13's kernel, one by one
+    "warp-specialized": {"schedule": "cooperative"},
+    "persistent": {"persistent": True},
+    "multicast": {"cluster": (2, 1)},
+    "deferred stores": {"defer_stores": True},
+    "zigzag K": {"zigzag": True},
+    "polling": {"polls": True},
+    "stream-K": {"stream_k": True},
+    "tile order": {"raster": "m", "snake": True},
+}
+BEST = tuple(HOPPER_LEVERS)[:6]
+HOPPER_STACKS: tuple[Levers, ...] = (  # a tree: each has one lever more than one above it
+    *(BEST[:count] for count in range(7)),
+    (*BEST, "stream-K"),
+    (*BEST[:5], "stream-K"),
+    (*BEST[:5], "tile order"),
+    (*BEST[:2], "deferred stores"),
+    ("multicast",),
+)
+OTHERS = {
+    "128×192, ping-pong": HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1)),
+    "256×192, stream-K": HopperConfig((256, 192, 64), cluster=(2, 1), zigzag=True, polls=True, stream_k=True),
+}
+
+
+def changed(config: HopperConfig) -> dict[str, Any]:
+    """The fields in which a configuration differs from the default one, as JSON has them."""
+    default = asdict(HopperConfig())
+    return {name: value for name, value in asdict(config).items() if value != default[name]}
+
+
+def on_hopper(name: str, config: HopperConfig, **facts: Any) -> Candidate:
+    """The kernel with this configuration, as a candidate."""
+    facts = {"config": changed(config), **facts}
+    return Candidate(name, HopperLauncher(config), config.smem_bytes, facts, needs=WGMMA)
+
+
+def chosen() -> Candidate:
+    """The kernel that chooses its configuration by itself. Points say which one."""
+
+    def choice(shape: Shape) -> dict[str, Any]:
+        return {"config": changed(choose(*shape, sms=device.need_gpu().sms))}
+
+    return by_host("chosen", launch.gemm, needs=WGMMA, inspect=choice)
+
+
+def hopper_levers() -> Sweep:
+    """Each lever alone and on top of others, in both orders where two interact; then kernels of other tiles.
+
+    A candidate's levers are a fact, so that gains are ratios of points: with a lever over without it.
+    """
+    plain = asdict(PLAIN)
+    candidates = [
+        on_hopper(
+            " + ".join(levers) or "plain",
+            HopperConfig(**plain | {name: on for lever in levers for name, on in HOPPER_LEVERS[lever].items()}),
+            levers=list(levers),
+        )
+        for levers in HOPPER_STACKS
+    ]
+    candidates += [on_hopper(name, config) for name, config in OTHERS.items()]
+    return Sweep(GEMM, tuple(candidates), LARGE, seconds=62)
+
+
+SEEDS = (2026, 1971)  # the chooser's constants were fitted to shapes of the first, and never saw the second's
+LEAST, MOST, STEP = 128, 8192, 8
+
+
+def random_shapes(seed: int, count: int = 40) -> tuple[Shape, ...]:
+    """Shapes whose M, N and K are drawn from LEAST to MOST so that each doubling is as likely, multiples of STEP."""
+    draw = random.Random(seed)
+
+    def size() -> int:
+        drawn = math.exp(draw.uniform(math.log(LEAST), math.log(MOST)))
+        return min(max(STEP * round(drawn / STEP), LEAST), MOST)
+
+    return tuple((size(), size(), size()) for _ in range(count))
+
+
+def gemm_any() -> Sweep:
+    """The self-configuring GEMM at the ladder's squares and at random shapes."""
+    drawn = {str(seed): random_shapes(seed) for seed in SEEDS}
+    facts = {"random": {seed: [list(shape) for shape in shapes] for seed, shapes in drawn.items()}}
+    shapes = (*SQUARES, *chain.from_iterable(drawn.values()))
+    return Sweep(GEMM, (chosen(),), shapes, seconds=100, facts=facts)
+
+
+def gemm_bands() -> Sweep:
+    """A kernel without clusters whose tiles all run at once: in bands of different widths."""
+    config = HopperConfig((64, 80, 64), zigzag=True, polls=True, defer_stores=True)
+    candidates = tuple(on_hopper(f"bands of {band}", replace(config, group=band)) for band in (1, 2, 4, 8))
+    return Sweep(GEMM, candidates, tuple((512, 1280, k) for k in (8192, 4096, 2048)), seconds=20)
+
+
+TOKENS = (8, 16, 64, 128, 256, 512, 1024, 4096, 8192)
+MODELS: dict[str, dict[str, tuple[int, int]]] = {  # rows N and columns K of each weight
+    "Llama 3 8B": {"q, k, v": (6144, 4096), "o": (4096, 4096), "gate, up": (28672, 4096), "down": (4096, 14336)},
+    "Llama 3 70B, an eighth of each weight": {
+        "q, k, v": (1280, 8192), "o": (8192, 1024), "gate, up": (7168, 8192), "down": (8192, 3584)
+    },
+    "DeepSeek-V3": {
+        "q, kv down": (2112, 7168), "q up": (24576, 1536), "o": (7168, 16384),
+        "expert's gate, up": (4096, 7168), "expert's down": (7168, 2048),
+    },
+}  # fmt: skip
+
+
+def gemm_models() -> Sweep:
+    """Every weight at every number of tokens; `--resume` measures those for which there was no time."""
+    facts = {model: {name: list(nk) for name, nk in weights.items()} for model, weights in MODELS.items()}
+    weights = tuple(chain.from_iterable(model.values() for model in MODELS.values()))
+    shapes = tuple((tokens, *weight) for tokens, weight in product(TOKENS, weights))
+    return Sweep(GEMM, (chosen(),), shapes, seconds=150, facts={"models": facts})
+
+
+def hopper_fp8() -> Sweep:
+    """320×32576×7168 in e4m3, with one scale for each matrix."""
+    tile, shape = partial(HopperConfig, dtype="e4m3", transposed=True, scaled=True), (320, 32576, 7168)
+    wide, narrow, pair = (256, 160, 128), (128, 160, 128), (1, 2)
+    configs = {
+        "256×160, multicast": tile(wide, cluster=pair),
+        "256×160, multicast, A stays in L2": tile(wide, cluster=pair, l2_a="evict_first", l2_b="evict_last"),
+        "256×160": tile(wide),
+        "128×160, multicast, deferred stores": tile(narrow, cluster=pair, defer_stores=True),
+        "128×160, ping-pong": tile(narrow, "pingpong"),
+        "128×160, ping-pong, multicast": tile(narrow, "pingpong", cluster=pair),
+        "chosen": replace(choose(*shape, dtype="e4m3"), scaled=True),
+    }
+    candidates = tuple(on_hopper(name, config) for name, config in configs.items())
+    return Sweep(gemm_fp8(), candidates, (shape,), seconds=24)
+
+
+# Notebook 16: epilogues and the MLP -----------------------------------------------------------------------------------
+
+FEW_PAIRS = 12  # a reference takes twenty times as long as what it checks
+HIDDEN, FEATURES = LLAMA_8B
+PINGPONG = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
+ALONE = HopperConfig((128, 144, 64), "pingpong", stream_k=True, zigzag=True, polls=True)
+COOPERATIVE = HopperConfig(cluster=(2, 1), defer_stores=True, stream_k=True, zigzag=True, polls=True)
+
+
+def beside_plain(problem: Problem) -> Problem:
+    """The same beside notebook 14's GEMM of the same A and B, which rounds and nothing else."""
+
+    def baseline(c: Tensor, a: Tensor, b: Tensor, *others: Tensor) -> None:
+        launch.gemm(a, b, c if c.shape[1] == b.shape[0] else c.new_empty(a.shape[0], b.shape[0]))
+
+    return replace(problem, baseline=baseline, baseline_name="the plain GEMM")
+
+
+def fused(name: str, fusion: Fusion, problem: Problem, config: HopperConfig | None = None) -> Candidate:
+    """The kernel with this configuration, or with the chosen one. Points have it, and the plain GEMM's."""
+
+    def host(a: Tensor, b: Tensor, *others: Tensor) -> None:
+        *operand, c = others
+        launch_fused(fusion, a, b, operand[0] if operand else None, c, config)
+
+    def configs(shape: Shape) -> dict[str, Any]:
+        sms = device.need_gpu().sms
+        chosen = config or choose_fused(*shape, sms, fusion)
+        return {"config": changed(chosen), "plain_config": changed(choose(*shape, sms))}
+
+    return by_host(name, host, needs=WGMMA, problem=problem, inspect=configs)
+
+
+def fused_epilogues() -> Sweep:
+    """Each epilogue beside the plain GEMM, so that the ratio is what it costs; and beside torch's way."""
+    gelu, add = fused_problems.linear_gelu(), fused_problems.linear_add()
+    gated = fused_problems.linear_swiglu(PIECE)
+    candidates = (
+        fused("bias + GELU", BIAS_GELU, beside_plain(gelu)),
+        fused("bias + GELU, cooperative", BIAS_GELU, beside_plain(gelu), COOPERATIVE),
+        fused("bias + GELU, ping-pong", BIAS_GELU, beside_plain(gelu), PINGPONG),
+        fused("residual", ADD, beside_plain(add)),
+        fused("residual, cooperative", ADD, beside_plain(add), COOPERATIVE),
+        fused("residual, ping-pong, no clusters", ADD, beside_plain(add), ALONE),  # what the model alone would choose
+        fused("SwiGLU", SWIGLU, beside_plain(gated)),
+        fused("SwiGLU, ping-pong, stream-K", SWIGLU, beside_plain(gated), replace(PINGPONG, stream_k=True)),
+        fused("bias + GELU beside torch.compile", BIAS_GELU, gelu),
+        fused("residual beside cuBLAS with beta = 1", ADD, add),
+        fused("SwiGLU beside torch", SWIGLU, gated),
+    )
+    shapes = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
+    return Sweep(gelu, candidates, shapes, pairs=FEW_PAIRS, seconds=60)
+
+
+def mlp(width: int | None = None) -> Problem:
+    """y (T, H) = (silu(x·gateᵀ) · (x·upᵀ)) · downᵀ: T tokens, H hidden, F features, all bf16. Shapes are (T, H, 2F).
+
+    width: gate and up (F, H) are one matrix gate_up (2F, H) with so many rows of each in turn; None: they are two.
+    The baseline is torch's, one operator after the other; of an interleaved matrix it takes the two halves, which is
+    the same work in another order.
+
+    What lies between the GEMMs is rounded to bf16: gate, up, silu(gate) and the product at most. With u of bf16 the
+    product h is off by 3u·|h| + 1.13·u·|gate·up|, an error of either sign, so that F of them add up as √F does; six
+    standard deviations are allowed.
+    """
+    down = Operand("down", "HG", "bf16", variance="G", blocks=(1, 2))
+    both = (Operand("gate_up", "GH", "bf16", variance="H"),)
+    apart = tuple(Operand(name, "GH", "bf16", variance="H", blocks=(2, 1)) for name in ("gate", "up"))
+
+    def activated(x: Tensor, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """(silu(gate) · up, gate · up)."""
+        gate, up = (x @ weight.mT for weight in (separate(parts[0], width) if width else parts[:2]))
+        return silu(gate) * up, gate * up
+
+    def bound(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
+        x, *parts, down = inputs
+        h, products = activated(x, parts)
+        off = UNIT_ROUNDOFF["bf16"] * (3 * h.abs() + fused_problems.STEEPEST * products.abs())
+        return accumulation(result, (h, down), out) + 6 * (off.square() @ down.square().mT).sqrt()
+
+    def baseline(y: Tensor, x: Tensor, *parts: Tensor) -> None:
+        gate, up = (x @ weight.mT for weight in (parts[0].chunk(2) if width else parts[:2]))
+        torch.mm(silu(gate) * up, parts[-1].mT, out=y)
+
+    return Problem(
+        name=f"mlp_{width}" if width else "mlp",
+        dims="THG",
+        inputs=(Operand("x", "TH", "bf16"), *(both if width else apart), down),
+        output=Operand("y", "TH", "bf16"),
+        reference=lambda x, *parts: activated(x, parts)[0] @ parts[-1].mT,
+        bound=bound,
+        baseline=baseline,
+        baseline_name="torch",
+        flops=lambda shape: 3 * math.prod(shape),
+    )
+
+
+def gated_by_torch(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
+    return silu(x @ gate.mT) * (x @ up.mT)
+
+
+def mlp_forward() -> Sweep:
+    """A Llama 3 8B MLP beside torch's."""
+
+    def two_gemms(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
+        launch.gemm(linear_swiglu(x, gate_up), down, y)
+
+    def with_linear(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, y: Tensor) -> None:
+        launch.gemm(silu(linear(x, gate)) * linear(x, up), down, y)
+
+    def by_compiler(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, y: Tensor) -> None:
+        # but for the last GEMM, which torch.compile would call as it is
+        torch.mm(fused_problems.by_torch_compile(gated_by_torch)(x, gate, up), down.mT, out=y)
+
+    candidates = (
+        by_host("two GEMMs, the first gated", two_gemms, needs=WGMMA, problem=mlp(PIECE)),
+        by_host("nn.Linear swapped", with_linear, needs=WGMMA),
+        by_host("torch.compile", by_compiler, needs=WGMMA),
+    )
+    shapes = tuple((count, HIDDEN, 2 * FEATURES) for count in (4096, 8192, 2048))
+    return Sweep(mlp(), candidates, shapes, pairs=FEW_PAIRS, seconds=25)
+
+
+# Notebooks 19 and 20: attention, beside torch's -----------------------------------------------------------------------
+
+SIX_PAIRS = 6  # a reference takes a hundred times as long as what it checks
+HEADS = ((16, 16, 128), (32, 32, 64), (16, 2, 128))  # heads, those of K and V, head_dim: eight share one in the last
+FULL = tuple(  # (batch, heads, kv_heads, queries, keys, head_dim): 16384 tokens, as FlashAttention-3's paper has it
+    (16384 // n, h, g, n, n, d) for n in (4096, 16384, 1024, 8192, 2048) for h, g, d in HEADS
+)
+SOME = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
+ATTENTION_LEVERS = {
+    "ping-pong": "pingpong",
+    "overlap": "overlap",
+    "few masks": "few_masks",
+    "longest first": "longest_first",
+    "persistent": "persistent",
+}
+ALL_LEVERS = tuple(ATTENTION_LEVERS)
+ATTENTION_STACKS: tuple[Levers, ...] = (  # a tree: each has one lever more than one above it
+    *(ALL_LEVERS[:count] for count in range(6)),
+    *((lever,) for lever in ALL_LEVERS[1:]),
+)
+TWO_BLOCKS = {"num_worker_warps": 4, "occupancy": 2}  # on an SM: one's softmax beside the other's mma
+TILES = {
+    "128×128, 4 warps": Tile(128, 128, num_worker_warps=4),
+    "128×128, 8 warps": Tile(128, 128),
+    "256×128, a cluster of two": Tile(256, 128, num_ctas=2),
+    "128×128, a cluster of two, two on an SM": Tile(128, 128, num_ctas=2, **TWO_BLOCKS),
+    "64×128, two on an SM": Tile(64, 128, **TWO_BLOCKS),
+    "64×64, two on an SM": Tile(64, 64, **TWO_BLOCKS),
+}
+
+
+def forward_by(name: str, into: Callable[..., None], causal: bool, **others: Any) -> Candidate:
+    """A forward pass. into: takes o, lse, q, k, v, scale, causal."""
+
+    def call(q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
+        lse = torch.empty(q.shape[:3], device=q.device)
+        into(o, lse, q, k, v, q.shape[3] ** -0.5, causal)
+
+    return by_host(name, call, **others)
+
+
+def attention(causal: bool) -> Sweep:
+    """Both forward kernels."""
+    candidates = (
+        forward_by("CuTe", forward_into, causal, needs=WGMMA),
+        forward_by("cuTile", forward_by_tiles, causal),
+    )
+    return Sweep(attention_problem(causal), candidates, FULL, pairs=SIX_PAIRS, seconds=150)
+
+
+def attention_levers() -> Sweep:
+    """Each lever alone and on top of others, causal. A candidate's levers are a fact, as in `hopper_levers`."""
+
+    def candidate(levers: Levers) -> Candidate:
+        switches = {field: lever in levers for lever, field in ATTENTION_LEVERS.items()}
+
+        def into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
+            config = AttentionConfig(q.shape[3], 128, 128, causal=True, **switches)
+            configured_into(config, o, lse, q, k, v, scale)
+
+        return forward_by(" + ".join(levers) or "plain", into, True, facts={"levers": list(levers)}, needs=WGMMA)
+
+    return Sweep(attention_problem(True), tuple(map(candidate, ATTENTION_STACKS)), SOME, pairs=SIX_PAIRS, seconds=170)
+
+
+def attention_tuning() -> Sweep:
+    """cuTile's forward kernel by tile and hints, causal."""
+    candidates = (forward_by(name, partial(forward_by_tiles, tile=tile), True) for name, tile in TILES.items())
+    return Sweep(attention_problem(True), tuple(candidates), SOME, pairs=SIX_PAIRS, seconds=120)
+
+
+def decode() -> Sweep:
+    """One query for each sequence, by the number of blocks for each SM."""
+
+    def candidate(blocks: int) -> Candidate:
+        def call(q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
+            tile = replace(tile_of("decode_parts", q.shape[3], False), occupancy=blocks)
+            decode_into(o, q, k, v, q.shape[3] ** -0.5, tile)
+
+        return by_host(f"{blocks} block{'s' * (blocks > 1)} per SM", call)
+
+    heads = ((16, 16, 128, 1), (64, 8, 128, 2), (64, 8, 64, 4))  # the last: times as many keys, for as many bytes
+    shapes = tuple((more * 2**16 // n, h, g, 1, n, d) for n in (4096, 16384, 1024, 65536) for h, g, d, more in heads)
+    return Sweep(decoding_problem(), tuple(map(candidate, (2, 1, 4))), shapes, pairs=SIX_PAIRS, seconds=150)
+
+
+def attention_backward() -> Sweep:
+    """The three cuTile kernels, causal and not."""
+
+    def candidate(name: str, causal: bool) -> Candidate:
+        def call(
+            q: Tensor, k: Tensor, v: Tensor, do: Tensor, o: Tensor, lse: Tensor, dk: Tensor, dv: Tensor, dq: Tensor
+        ) -> None:
+            backward_into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
+
+        return by_host(name, call, problem=gradient_problem(causal))
+
+    candidates = candidate("cuTile", False), candidate("cuTile, causal", True)
+    return Sweep(gradient_problem(), candidates, FULL, pairs=SIX_PAIRS, seconds=170)
+
+
+# The table ------------------------------------------------------------------------------------------------------------
+
+COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
+SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where NVIDIA's example is missing
+    "softmax_rows": softmax_rows,
+    "tile_rungs": tile_rungs,
+    "tile_space": tile_space,
+    "cpp_vectors": cpp_vectors,
+    "cpp_promises": lambda: cpp_gemms(PROMISES, (BENCH,), *COUNTED),
+    "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),
+    "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=lambda: {"mma_sync_tflops": mma_sync_tflops()}),
+    "gemm_nvidia": lambda: Sweep(problem := against_nvidia(), rungs(problem, AMPERE_RUNGS), SQUARES[:3]),
+    "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
+    "gemm_depth": lambda: staged(DEEP, DEPTHS),
+    "gemm_orders": gemm_orders,
+    "gemm_pitch": gemm_pitch,
+    "gemm_waves": gemm_waves,
+    "gemm_any": gemm_any,
+    "gemm_bands": gemm_bands,
+    "hopper_levers": hopper_levers,
+    "hopper_fp8": hopper_fp8,
+    "gemm_models": gemm_models,
+    "fused_epilogues": fused_epilogues,
+    "mlp_forward": mlp_forward,
+    "attention_full": lambda: attention(causal=False),
+    "attention_causal": lambda: attention(causal=True),
+    "attention_levers": attention_levers,
+    "attention_tuning": attention_tuning,
+    "attention_backward": attention_backward,
+    "decode": decode,
+}

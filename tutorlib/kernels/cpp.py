@@ -1,0 +1,231 @@
+"""C++: notebook 08's vector addition and GEMMs in CUDA Tile C++, and notebook 12's GEMM in plain CUDA C++."""
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tutorlib.compiling.compiled import LaunchGrid
+from tutorlib.compiling.cpp import HEADER
+from tutorlib.machine import device
+from tutorlib.problems.problem import Shape
+
+TILE = (128, 128)  # of C, in the first two GEMMs
+
+
+def tiles(length: int, tile: int) -> int:
+    """So many tiles cover a length."""
+    return -(-length // tile)
+
+
+def blocks_of(tile: int) -> Callable[[Shape], LaunchGrid]:
+    """The grid for a vector: a block for every `tile` elements."""
+    return lambda shape: (tiles(shape[0], tile),)
+
+
+def tile_grid(shape: Shape) -> LaunchGrid:
+    """A block for each tile of C: x counts them down, y across."""
+    m, n, _ = shape
+    return tiles(m, TILE[0]), tiles(n, TILE[1])
+
+
+def persistent_grid(shape: Shape, ctas: int = 1) -> LaunchGrid:
+    """As many blocks as run at once, each on `ctas` SMs; without a GPU a few, so that each has more to do.
+
+    The grid of a kernel with num_cta_in_cga counts clusters, not their CTAs.
+    """
+    gpu = device.gpu()
+    return (gpu.sms // ctas if gpu else 3,)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A GEMM in Tile C++ with its choices as fields; all have the parameters of exercise 08.2.
+
+    tile: (M, N, K) of one step. aligned, divisible: what the kernel promises of pointers and of sizes.
+    group: rows of tiles that are computed together; 0 for a plain 2-D grid. persistent: blocks stay for many tiles.
+    occupancy, warps, ctas: hints to the compiler; 0 where it decides. sizes: M, N and K where they are compiled in,
+    else ().
+    """
+
+    tile: tuple[int, int, int] = (128, 128, 64)
+    restrict: bool = True
+    aligned: bool = True
+    divisible: int = 8
+    masked: bool = True
+    group: int = 0
+    persistent: bool = False
+    occupancy: int = 0
+    warps: int = 0
+    ctas: int = 0
+    sizes: Shape | tuple[()] = ()
+
+    def grid(self, shape: Shape) -> LaunchGrid:
+        down, across = tiles(shape[0], self.tile[0]), tiles(shape[1], self.tile[1])
+        if self.persistent:
+            return persistent_grid(shape, self.ctas or 1)
+        return (down * across,) if self.group else (down, across)
+
+    @property
+    def hint(self) -> str:
+        """The line in front of the kernel, "" where it has no hint."""
+        names = {"occupancy": self.occupancy, "num_worker_warps_per_cta": self.warps, "num_cta_in_cga": self.ctas}
+        given = ", ".join(f"{name}={value}" for name, value in names.items() if value)
+        return f"[[ cutile::hint(0, {given}) ]]" if given else ""
+
+    @property
+    def source(self) -> str:
+        tm, tn, tk = self.tile
+        m, n, k = (f"ct::integral_constant<{size}>{{}}" for size in self.sizes) if self.sizes else "mnk"
+        restrict = "__restrict__ " if self.restrict else ""
+        masked = "_masked" if self.masked else ""
+        promises = [f"{p} = ct::assume_aligned({p}, 16_ic);" for p in "abc"] if self.aligned else []
+        promises += [f"{s} = ct::assume_divisible({s}, {self.divisible}_ic);" for s in "mnk"] if self.divisible else []
+        one_tile = f"""\
+auto acc = ct::zeros<ct::tile<float, ct::shape<{tm}, {tn}>>>();
+for (int step : ct::irange(0, (k + {tk - 1}) / {tk})) {{
+    auto x = A.load{masked}(i, step);
+    auto y = B.load{masked}(j, step);
+    acc = ct::mma(x, ct::transpose(y), acc);
+}}
+C.store{masked}(ct::element_cast<bf16>(acc), i, j);"""
+        remapped = f"""\
+int first = block / ({self.group} * across) * {self.group};
+int height = down - first < {self.group} ? down - first : {self.group};
+int i = first + block % ({self.group} * across) % height, j = block % ({self.group} * across) / height;
+{one_tile}"""
+        counts = f"int down = (m + {tm - 1}) / {tm}, across = (n + {tn - 1}) / {tn};"
+        if self.persistent:
+            blocks = "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) {"
+            body = f"{counts}\n{blocks}\n{remapped}\n}}"
+        elif self.group:
+            body = f"{counts}\nint block = ct::bid().x;\n{remapped}"
+        else:
+            body = f"int i = ct::bid().x, j = ct::bid().y;\n{one_tile}"
+        return f"""\
+{self.hint}
+__tile_global__ void gemm(const bf16* {restrict}a, const bf16* {restrict}b, bf16* {restrict}c, int m, int n, int k) {{
+{" ".join(promises)}
+auto A = ct::partition_view{{ct::tensor_span{{a, ct::extents{{{m}, {k}}}}}, ct::shape{{{tm}_ic, {tk}_ic}}}};
+auto B = ct::partition_view{{ct::tensor_span{{b, ct::extents{{{n}, {k}}}}}, ct::shape{{{tn}_ic, {tk}_ic}}}};
+auto C = ct::partition_view{{ct::tensor_span{{c, ct::extents{{{m}, {n}}}}}, ct::shape{{{tm}_ic, {tn}_ic}}}};
+{body}
+}}"""
+
+
+BENCH = (4096, 4096, 4096)
+SILENT = Variant(restrict=False, aligned=False, divisible=0)
+
+# What each promise is worth: "+" adds to the line above, and the last three change one thing in "+ __restrict__".
+PROMISES = {
+    "nothing": SILENT,
+    "__restrict__ alone": Variant(aligned=False, divisible=0),
+    "aligned pointers": Variant(restrict=False, divisible=0),
+    "+ multiples of 8": Variant(restrict=False),
+    "+ __restrict__": Variant(),
+    "  multiples of 4 instead": Variant(divisible=4),
+    "  without masks": Variant(masked=False),
+    "  sizes compiled in": Variant(divisible=0, sizes=BENCH),
+}
+WIDE, SQUARE = (128, 256, 64), (256, 256, 64)
+WAYS = {  # from there to cuBLAS
+    "2-D grid": Variant(),
+    "strips": Variant(group=8),
+    "strips, 2 blocks per SM": Variant(group=8, occupancy=2),
+    "strips, 128×256": Variant(group=8, tile=WIDE),
+    "strips, 128×256, 8 warps": Variant(group=8, tile=WIDE, warps=8),
+    "persistent": Variant(group=8, persistent=True),
+    "persistent, 128×256, 8 warps": Variant(group=8, persistent=True, tile=WIDE, warps=8),
+    "persistent, 256×256, 2 CTAs": Variant(group=8, persistent=True, tile=SQUARE, warps=8, ctas=2),
+    "  in strips of 4": Variant(group=4, persistent=True, tile=SQUARE, warps=8, ctas=2),
+    "  steps of 128": Variant(group=8, persistent=True, tile=(256, 256, 128), warps=8, ctas=2),
+}
+
+
+@dataclass(frozen=True)
+class CudaGemm:
+    """A GEMM in plain CUDA C++, for M, N and K that its tile divides. file: its source, in this folder."""
+
+    file: str
+    tile: tuple[int, int, int]
+    stages: int
+    threads: int
+
+    @property
+    def source(self) -> str:
+        return (Path(__file__).parent / self.file).read_text(encoding="utf-8")
+
+    @property
+    def smem_bytes(self) -> int:
+        m, n, k = self.tile
+        return self.stages * (m + n) * k * 2
+
+    def grid(self, shape: Shape) -> tuple[int, int, int]:
+        """One block for each tile of C."""
+        return shape[0] // self.tile[0] * (shape[1] // self.tile[1]), 1, 1
+
+
+THREE_STAGES = CudaGemm("three_stages.cu", (128, 128, 32), stages=3, threads=128)  # layouts as index arithmetic
+
+
+# The vector addition, and the program in one file around it -----------------------------------------------------------
+
+
+MAIN = """\
+// Adds two vectors, whose length is the first argument, and compares each element of the result.
+int main(int count, char** arguments) {
+    int n = count > 1 ? std::atoi(arguments[1]) : 1000000;
+    std::vector<float> a(n), b(n), c(n, -1.0f);
+    for (int i = 0; i < n; i++) a[i] = i % 251, b[i] = 3.0f * (i % 127);
+    add_on_gpu(a.data(), b.data(), c.data(), n);
+    int wrong = 0;
+    for (int i = 0; i < n; i++) {
+        float sum = i % 251 + 3.0f * (i % 127);
+        if (!(c[i] == sum) && ++wrong == 1) std::printf("c[%d] is %g and should be %g\\n", i, c[i], sum);
+    }
+    std::printf("%d of %d elements right\\n", n - wrong, n);
+    return wrong > 0;
+}
+"""
+
+JUDGED_MAIN = """\
+// Adds two vectors of n elements, drawn from a seed (both are arguments), and writes the result in binary.
+int main(int, char** arguments) {
+    unsigned n = std::strtoul(arguments[1], nullptr, 10), state = std::strtoul(arguments[2], nullptr, 10);
+    std::vector<float> a(n), b(n), c(n, -1.0f);
+    auto draw = [&state] { return float((state = state * 1664525u + 1013904223u) >> 20); };
+    for (unsigned i = 0; i < n; i++) a[i] = draw(), b[i] = draw();
+    add_on_gpu(a.data(), b.data(), c.data(), n);
+    std::fwrite(c.data(), sizeof(float), n, stdout);
+}
+"""
+
+
+def drawn_vectors(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The judged main's two vectors: whole numbers below 2^12, in float32."""
+    powers = np.full(2 * n, 1664525, np.uint32).cumprod(dtype=np.uint32)  # modulo 2^32, as the states are
+    added = np.concatenate(([1], powers[:-1])).cumsum(dtype=np.uint32) * np.uint32(1013904223)
+    drawn = ((powers * np.uint32(seed) + added[: 2 * n]) >> np.uint32(20)).astype(np.float32)
+    return drawn[::2].copy(), drawn[1::2].copy()
+
+
+def program(kernel: str, host: str, main: str = MAIN) -> str:
+    """The source of the whole program. kernel: that of vector_add. host: that of add_on_gpu."""
+    includes = "#include <cstdio>\n#include <cstdlib>\n#include <vector>\n"
+    return "\n".join([includes + HEADER, *(textwrap.dedent(part).strip("\n") + "\n" for part in (kernel, host)), main])
+
+
+def in_tiles(tile: int) -> str:
+    """A vector addition in tiles of this size, for vectors that they divide."""
+    views = "\n".join(
+        f"auto {x.upper()} = ct::partition_view{{ct::tensor_span{{{x}, ct::extents{{n}}}}, ct::shape{{{tile}_ic}}}};"
+        for x in "abc"
+    )
+    return f"""\
+__tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {{
+{views}
+int i = ct::bid().x;
+C.store_masked(A.load_masked(i) + B.load_masked(i), i);
+}}"""

@@ -1,0 +1,164 @@
+"""The GEMMs of notebook 07, in cuTile."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import cuda.tile as ct
+from cuda.tile.tune import TuningResult, exhaustive_search
+
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.dsls import compile_cutile
+from tutorlib.compiling.spec import DType, TensorSpec
+from tutorlib.models.l2 import grouped
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SMEM = 227 * 1024  # bytes of shared memory that a block may have on sm_90, CUDA C++ Programming Guide, table 24
+ACCUMULATORS = 128  # registers for each thread: half of the 255 that it can address
+LEAST = 64  # accumulators: with fewer, a thread loads too much for what it computes
+STAGES = 2  # tiles of A and B in shared memory, at least: one in use, one in flight
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the space: tile of C, depth along K, rows of a group of tiles, and hints to the compiler.
+
+    num_worker_warps: of the warps that compute, 4 where it is None.
+    """
+
+    tm: int
+    tn: int
+    tk: int = 64
+    group: int = 8
+    num_ctas: int = 1
+    occupancy: int = 1
+    num_worker_warps: int | None = None
+
+    def __str__(self) -> str:
+        """As "128×256×64, 8 warps, 2 CTAs"."""
+        parts = [f"{self.tm}×{self.tn}×{self.tk}", f"{self.num_worker_warps or 4} warps"]
+        parts += [f"{self.num_ctas} CTAs"] if self.num_ctas > 1 else []
+        return ", ".join(parts + ([f"{self.occupancy} blocks on an SM"] if self.occupancy > 1 else []))
+
+    @property
+    def hints(self) -> dict[str, int | None]:
+        """As `kernel.replace_hints` takes them."""
+        return {"num_ctas": self.num_ctas, "occupancy": self.occupancy, "num_worker_warps": self.num_worker_warps}
+
+    @property
+    def constants(self) -> tuple[int, ...]:
+        """The kernel's arguments after the three tensors."""
+        return (self.tm, self.tn, self.tk, self.group)
+
+    def tiles(self, shape: tuple[int, ...]) -> int:
+        """How many tiles C has, of this shape (M, N)."""
+        return -(-shape[0] // self.tm) * -(-shape[1] // self.tn)
+
+    def grid(self, shape: tuple[int, ...], sms: int) -> tuple[int, int, int]:
+        """As many blocks as run at once, and no more than there are tiles of C."""
+        return (min(self.tiles(shape), sms // self.num_ctas * self.occupancy), 1, 1)
+
+    def fits(self, element_bytes: int = 2) -> bool:
+        """Whether the accumulators fit into registers and STAGES tiles of A and B into shared memory."""
+        threads = self.num_ctas * (self.num_worker_warps or 4) * 32
+        stage = (self.tm + self.tn) * self.tk * element_bytes // self.num_ctas
+        return self.tm * self.tn * self.occupancy <= threads * ACCUMULATORS and STAGES * stage * self.occupancy <= SMEM
+
+
+def space(element_bytes: int = 2) -> Iterator[Config]:
+    """Every configuration of these tiles and hints that fits and gives each thread at least LEAST accumulators."""
+    for tk, tm, tn, num_ctas, warps in product((64, 128, 32), (64, 128, 256), (64, 128, 256), (1, 2), (4, 8)):
+        config = Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps)
+        if config.fits(element_bytes) and tm * tn >= num_ctas * warps * 32 * LEAST:
+            yield config
+
+
+def tile_of_product(a, b, m, n, tm, tn, tk):
+    """Tile (m, n) of A·Bᵀ in fp32, (tm, tn): the walk along K of exercise 07.1."""
+    total = ct.zeros((tm, tn), ct.float32)
+    for k in range(ct.cdiv(a.shape[1], tk)):
+        rows = ct.load(a, (m, k), (tm, tk), padding_mode=ct.PaddingMode.ZERO)
+        columns = ct.load(b, (n, k), (tn, tk), padding_mode=ct.PaddingMode.ZERO)
+        total = ct.mma(rows, ct.transpose(columns), total)
+    return total
+
+
+@ct.kernel
+def plain(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
+    """C = A·Bᵀ, one block for each tile of C, on a grid of two dimensions."""
+    m, n = ct.bid(0), ct.bid(1)
+    ct.store(c, (m, n), tile_of_product(a, b, m, n, tm, tn, tk).astype(c.dtype))
+
+
+@ct.kernel
+def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
+    """C = A·Bᵀ; each block computes every n-th tile of C, n the number of blocks, in strips of `group` rows of tiles.
+
+    With as many blocks as tiles it is the kernel that is not persistent.
+    """
+    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
+    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
+        m, n = grouped(tile, rows, columns, group)
+        ct.store(c, (m, n), tile_of_product(a, b, m, n, tm, tn, tk).astype(c.dtype))
+
+
+def tune(configs: Sequence[Config], a: "Tensor", b: "Tensor", c: "Tensor") -> TuningResult[Config]:
+    """cuTile's own search over these configurations on the GPU at hand, for C = A·Bᵀ."""
+    import torch
+
+    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
+    return exhaustive_search(
+        configs,
+        torch.cuda.current_stream(),
+        grid_fn=lambda config: config.grid(c.shape, sms),
+        kernel=persistent,
+        args_fn=lambda config: (a, b, c, *config.constants),
+        hints_fn=lambda config: config.hints,
+        quiet=True,
+    )
+
+
+def compiled(config: Config, arch: str = "sm_90", dtype: DType = "bf16", size: int = 4096) -> Compiled:
+    """`persistent`, compiled for square matrices, on any machine."""
+    specs = [TensorSpec((size, size), dtype)] * 3
+    return compile_cutile(persistent.replace_hints(**config.hints), [*specs, *config.constants], arch)
+
+
+# FP8: 320 rows --------------------------------------------------------------------------------------------------------
+
+
+ZERO = ct.PaddingMode.ZERO
+
+
+@ct.kernel
+def slabs(
+    a,
+    b,
+    c,
+    tn: ct.Constant[int],
+    tk: ct.Constant[int],
+    runtime_zero: ct.Constant[bool],
+    near: ct.Constant[int],
+    far: ct.Constant[int],
+    tma: ct.Constant[bool],
+):
+    """All of up to 320 rows at once: C's columns in slabs of tn, as Cᵀ, in accumulators for 256 and for 64 rows.
+
+    runtime_zero: whether accumulators start from a zero that the compiler does not know; the grid has one dimension.
+    near, far: latency hints, far for the tile of 256 rows; 0: none. tma: whether the stores go by TMA.
+    """
+    zero = ct.bid(1) if runtime_zero else 0
+    near, far = near if near else None, far if far else None
+    for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
+        upper, lower = ct.full((tn, 256), zero, ct.float32), ct.full((tn, 64), zero, ct.float32)
+        for k in range(ct.cdiv(a.shape[1], tk)):
+            slab = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO, latency=near)
+            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO, latency=far)
+            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO, latency=near)
+            upper = ct.mma(slab, ct.transpose(first), upper, use_fast_acc=True)
+            lower = ct.mma(slab, ct.transpose(rest), lower, use_fast_acc=True)
+        ct.store(c, (0, n), ct.transpose(upper.astype(c.dtype)), allow_tma=tma)
+        ct.store(c, (4, n), ct.transpose(lower.astype(c.dtype)), allow_tma=tma)

@@ -1,1 +1,0 @@
-"""GEMMs whose epilogue does more than round: notebook 16."""

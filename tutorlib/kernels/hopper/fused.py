@@ -1,0 +1,264 @@
+"""Notebook 16's epilogues for notebook 14's GEMM, applied to accumulators before they are rounded, on torch tensors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import cutlass
+import torch
+from cuda.bindings.driver import CUstream
+from cutlass import Float32, Int32, Int64, cute
+from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
+
+from tutorlib.kernels.ampere.fused import add, bias_gelu, swiglu
+from tutorlib.kernels.hopper.choose import NO_WORK, OpWork, ShapeError, candidates, cost, shape_problem
+from tutorlib.kernels.hopper.config import MMA_M, REGISTERS_BESIDE_RESULTS, STORE_ROWS, ConfigError, HopperConfig
+from tutorlib.kernels.hopper.epilogue import Stores
+from tutorlib.kernels.hopper.gemm import Beside, gemm_kernel, geometry, plan_for
+from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, fakes, max_clusters, scratch, through_dlpack
+from tutorlib.kernels.hopper.pipeline import make_load, make_store, stage_layout
+
+GROUP = 8  # columns or rows: in each 8×8 group of a wgmma's results a thread has two adjacent columns of a row
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """op: takes a thread's accumulators and the operand's elements (gated: the other half of them), fp32.
+
+    gated: B's rows are groups of 8 of gate's and of up's in turn; C is half as wide.
+    work: per accumulator, for the chooser. registers: that the op needs per thread, besides a tile's accumulators.
+    """
+
+    op: Callable[[Any, Any], Any]
+    gated: bool = False
+    work: OpWork = NO_WORK
+    registers: int = REGISTERS_BESIDE_RESULTS
+
+    def fits(self, config: HopperConfig) -> bool:
+        """Whether nothing is spilled, and C's tile, half as wide where gated, is one that can be stored."""
+        if config.accumulators + self.registers > config.multiply_registers:
+            return False
+        try:
+            self.out(config)
+        except ConfigError:
+            return False
+        return True
+
+    def out(self, config: HopperConfig) -> HopperConfig:
+        """How a tile of C is stored, with the stages and buffers of the whole kernel."""
+        if not self.gated:
+            return config
+        m, n, k = config.tile
+        half = replace(config, tile=(m, n // 2, k), stages=config.ab_stages, store_stages=1)
+        left = config.room - config.ab_stages * config.stage_room - config.other_bytes  # half may store wider rows
+        return replace(half, store_stages=max(1, min(left // half.store_stage_bytes, half.store_steps)))
+
+    def stores(self, plain: Stores, operand: cute.Tensor | None) -> Stores:
+        """The way out, with the op on it."""
+        known = {field.name: getattr(plain, field.name) for field in fields(plain)}
+        if self.gated:
+            return GatedStores(**known, op=self.op)
+        return FusedStores(**known, op=self.op, operand=operand)
+
+
+@dataclass(frozen=True)
+class FusedStores(Stores):
+    """operand: (N,), the same for every row of C, or (M, N)."""
+
+    op: Callable[[Any, Any], Any]
+    operand: cute.Tensor
+
+    def values(self, tCrC: cute.Tensor, scale: Float32 | None, first: int, tile: tuple[Int32, Int32]) -> Any:
+        (bM, bN, _), lane = self.config.tile, self.me.thread % 32
+        m_atom, register = divmod(first, bN // 2)
+        block = m_atom * self.config.tile_warpgroups + self.me.in_tile
+        row = tile[0] * bM + block * MMA_M + self.me.warp * STORE_ROWS + lane // 4
+        column = tile[1] * bN + 2 * (lane % 4) + 2 * register
+        operand = self.of_row(column) if cute.rank(self.operand) == 1 else self.of_rows(row, column)
+        return self.op(super().values(tCrC, scale, first, tile), operand)
+
+    @property
+    def pairs(self) -> cute.Pointer:
+        """Columns are even, and a pair of them is one load of 4 bytes."""
+        return cute.recast_ptr(self.operand.iterator, dtype=Int32)
+
+    def of_row(self, column: Int32) -> Any:
+        """The operand's elements for 8 results; both rows share them, so their mode has the stride 0."""
+        registers = cute.make_rmem_tensor(cute.make_layout((2, 2)), Float32)  # (columns, groups)
+        for group in range(2):
+            registers[None, group].store(self.pair(self.pairs, column + GROUP * group))
+        return cute.make_tensor(registers.iterator, cute.make_layout((2, 2, 2), stride=(1, 0, 2))).load().reshape((8,))
+
+    def of_rows(self, row: Int32, column: Int32) -> Any:
+        """The operand's elements for 8 results: (columns, rows, groups)."""
+        registers = cute.make_rmem_tensor(cute.make_layout((2, 2, 2)), Float32)
+        rows, columns = self.operand.shape
+        for half in range(2):
+            start = self.pairs + Int64(cutlass.min(row + GROUP * half, rows - 1)) * (columns // 2)
+            for group in range(2):
+                registers[None, half, group].store(self.pair(start, column + GROUP * group))
+        return registers.load().reshape((8,))
+
+    def pair(self, start: cute.Pointer, column: Int32) -> Any:
+        """Two adjacent columns of a row; past its end, its last two, for results that are not stored."""
+        pair = cutlass.min(column, self.operand.shape[-1] - 2) // 2
+        registers = cute.make_rmem_tensor(cute.make_layout(2), self.operand.element_type)
+        cute.recast_tensor(registers, Int32)[0] = cute.make_tensor(start + pair, cute.make_layout(1))[0]
+        return registers.load().to(Float32)
+
+
+@dataclass(frozen=True)
+class GatedStores(Stores):
+    """`config` is for C, which is half as wide as the accumulators: 16 of these become 8 results."""
+
+    op: Callable[[Any, Any], Any]
+
+    def values(self, tCrC: cute.Tensor, scale: Float32 | None, first: int, tile: tuple[Int32, Int32]) -> Any:
+        groups = cute.make_tensor(tCrC.iterator + 2 * first, cute.make_layout((4, 2, 2)))  # (values, gate or up, 2)
+        gate, up = (cute.make_rmem_tensor(cute.make_layout((4, 2)), Float32) for _ in range(2))
+        gate.store(groups[None, 0, None].load())
+        up.store(groups[None, 1, None].load())
+        return self.op(gate.load().reshape((8,)), up.load().reshape((8,)))
+
+
+# Launches -------------------------------------------------------------------------------------------------------------
+
+
+PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matrix
+BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48)
+BIAS = Fusion(add, work=OpWork(arithmetic=1), registers=48)
+ADD = Fusion(add, work=OpWork(arithmetic=1, fetched=1), registers=88)
+SWIGLU = Fusion(swiglu, gated=True, work=OpWork(special=0.5, arithmetic=1.5), registers=48)  # of each pair one result
+WORTH = 0.015  # part of the time that an epilogue's work must take before it decides
+DOUBT = 0.03  # by which two estimates must differ before the model can tell them apart
+
+
+@cache
+def fusable(fusion: Fusion) -> tuple[HopperConfig, ...]:
+    """The candidates that the epilogue can be put on: rows of C stay rows, and a block has all of a tile's K.
+
+    One that reads a matrix needs clusters: the model assumes that L2 serves neighbors without one together, as it does
+    while they are in step, and each waits for its own rows (figures/data/sweeps/h200_fused_epilogues.json).
+    """
+    plain = (config for config in candidates() if not config.transposed and config.split_k == 1)
+    together = (config for config in plain if config.cluster_blocks > 1 or not fusion.work.fetched)
+    return tuple(config for config in together if fusion.fits(config))
+
+
+@cache
+def choose_fused(m: int, n: int, k: int, sms: int, fusion: Fusion) -> HopperConfig:
+    """The one of them that should be fastest, by notebook 14's model, which knows the epilogue's work.
+
+    Work costs nothing under another tile's main loop. So where it is more than WORTH, ping-pong has the preference over
+    what the model cannot tell from it; but for reading a matrix, which the model knows of cooperative tiles alone.
+    Raises ShapeError.
+    """
+    if problem := shape_problem(m, n, k):
+        raise ShapeError(problem)
+    estimates = {config: cost(config, m, n, k, sms, work=fusion.work) for config in fusable(fusion)}
+    fastest = min(estimates, key=estimates.__getitem__)
+    least = estimates[fastest]
+    if fusion.work.fetched or least - cost(fastest, m, n, k, sms) < WORTH * least:
+        return fastest
+    equals = [config for config in estimates if estimates[config] < (1 + DOUBT) * least]
+    return min(equals, key=lambda config: (config.schedule != "pingpong", estimates[config]))
+
+
+def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
+    """The host function gemm(a, b, operand, c, acc, flags, max_clusters, stream).
+
+    operand: (N,), the same for every row, or (M, N); None where gated. c: (M, N), or (M, N / 2) where gated.
+    """
+
+    @cute.jit
+    def gemm(
+        a: cute.Tensor,
+        b: cute.Tensor,
+        operand: cute.Tensor | None,
+        c: cute.Tensor,
+        acc: cute.Tensor | None,
+        flags: cute.Tensor | None,
+        max_clusters: Int32,
+        stream: CUstream,
+    ):
+        m, (n, k) = a.shape[0], b.shape
+        cluster_m, cluster_n = config.cluster
+        load_a = make_load(a, stage_layout(0, config), cluster_n)
+        load_b = make_load(b, stage_layout(1, config), cluster_m)
+        whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # (M, N) of the accumulators; C may be half
+        plan, clusters = plan_for(whole, k, max_clusters, config)
+        beside = Beside(None, None, acc, flags, operand)
+        store_c = make_store(c, fusion.out(config))
+        kernel = gemm_kernel(load_a, load_b, store_c, beside, plan, config, fusion)
+        kernel.launch(**geometry(clusters, config), stream=stream)
+
+    return gemm
+
+
+def fused_fakes(config: HopperConfig, fusion: Fusion, rank: int) -> tuple[Any, ...]:
+    """Stand-ins for a, b, the operand of this rank, c, accumulators and flags, of any size."""
+    a, b, c, _, _, acc, flags = fakes(config)
+    if fusion.gated:
+        return a, b, None, fakes(config)[2], acc, flags  # C has a width of its own
+    if rank == 2:
+        return a, b, c, c, acc, flags
+    row = make_fake_compact_tensor(
+        c.element_type, (cute.sym_int(divisibility=8),), memspace=cute.AddressSpace.gmem, assumed_align=16
+    )
+    return a, b, row, c, acc, flags
+
+
+@cache
+def compile_fused(config: HopperConfig, fusion: Fusion, rank: int = 1) -> Any:
+    """make_fused's host function, compiled for all shapes. rank: of the operand."""
+    stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
+    options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''}"
+    gemm = make_fused(config, fusion)
+    compiled = cute.compile(gemm, *fused_fakes(config, fusion, rank), Int32(1), stream, options=options)
+    return compiled if TVM_FFI else through_dlpack(compiled)
+
+
+def launch_fused(
+    fusion: Fusion,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    operand: torch.Tensor | None,
+    c: torch.Tensor,
+    config: HopperConfig | None = None,
+) -> None:
+    """C = op(A·Bᵀ, operand), all bf16 with contiguous rows, on a Hopper GPU. config: chosen where it is None.
+
+    Raises ShapeError.
+    """
+    (m, k), n = a.shape, b.shape[0]
+    config = config or choose_fused(m, n, k, max_clusters(1), fusion)
+    clusters = max_clusters(config.cluster_size)
+    compiled = compile_fused(config, fusion, 1 if operand is None else operand.ndim)
+    compiled(a, b, operand, c, *scratch(config, clusters), clusters)
+
+
+def linear_bias(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """A (M, K) · Bᵀ + bias (N,) in every row, (M, N)."""
+    c = a.new_empty(a.shape[0], b.shape[0])
+    launch_fused(BIAS, a, b, bias, c)
+    return c
+
+
+def linear_swiglu(a: torch.Tensor, gate_up: torch.Tensor) -> torch.Tensor:
+    """silu(A·gateᵀ) · (A·upᵀ), (M, F), where gate_up (2F, K) has PIECE rows of gate and of up in turn."""
+    c = a.new_empty(a.shape[0], gate_up.shape[0] // 2)
+    launch_fused(SWIGLU, a, gate_up, None, c)
+    return c
+
+
+def of_halves(gated: Callable[[cute.Tensor], cute.Tensor]) -> Callable[[Any, Any], Any]:
+    """The op of gate's and up's values, 8 of each, that `gated` computes in registers: gate in their first half."""
+
+    def op(gate: Any, up: Any) -> Any:
+        registers = cute.make_rmem_tensor(((2, 2), 2, (1, 2)), Float32)  # (values, pieces, (1, gate or up))
+        for half, values in enumerate((gate, up)):
+            cute.make_tensor(registers.iterator + 8 * half, cute.make_layout(8)).store(values)
+        return gated(registers).load().reshape((8,))
+
+    return op

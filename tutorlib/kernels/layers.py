@@ -1,0 +1,268 @@
+"""nn.Linear and a Llama layer's MLP on notebook 14's GEMM, as operators that torch knows."""
+
+import warnings
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.functional import silu
+
+from tutorlib.kernels.hopper.choose import choose
+from tutorlib.kernels.hopper.launch import Kind, address_problem, kind_of, majors_of, problem_of
+
+left_to_torch: Counter[str] = Counter()  # a product and the reason → calls
+
+
+def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A (M, K) · Bᵀ with B (N, K), plus bias (N,): accumulated in fp32 or better, rounded once.
+
+    On a Hopper GPU the kernel of notebook 14, with the bias in its epilogue; torch multiplies what the kernel cannot
+    take, and `report` lists it. On the CPU torch's product in fp32 (fp64 stays fp64), which has the same contract:
+    the kernel's result differs only by the order of additions.
+    """
+    if not a.is_cuda:
+        wide = torch.promote_types(a.dtype, torch.float32)
+        return functional.linear(a.to(wide), b.to(wide), None if bias is None else bias.to(wide)).to(a.dtype)
+    if a.device.index != torch.cuda.current_device():
+        with torch.cuda.device(a.device):
+            return multiply(a, b, bias)
+    a, b = a.detach(), b.detach()
+    if why := why_torch(a, b, bias):
+        leave_to_torch(a, b, why)
+        return functional.linear(a, b, bias)
+    from tutorlib.kernels.hopper.fused import linear_bias
+    from tutorlib.kernels.hopper.launch import gemm
+
+    return gemm(a, b) if bias is None else linear_bias(a, b, bias)
+
+
+def why_torch(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
+    """Why the kernel cannot multiply these matrices on a GPU; "" where it can."""
+    operands = {"a": a, "b": b} if bias is None else {"a": a, "b": b, "bias": bias}
+    problems = (address_problem(name, operand.data_ptr()) for name, operand in operands.items())
+    of_bias = None if bias is None else bias.dtype
+    return why_torch_for(kind_of("a", a), kind_of("b", b), of_bias) or next(filter(None, problems), "")
+
+
+@cache
+def why_torch_for(a: Kind, b: Kind, bias: torch.dtype | None) -> str:
+    from tutorlib.kernels.hopper.launch import HOPPER, max_clusters
+
+    if torch.cuda.get_device_capability(a.device) != HOPPER:
+        return f"{torch.cuda.get_device_name(a.device)} is no Hopper GPU"
+    m, n = a.shape[0], b.shape[0]
+    if problem := problem_of(a, b, Kind((m, n), (n, 1), a.dtype, a.device, False)):
+        return problem
+    if not bias:
+        return ""
+    if bias != torch.bfloat16 or majors_of(a, b) != ("k", "k") or not m:
+        return "a bias is added in the epilogue where all is bf16 with contiguous rows"
+    plain = choose(m, n, a.shape[1], max_clusters(1))
+    if plain.transposed or plain.split_k > 1:  # another configuration would be slower than torch
+        return "few rows are multiplied in slices of K, and their kernel has no epilogue for a bias"
+    return ""
+
+
+def leave_to_torch(a: Tensor, b: Tensor, why: str) -> None:
+    """Keep what torch multiplies, and say so once."""
+    product = f"{tuple(b.shape)} {str(a.dtype).removeprefix('torch.')}: {why}"
+    if product not in left_to_torch:
+        warnings.warn(f"torch multiplies by the weight {product}", stacklevel=2)
+    left_to_torch[product] += 1
+
+
+def report() -> list[str]:
+    """The products on a GPU that torch computed in place of the kernel, with the reason and the number of calls."""
+    return [f"weight {product} ({calls} calls)" for product, calls in left_to_torch.items()]
+
+
+@torch.library.custom_op("tutorlib::linear", mutates_args=())
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x (…, in) · weightᵀ + bias, where weight is (out, in) and bias (out,)."""
+    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])  # a view of a single column keeps its strides
+    return multiply(rows, weight, bias).view(*x.shape[:-1], weight.shape[0])
+
+
+@linear.register_fake
+def linear_fake(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A tensor like the result, without data."""
+    return x.new_empty(*x.shape[:-1], weight.shape[0])
+
+
+def dgrad(grad: Tensor, weight: Tensor) -> Tensor:
+    """∂/∂x: grad (…, out) · weight, summed over out, so that weightᵀ (in, out) is the B of a GEMM."""
+    return linear(grad, weight.mT)
+
+
+def wgrad(grad: Tensor, x: Tensor) -> Tensor:
+    """∂/∂weight: gradᵀ · x (out, in), summed over all rows, so that both are transposed."""
+    return linear(grad.reshape(-1, grad.shape[-1]).mT, x.reshape(-1, x.shape[-1]).mT)
+
+
+def save_linear_inputs(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
+
+
+def linear_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    x, weight = ctx.saved_tensors
+    wants_x, wants_weight, *wants_bias = ctx.needs_input_grad  # of the arguments that were passed
+    return (
+        dgrad(grad, weight) if wants_x else None,
+        wgrad(grad, x) if wants_weight else None,
+        *(grad.reshape(-1, grad.shape[-1]).sum(0) if wanted else None for wanted in wants_bias),
+    )
+
+
+linear.register_autograd(linear_backward, setup_context=save_linear_inputs)
+for device in ("cpu", "cuda"):
+    linear.register_autocast(device, torch.bfloat16)
+
+
+def other_autocast(x: Tensor) -> bool:
+    """Whether autocast is on for another dtype than bf16, the one that an operator's rule has."""
+    device = x.device.type
+    return torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) != torch.bfloat16
+
+
+class KernelLinear(nn.Linear):
+    """nn.Linear, the same parameters, on the operator."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) if other_autocast(x) else linear(x, self.weight, self.bias)
+
+
+def use_kernels(module: nn.Module) -> nn.Module:
+    """The module itself; every nn.Linear in it has become a KernelLinear.
+
+    A layer stays the object that it is, with its parameters, hooks and mode, wherever the model uses it. A subclass of
+    nn.Linear stays as it is, but for one that `torch.nn.utils.parametrize` made: its parametrizations go on.
+    """
+    for layer in module.modules():
+        if type(layer) is nn.Linear:
+            layer.__class__ = KernelLinear
+        elif type(layer).__bases__ == (nn.Linear,) and nn.utils.parametrize.is_parametrized(layer):
+            type(layer).__bases__ = (KernelLinear,)  # the class is this layer's own
+    return module
+
+
+# The MLP --------------------------------------------------------------------------------------------------------------
+
+
+PIECE = 8  # rows of gate's and of up's weights in turn, which a Hopper thread then holds together
+LLAMA_8B = (4096, 14336)  # hidden, features of Llama 3 8B
+
+
+class LlamaMLP(nn.Module):
+    """y = down(silu(gate(x)) · up(x)); x (…, hidden), as the models of this family have it."""
+
+    def __init__(self, hidden: int, features: int, **kinds: Any) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(hidden, features, bias=False, **kinds)
+        self.up_proj = nn.Linear(hidden, features, bias=False, **kinds)
+        self.down_proj = nn.Linear(features, hidden, bias=False, **kinds)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+def interleave(gate: Tensor, up: Tensor, width: int = PIECE) -> Tensor:
+    """(2F, K): `width` rows of gate (F, K) and of up in turn. width divides F."""
+    pieces = [weight.unflatten(0, (-1, width)) for weight in (gate, up)]  # (F / width, width, K)
+    return torch.stack(pieces, 1).flatten(0, 2)
+
+
+def separate(gate_up: Tensor, width: int = PIECE) -> tuple[Tensor, Tensor]:
+    """gate and up of what `interleave` made, along the first mode; views."""
+    gate, up = gate_up.unflatten(0, (-1, 2, width)).unbind(1)
+    return gate.flatten(0, 1), up.flatten(0, 1)
+
+
+@torch.library.custom_op("tutorlib::swiglu", mutates_args=())
+def swiglu_linear(x: Tensor, gate_up: Tensor) -> Tensor:
+    """silu(gate(x)) · up(x) (…, F) of x (…, K), where gate_up (2F, K) is interleaved by PIECE; rounded once.
+
+    Where the kernel cannot run, torch computes it: on the CPU in fp32, on a GPU in x's dtype.
+    """
+    rows = x.detach().reshape(-1, x.shape[-1]).contiguous()
+    why = fusing_problem(rows, gate_up.detach()) if x.is_cuda else "there is no GPU"
+    if not why:
+        from tutorlib.kernels.hopper.fused import linear_swiglu
+
+        with torch.cuda.device(x.device):
+            result = linear_swiglu(rows, gate_up.detach())
+    elif x.is_cuda:
+        leave_to_torch(rows, gate_up, why)
+        result = swiglu_of(rows @ gate_up.mT)
+    else:
+        wide = torch.promote_types(x.dtype, torch.float32)
+        result = swiglu_of(multiply(rows.to(wide), gate_up.to(wide))).to(x.dtype)
+    return result.view(*x.shape[:-1], gate_up.shape[0] // 2)
+
+
+def fusing_problem(rows: Tensor, gate_up: Tensor) -> str:
+    """Why the gated kernel cannot take these matrices on a GPU; "" where it can."""
+    if rows.dtype != torch.bfloat16 or not gate_up.is_contiguous() or not len(rows):
+        return "the gated epilogue is compiled for bf16 with contiguous rows"
+    return why_torch(rows, gate_up)
+
+
+def split_gate_up(gate_up: Tensor) -> tuple[Tensor, Tensor]:
+    """gate and up (…, F) of a product (…, 2F) with interleaved weights."""
+    gate, up = gate_up.unflatten(-1, (-1, 2, PIECE)).unbind(-2)
+    return gate.flatten(-2), up.flatten(-2)
+
+
+def swiglu_of(gate_up: Tensor) -> Tensor:
+    gate, up = split_gate_up(gate_up)
+    return silu(gate) * up
+
+
+@swiglu_linear.register_fake
+def swiglu_fake(x: Tensor, gate_up: Tensor) -> Tensor:
+    return x.new_empty(*x.shape[:-1], gate_up.shape[0] // 2)
+
+
+def save_swiglu_inputs(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def swiglu_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    x, gate_up = ctx.saved_tensors
+    both = before_gate(grad, x, gate_up)
+    wants_x, wants_weights = ctx.needs_input_grad
+    return dgrad(both, gate_up) if wants_x else None, wgrad(both, x) if wants_weights else None
+
+
+def before_gate(grad: Tensor, x: Tensor, gate_up: Tensor) -> Tensor:
+    """∂L/∂(x · gate_upᵀ) (…, 2F), interleaved, of grad = ∂L/∂(silu(gate) · up) (…, F).
+
+    gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16.
+    """
+    wide = torch.promote_types(x.dtype, torch.float32)
+    gate, up = (half.to(wide) for half in split_gate_up(linear(x, gate_up)))
+    grad, sigmoid = grad.to(wide), gate.sigmoid()
+    grads = grad * up * sigmoid * (1 + gate * (1 - sigmoid)), grad * gate * sigmoid
+    pieces = [one.unflatten(-1, (-1, PIECE)) for one in grads]
+    return torch.stack(pieces, -2).flatten(-3).to(x.dtype)
+
+
+swiglu_linear.register_autograd(swiglu_backward, setup_context=save_swiglu_inputs)
+for device in ("cpu", "cuda"):
+    swiglu_linear.register_autocast(device, torch.bfloat16)
+
+
+class FusedMLP(nn.Module):
+    """A LlamaMLP as two GEMMs, the first of them gated; its parameters are gate_up, interleaved, and down."""
+
+    def __init__(self, plain: LlamaMLP) -> None:
+        super().__init__()
+        self.gate_up = nn.Parameter(interleave(plain.gate_proj.weight.detach(), plain.up_proj.weight.detach()))
+        self.down = nn.Parameter(plain.down_proj.weight.detach())
+
+    def forward(self, x: Tensor) -> Tensor:
+        if other_autocast(x):
+            return functional.linear(swiglu_of(functional.linear(x, self.gate_up)), self.down)
+        return linear(swiglu_linear(x, self.gate_up), self.down)

@@ -1,0 +1,250 @@
+"""What every part of the simulator that follows a batch's threads needs to see, and how it says what is wrong; the
+places at which threads wait for others, and two of them: the barrier of a cluster, and wgmma, which is for a whole
+warpgroup. setmaxnreg is here too, with which warps take registers that others of their block give back.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from tutorlib.dsl.failure import Fault, Hazard
+from tutorlib.simulate.ptx.clocks import CLUSTER, LaneClocks, Seen
+from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A launch that runs. show: a site as "line 12, `…`"."""
+
+    geometry: Geometry
+    clocks: LaneClocks
+    findings: Findings
+    show: Callable[[int], str]
+
+
+@dataclass
+class Unit:
+    """Works beside the threads, or follows what they do. Its records are of one batch."""
+
+    running: Running
+
+    def __post_init__(self) -> None:
+        self.geometry, self.clocks = self.running.geometry, self.running.clocks
+        self.findings, self.show = self.running.findings, self.running.show
+        self.restart()
+
+    def restart(self) -> None:
+        """Make ready for another batch."""
+
+    def notice(self, fault: Fault | Hazard, site: int, says: str, count: int = 1, apart: object = None) -> None:
+        """says: one sentence. count, apart: as in `Findings`."""
+        self.findings.notice(fault, site, lambda: says, count, apart)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Lanes that came to one instruction and wait for the same. key: that. then: the block of the program where they go
+    on; None where it ends."""
+
+    site: int
+    lanes: np.ndarray
+    then: int | None
+    key: tuple[int, ...]
+
+
+def by_key(keys: Iterable[K]) -> dict[K, np.ndarray]:
+    """For each of these keys, the numbers at which it stands."""
+    together: dict[K, list[int]] = {}
+    for at, key in enumerate(keys):
+        together.setdefault(key, []).append(at)
+    return {key: np.array(which) for key, which in together.items()}
+
+
+def waiting_groups(site: int, lanes: np.ndarray, then: int | None, *keys: np.ndarray) -> list[Waiting]:
+    """These lanes by their keys, in order."""
+    keyed = by_key(zip(*(key.tolist() for key in keys), strict=True))
+    return [Waiting(site, lanes[which], then, key) for key, which in keyed.items()]
+
+
+def lanes_of(groups: Iterable[Waiting]) -> np.ndarray:
+    return np.concatenate([np.empty(0, np.int64), *(group.lanes for group in groups)])
+
+
+class Meeting(Unit, ABC):
+    """A place at which threads wait for others. waiting: in the order of their arrival. hazard: waiting forever."""
+
+    hazard: ClassVar[Hazard] = Hazard.DEADLOCK
+    waiting: list[Waiting]
+
+    def restart(self) -> None:
+        self.waiting = []
+
+    @abstractmethod
+    def is_over(self, group: Waiting) -> bool:
+        """Whether what a group waits for has happened."""
+
+    def go_on(self, group: Waiting) -> None:
+        """A group learns what it has waited for."""
+
+    def come(self, groups: Sequence[Waiting]) -> np.ndarray:
+        """The lanes of these groups that may go on; the others wait."""
+        return lanes_of(self.freed(groups))
+
+    def open(self) -> Sequence[Waiting]:
+        """Those who wait no longer."""
+        waiting, self.waiting = self.waiting, []
+        return self.freed(waiting)
+
+    def freed(self, groups: Sequence[Waiting]) -> list[Waiting]:
+        over = [self.is_over(group) for group in groups]
+        self.waiting += [group for group, is_over in zip(groups, over, strict=True) if not is_over]
+        free = [group for group, is_over in zip(groups, over, strict=True) if is_over]
+        for group in free:
+            self.go_on(group)
+        return free
+
+    @abstractmethod
+    def lacking(self, group: Waiting) -> str:
+        """Why a group waits forever: a sentence."""
+
+    def report_deadlock(self) -> None:
+        """No warp runs any longer, and these still wait."""
+        for group in self.waiting:
+            self.notice(self.hazard, group.site, self.lacking(group), len(group.lanes))
+
+
+class ClusterBarriers(Meeting):
+    """barrier.cluster: all threads of a cluster's blocks arrive, and later wait for each other (PTX ISA, 9.7.13.4).
+
+    arrived, ended: threads of each cluster. passed: how often its barrier was. turn: which passing each lane waits for.
+    seen: what those know who have arrived; over: what they knew when the barrier was passed. A group waits by its
+    cluster and its turn.
+    """
+
+    def restart(self) -> None:
+        super().restart()
+        of_cluster = self.geometry.of_block * self.geometry.cluster_size
+        self.cluster = np.arange(self.geometry.lanes) // of_cluster
+        clusters = self.geometry.batch // self.geometry.cluster_size
+        self.arrived, self.passed, self.ended = np.zeros((3, clusters), np.int64)
+        self.turn = np.zeros(self.geometry.lanes, np.int64)
+        self.seen, self.over = dict[int, Seen](), dict[int, Seen]()
+
+    def arrive(self, lanes: np.ndarray, relaxed: bool) -> None:
+        clusters = self.cluster[lanes]
+        self.turn[lanes] = self.passed[clusters] + 1
+        np.add.at(self.arrived, clusters, 1)
+        for cluster in np.unique(clusters).tolist():
+            some = lanes[clusters == cluster]
+            seen = self.clocks.relaxed(some, CLUSTER) if relaxed else self.clocks.release(some)
+            self.seen[cluster] = self.seen[cluster] | seen if cluster in self.seen else seen
+        self.settle()
+
+    def settle(self) -> None:
+        """Whether all threads of a cluster that have not ended have arrived."""
+        wanted = self.geometry.threads * self.geometry.cluster_size - self.ended
+        complete = (self.arrived > 0) & (self.arrived >= wanted)
+        self.passed[complete] += 1
+        self.arrived[complete] = 0
+        for cluster in np.flatnonzero(complete).tolist():
+            self.over[cluster] = self.seen.pop(cluster)
+
+    def wait(self, site: int, lanes: np.ndarray, then: int | None) -> np.ndarray:
+        """Those of these lanes that may go on; the others wait."""
+        return self.come(waiting_groups(site, lanes, then, self.cluster[lanes], self.turn[lanes]))
+
+    def is_over(self, group: Waiting) -> bool:
+        cluster, turn = group.key
+        return bool(self.passed[cluster] >= turn)
+
+    def go_on(self, group: Waiting) -> None:
+        if group.key[0] in self.over:
+            self.clocks.acquire(group.lanes, self.over[group.key[0]])
+
+    def leave(self, lanes: np.ndarray) -> None:
+        np.add.at(self.ended, self.cluster[lanes], 1)
+        self.settle()
+
+    def lacking(self, group: Waiting) -> str:
+        who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
+        return f"{who} waits forever for its cluster: some threads of its blocks never arrive at the cluster's barrier"
+
+
+class WarpgroupMeeting(Meeting):
+    """Warps of one warpgroup that come to a wgmma apart. A group waits by the instruction and its warpgroup."""
+
+    def wait(self, site: int, lanes: np.ndarray, then: int | None) -> np.ndarray:
+        """The lanes of whole warpgroups, of these and of those who waited, that go on."""
+        slots, threads = np.divmod(lanes, self.geometry.of_block)
+        groups = waiting_groups(site, lanes, then, np.full(len(lanes), site), slots, threads // (WARPGROUP * WARP))
+        for n, group in enumerate(groups):
+            early = [one for one in self.waiting if one.key == group.key]
+            self.waiting = [one for one in self.waiting if one.key != group.key]
+            groups[n] = replace(group, lanes=np.concatenate([group.lanes, *(one.lanes for one in early)]))
+        return np.sort(self.come(groups))
+
+    def is_over(self, group: Waiting) -> bool:
+        return len(group.lanes) == WARPGROUP * WARP
+
+    def lacking(self, group: Waiting) -> str:
+        who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
+        return f"{who} waits forever: wgmma is for all four warps of a warpgroup, and the others never come"
+
+
+OF_A_MULTIPROCESSOR = 65_536
+MOST_REGISTERS = 255  # of a thread
+
+
+@dataclass
+class RegisterPool(Unit):
+    """setmaxnreg (PTX ISA, 9.7.19.5). That an increase waits for what others give back is not followed: it is for ever
+    where in the end a block's warps have more than it began with.
+
+    blocks: that an SM is to hold. held: registers of a thread of each warp. taken: where, by which warp and how many, a
+    block first took more.
+    """
+
+    blocks: int
+
+    def restart(self) -> None:
+        self.start = min(OF_A_MULTIPROCESSOR // (self.geometry.of_block * self.blocks) // 8 * 8, MOST_REGISTERS)
+        self.held = np.full((self.geometry.batch, self.geometry.warps), self.start)
+        self.taken: dict[int, tuple[int, int, int]] = {}
+
+    def give(self, lanes: np.ndarray, count: int) -> None:
+        """setmaxnreg.dec"""
+        slots, warps = self.geometry.warps_of(lanes)
+        self.held[slots, warps] = np.minimum(self.held[slots, warps], count)
+
+    def take(self, site: int, lanes: np.ndarray, count: int) -> None:
+        """setmaxnreg.inc"""
+        slots, warps = self.geometry.warps_of(lanes)
+        self.held[slots, warps] = np.maximum(self.held[slots, warps], count)
+        for slot, warp in zip(slots.tolist(), warps.tolist(), strict=True):
+            self.taken.setdefault(slot, (site, warp, count))
+
+    def report_deadlock(self) -> None:
+        """The batch has come to its end."""
+        for slot, (site, warp, count) in self.taken.items():
+            if (missing := int(self.held[slot].sum()) - self.start * self.geometry.warps) > 0:
+                who = self.geometry.show_warp(slot * self.geometry.warps + warp)
+                says = (
+                    f"{who} waits forever for {count} registers a thread: the block began with {self.start} for each "
+                )
+                says += f"of its threads, and for all that its warps ask for {missing * WARP:,} are missing"
+                self.notice(Hazard.DEADLOCK, site, says)
+
+    def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:
+        """An instruction reserves this many registers of a thread for its results."""
+        held = self.held[slots, warps]
+        if (few := held < count).any():
+            at = int(few.argmax())
+            who = self.geometry.show_warp(int(slots[at] * self.geometry.warps + warps[at]))
+            says = f"{who} keeps {count} accumulators in a thread's registers, of which setmaxnreg has left it "
+            self.notice(Hazard.REGISTERS, site, says + str(held[at]), int(few.sum()))
