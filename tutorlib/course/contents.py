@@ -178,9 +178,9 @@ def with_table(readme: str, everything: Sequence[Results]) -> str:
 
 def build(solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS, readme: Path = README) -> dict[Path, str]:
     """README, the glossary and, if it has a source, the contents page: path → text. Raises BuildError."""
-    glossary_text = text_of(glossary.glossary_page(solutions))
-    built = {folder / f"{glossary.GLOSSARY}.ipynb": glossary_text for folder in (notebooks, solutions)}
-    built[readme] = with_table(readme.read_text(encoding="utf-8"), all_results())
+    built = {}
     if (source := solutions / f"{CONTENTS}.py").exists():
         built[notebooks / f"{CONTENTS}.ipynb"] = text_of(contents_page(source, read_heads(solutions)))
-    return built
+    built[readme] = with_table(readme.read_text(encoding="utf-8"), all_results())
+    text = text_of(glossary.glossary_page(solutions))
+    return built | {folder / f"{glossary.GLOSSARY}.ipynb": text for folder in (notebooks, solutions)}
