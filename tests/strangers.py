@@ -39,7 +39,7 @@ KEPT = {"__pycache__", ".git", ".venv"}  # folders in which Python and git write
 EXERCISES = """
 from random import Random
 
-from tutorlib.checking.drawn import Drawn
+from tutorlib.checking.randomness import Drawn
 from tutorlib.checking.values import ValueExercise, equals
 
 CALLS = {{

@@ -132,7 +132,7 @@ PARTS = (
     [TAGS["int"], "0x" + "f" * 100_000],
     [TAGS["int"], "_1_0"],
     [TAGS["scalar"], "<U999999", b"1234"],
-    [TAGS["function"], "tutorlib.checking.served", "Served"],
+    [TAGS["function"], "tutorlib.checking.answer", "Served"],
     [TAGS["array"], "<i8", [1, 1, 1, 1], [8, 8, 8, 8], -8, b"12345678"],
     [TAGS["array"], "<i8", [2**31, 2**31], [0, 0], 0, b"12345678"],
     ExtType(100, b""),

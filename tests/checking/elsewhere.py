@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tutorlib.checking.answer import AnswerQuestion, Served
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.randomness import judging_for_points
-from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.paths import notebook_names

@@ -13,10 +13,10 @@ from cutlass import cute
 from tensor_layouts import Layout
 from tensor_layouts import compose as put_together
 
-from tutorlib.checking.ampere import COURSE_SHARES
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import InModule, plain_function, refuse_library_use
+from tutorlib.checking.library_use import InModule, as_told, plain_function, refuse_library_use
+from tutorlib.checking.part import COURSE_SHARES
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises import p11 as traffic
@@ -51,7 +51,7 @@ def test_a_call_is_told_under_any_name_in_helpers_and_where_it_raises():
         except ValueError:
             return None
 
-    says = "✗ 99.1 compose: it calls tl.compose, which does what you are asked to write."
+    says = "✗ 99.1 compose: it uses tl.compose, which does what you are asked to write."
     for answer in (tl.compose, put_together, by_helper, swallows, lambda a, b: tl.compose(a, b)):
         assert told(answer).startswith(says)
 
@@ -166,7 +166,7 @@ def by_a_class(steps):
 
 def test_a_compiled_answer_that_names_a_class_of_the_courses_is_told():
     with pytest.raises(WrongKind, match="uses Steps of the course"):
-        refuse_library_use(by_a_class, COURSE_SHARES)
+        refuse_library_use(by_a_class, as_told(COURSE_SHARES))
 
 
 @cute.jit
@@ -185,14 +185,14 @@ def by_a_subclass(steps: Steps):
 
 
 def test_a_class_of_the_courses_with_the_method_that_is_asked_for_is_told_and_a_subclass_with_its_own_is_not():
-    refuse_library_use(by_a_subclass, find("09.11").library)
-    with pytest.raises(WrongKind, match="calls fetch of the course"):
-        refuse_library_use(by_its_method, find("09.11").library)
+    refuse_library_use(by_a_subclass, as_told(find("09.11").library))
+    with pytest.raises(WrongKind, match="uses fetch of the course"):
+        refuse_library_use(by_its_method, as_told(find("09.11").library))
 
 
 @pytest.mark.parametrize("answer", [by_the_courses_loop, by_a_table])
 def test_a_compiled_answer_that_names_the_courses_is_told(answer):
-    assert "it calls the course's multistage loop" in told_of("10.3", answer)
+    assert "it uses the course's multistage loop" in told_of("10.3", answer)
 
 
 def test_what_pip_installed_anywhere_is_not_the_readers_own(tmp_path):

@@ -9,8 +9,7 @@ import pytest
 import torch
 from tensor_layouts import Layout
 
-from tutorlib.checking.drawn import beside
-from tutorlib.checking.randomness import judging_for_points
+from tutorlib.checking.randomness import beside, judging_for_points
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
 from tutorlib.problems.differences import Wrong, count
 
@@ -56,7 +55,7 @@ def refuses_all(n):
         (lambda n: 2, "returns 2 whatever it is given"),
         (lambda n: [], "returns [] whatever it is given"),
         (refuses_all, "raises ValueError whatever it is given"),
-        (lambda n: n, "returns its first argument unchanged"),
+        (lambda n: n, "returns its argument 1 unchanged"),
     ],
 )
 def test_an_answer_that_ignores_its_arguments_has_no_points_where_it_fits(answer, said):

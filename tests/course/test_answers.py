@@ -9,8 +9,8 @@ from nbclient import NotebookClient
 from nbformat import v4
 
 from tests.course.conftest import PAGE, write_source
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.served import Served
 from tutorlib.course import answers
 from tutorlib.course.answers import names_of, needed_texts, trimmed
 from tutorlib.course.build import (

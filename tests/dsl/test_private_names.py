@@ -153,7 +153,6 @@ MADE = {
 
 PACKAGE = ROOT / "tutorlib"
 COURSE = (  # what the course alone takes of the DSLs
-    "checking/compile_calls.py",
     "half_precision.py",
     "notebook/stages.py",
 )

@@ -13,7 +13,7 @@ from tests.checking.elsewhere import answer_to
 from tests.gpu.right_kernels import RIGHT, one_thread_per_element
 from tests.gpu_kernels import COPY, FATAL, THREADS, WRONG, blocks, plain_kernel, thread_index
 from tests.grading.test_remote_answers import Liar, judged
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Served
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.measuring import timing

@@ -4,7 +4,7 @@ import cuda.tile as ct
 import pytest
 import torch
 
-from tests.checking.cutile_kernels import gathering_add, persistent_add, two_pass_softmax
+from tests.checking.test_languages import gathering_add, persistent_add, two_pass_softmax
 from tests.pages.answers import WRONG
 from tests.pages.table import by_name
 from tests.simulate.cutile.test_memory import copy, gemm

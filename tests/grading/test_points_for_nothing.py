@@ -14,8 +14,8 @@ from tensor_layouts import Layout
 
 from tests.checking.elsewhere import answer_to, graded_for_points
 from tests.trial_course import Course, cell
+from tutorlib.checking.answer import Served
 from tutorlib.checking.randomness import judging_for_points
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Drawn, ValueExercise, law
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.judges.cute_host import layout_returned

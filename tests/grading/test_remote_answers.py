@@ -10,10 +10,10 @@ from tests.checking.elsewhere import Forging, answer_to
 from tests.grading.test_wire import judged_from_afar
 from tests.pages.answers import RIGHT, named
 from tests.stand_ins import H200
-from tutorlib.checking import randomness
-from tutorlib.checking.cuda_host import program_run
-from tutorlib.checking.evidence import CuteCode, CuteEvidence, CutileEvidence, evidence_of
-from tutorlib.checking.served import Served
+from tutorlib.checking import cuda_host, randomness
+from tutorlib.checking.answer import Served
+from tutorlib.checking.evidence import CuteCode, CuteEvidence, TileEvidence
+from tutorlib.checking.requests import evidence_of
 from tutorlib.compiling.dsls import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
@@ -86,7 +86,7 @@ class Liar(Forging):
 
 def without_findings(call):
     reports = tuple(replace(one, findings=(), repeats=()) for one in call.reports)
-    return replace(call, reports=reports, changed=(), stored=True, current=True)
+    return replace(call, reports=reports, changed=(), current=True)
 
 
 class Boaster(Liar):
@@ -158,9 +158,9 @@ CODE = CuteCode(ptx=".version 8.0\n.target sm_80\n.entry k() {}\n", launches=(3,
         [CODE],
         CuteEvidence(),
         CuteEvidence(looked=3),
-        CuteEvidence(compiled=3, simulated=[]),
-        CuteEvidence(compiled={((64, 64), "80"): CODE}),
-        CutileEvidence(),
+        CuteEvidence(codes=3),
+        CuteEvidence(codes={((64, 64), "80"): CODE}),
+        TileEvidence(),
     ],
 )
 def test_what_is_no_evidence_has_no_points(sends):
@@ -297,7 +297,7 @@ def test_a_program_is_judged_by_the_sums_that_it_writes(name):
 @pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
 @pytest.mark.usefixtures("no_gpu")
 def test_a_program_runs_behind_a_wall(tmp_path, monkeypatch):
-    monkeypatch.setattr(program_run, "command_for", sandbox.sandboxed_program)
+    monkeypatch.setattr(cuda_host, "command_for", sandbox.sandboxed_program)
     assert judged("08.6", answer_to("08.6")).points == 4
     harm = tmp_path / "harm"
     judged("08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))

@@ -14,7 +14,7 @@ import pytest
 
 from tests.grading.test_sandbox import behind_the_wall, needs_bubblewrap, started_inside, wait_for
 from tests.trial_course import Course, make_course
-from tutorlib.checking.cuda_host.program import build_program
+from tutorlib.checking.cuda_host import build_program
 from tutorlib.compiling import programs
 from tutorlib.compiling.cpp import compile_cuda
 from tutorlib.compiling.errors import CompileFailed

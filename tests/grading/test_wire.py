@@ -14,14 +14,13 @@ import torch
 from msgpack import ExtType, packb
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
-from tutorlib.checking.answer import WrongKind
+from tutorlib.checking.answer import Served, WrongKind
 from tutorlib.checking.exercise import Exercise, Outcome
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.judges.p16.host_functions import elementwise
+from tutorlib.exercises.judges.p16 import elementwise
 from tutorlib.failure import Fail, Flaw
 from tutorlib.grading.page_process import Answers
 from tutorlib.grading.remote_judge import JudgesEnd, Late, Lost, judge

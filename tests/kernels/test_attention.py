@@ -55,13 +55,16 @@ def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[
     """A persistent kernel runs as on 2 SMs, and has to leave its counter at 0."""
     import cuda.bindings.driver as cuda
     from cutlass import Float32, Int32
+    from cutlass.cute.runtime import from_dlpack
 
     o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
     tensors = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
     if config.persistent:
         tensors["counter"] = torch.zeros(1, dtype=torch.int32)
 
-    *of_head_dim, counter = [*map(launch.as_cute, tensors.values()), None][:6]
+    given = (from_dlpack(x, assumed_align=16 if x.dtype == torch.bfloat16 else 4) for x in tensors.values())
+    dynamic = [x.mark_layout_dynamic(leading_dim=len(x.shape) - 1) for x in given]
+    *of_head_dim, counter = [*dynamic, None][:6]
     arguments = [*of_head_dim, Float32(config.head_dim**-0.5), counter, Int32(2), cuda.CUstream(0)]
     (report,) = simulate_host(compiled(config), tensors, arguments)
     if config.persistent:

@@ -9,7 +9,7 @@ import pytest
 from cutlass import Int32
 from cutlass.cute.runtime import make_fake_stream
 
-from tutorlib.checking.simulating import find_simulated_fault
+from tutorlib.checking.running import find_simulated_fault
 from tutorlib.compiling import programs
 from tutorlib.compiling.compiled import opcodes
 from tutorlib.compiling.dsls import compile_cute

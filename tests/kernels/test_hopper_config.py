@@ -71,9 +71,9 @@ BROKEN = [
     ({"schedule": "ping-pong"}, "schedule = 'ping-pong' is none of plain, cooperative, pingpong"),
     ({"raster": "k"}, "raster = 'k' is none of m, n"),
     ({"dtype": "fp8"}, "dtype = 'fp8' is none of bf16, fp16, e4m3"),
-    ({"tile": (128, 256)}, "tile = (128, 256): (M, N, K) are whole numbers"),
-    ({"tile": (128, 256, 64.0)}, "tile = (128, 256, 64.0): (M, N, K) are whole numbers"),
-    ({"cluster": 2}, "cluster = 2: (M, N) are whole numbers"),
+    ({"tile": (128, 256)}, "tile = (128, 256): it is 3 whole numbers"),
+    ({"tile": (128, 256, 64.0)}, "tile = (128, 256, 64.0): it is 3 whole numbers"),
+    ({"cluster": 2}, "cluster = 2: it is 2 whole numbers"),
     ({"split_k": None}, "split_k = None: it is a whole number"),
     ({"stages": "4"}, "stages = '4': it is a whole number"),
 ]

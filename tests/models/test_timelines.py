@@ -7,15 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorlib.models.timelines import (
+    DELAY,
     EPILOGUE_ROWS,
-    ROWS,
+    LOAD,
+    START,
     TENSOR_CORES,
     TMA_ROW,
-    Cartoon,
-    SmCartoon,
     Timeline,
-    time_block,
-)
+    block_chart,
+    roles_chart,
+    sm_chart,
+)  # fmt: skip
 
 timelines = st.builds(
     Timeline,
@@ -59,69 +61,71 @@ KINDS = ("plain", "cooperative", "deferred stores", "ping-pong")
 @pytest.mark.parametrize("roles", KINDS)
 @pytest.mark.parametrize(("ahead", "multiply", "results"), [(3, 8, 3), (2, 8, 4), (4, 6, 1)])
 def test_a_row_does_one_thing_at_a_time(roles, ahead, multiply, results):
-    cartoon = Cartoon(roles, 3, ahead, multiply, results)
-    for row in ROWS:
-        spans = sorted((s.begin, s.end) for s in cartoon.spans if s.row == row)
+    chart = roles_chart(roles, 3, ahead, multiply, results)
+    for row in chart.rows:
+        spans = sorted((s.begin, s.end) for s in chart.spans if s.row == row)
         assert all(before[1] <= after[0] for before, after in pairwise(spans))
 
 
 @pytest.mark.parametrize("roles", KINDS)
 def test_all_do_the_same_work_and_nothing_is_used_before_it_comes(roles):
-    cartoon = Cartoon(roles)
-    spans = {(span.row, span.tile): span for span in cartoon.spans if not span.rounds}
+    chart = roles_chart(roles, ahead=3)
+    spans = {(span.row, span.tile): span for span in chart.spans if not span.does}
     assert sum(span.end - span.begin for (row, _), span in spans.items() if row == "mma") == 3 * 8
     for (row, tile), span in spans.items():
         if row == "mma":
-            assert span.begin == spans["load", tile].begin + cartoon.ahead
+            assert span.begin == spans["load", tile].begin + 3
             assert spans["store", tile].begin >= span.end
 
 
 def test_each_lever_keeps_the_tensor_cores_busier():
-    busy = [Cartoon(roles).busy for roles in KINDS]
+    busy = [chart.multiplying / chart.total for chart in map(roles_chart, KINDS)]
     assert busy == sorted(busy)
 
 
-def spans(timeline, row, does="works"):
+def spans(timeline, row, does=""):
     return [span for span in timeline.spans if span.row == row and span.does == does]
 
 
 @pytest.mark.parametrize("accumulators", [1, 2, 3])
 def test_nothing_happens_before_what_it_needs(accumulators):
-    timeline = time_block(6, 4, 3, accumulators, 2)
-    sent = {(span.tile, span.part): span.end for span in spans(timeline, TMA_ROW)}
+    timeline = block_chart(6, 4, 3, accumulators, 2)
+    sent = {(span.tile, span.label): span.end for span in spans(timeline, TMA_ROW)}
     multiplied = spans(timeline, TENSOR_CORES)
-    assert [(span.tile, span.part) for span in multiplied] == [(tile, k) for tile in range(6) for k in range(4)]
-    reads = {span.tile: span.end for span in spans(timeline, EPILOGUE_ROWS[3]) if span.part == 1}
+    assert [(span.tile, span.label) for span in multiplied] == [(tile, str(k)) for tile in range(6) for k in range(4)]
+    reads = {span.tile: span.end for span in spans(timeline, EPILOGUE_ROWS[3]) if span.label == "1"}
     for span in multiplied:
-        assert sent[span.tile, span.part] < span.begin
+        assert sent[span.tile, span.label] < span.begin
         assert span.begin >= reads.get(span.tile - accumulators, 0)
-    for first in (span for span in spans(timeline, EPILOGUE_ROWS[0]) if span.part == 0):
+    for first in (span for span in spans(timeline, EPILOGUE_ROWS[0]) if span.label == "0"):
         assert first.begin >= max(span.end for span in multiplied if span.tile == first.tile)
 
 
 def test_a_blackwell_row_does_one_thing_at_a_time():
-    timeline = time_block(4, 5, 4, 2, 4)
+    timeline = block_chart(4, 5, 4, 2, 4)
     for row in timeline.rows:
         times = sorted((span.begin, span.end) for span in timeline.spans if span.row == row)
         assert all(end <= begin for (_, end), (begin, _) in pairwise(times)), row
 
 
 def test_a_second_accumulator_keeps_the_tensor_cores_busy():
-    one, two = (time_block(4, 5, 4, accumulators, 4).busy for accumulators in (1, 2))
+    charts = [block_chart(4, 5, 4, accumulators, 4) for accumulators in (1, 2)]
+    cores = [spans(chart, TENSOR_CORES) for chart in charts]
+    one, two = (chart.multiplying / (mine[-1].end - mine[0].begin) for chart, mine in zip(charts, cores, strict=True))
     assert one < 0.7 < two == 1
 
 
 @pytest.mark.parametrize("blocks", ["a block for each tile", "persistent"])
 def test_a_tile_is_computed_after_its_loads_and_a_warpgroup_has_one_tile_at_a_time(blocks):
-    free, loaded = [0, 0], {}
-    for span in SmCartoon(blocks, tiles=5).spans:
-        if span.kind == "load":
-            loaded[span.number] = span.end
-        else:
-            assert span.begin >= max(free[span.group], loaded[span.number])
-            free[span.group] = span.end
+    free, loaded = {"wg 0": 0, "wg 1": 0}, {}
+    for span in sm_chart(blocks, tiles=5).spans:
+        if span.row == "loads":
+            loaded[span.tile] = span.end
+        elif span.row != "mma":
+            assert span.begin >= max(free[span.row], loaded[span.tile])
+            free[span.row] = span.end
 
 
 def test_a_persistent_block_saves_all_starts_and_loads_but_the_first():
-    one, other = (SmCartoon(blocks, tiles=5) for blocks in ("a block for each tile", "persistent"))
-    assert one.total - other.total == 4 * (one.start + one.load + one.delay)
+    one, other = (sm_chart(blocks, tiles=5) for blocks in ("a block for each tile", "persistent"))
+    assert one.total - other.total == 4 * (START + LOAD + DELAY)

@@ -138,7 +138,7 @@ def test_wavefronts_are_the_models(width, stride):
 def test_a_cutile_kernel(capsys):
     import cuda.tile as ct
 
-    from tests.checking.cutile_kernels import persistent_add
+    from tests.checking.test_languages import persistent_add
 
     x = torch.arange(256.0)
     picture = explain(persistent_add, x, x, torch.zeros(256), grid=(2,), constants=(64,))

@@ -6,14 +6,11 @@ fit the source any more is an error, so a wrong answer cannot silently become a 
 
 import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib import util
-from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-from tutorlib.compiling.dsls import executed
 
 Change = Callable[[list[str]], list[str]]  # the lines of a function → as they are then
 
@@ -39,55 +36,12 @@ def without(*parts: str) -> Change:
     return lambda lines: [line for n, line in enumerate(lines) if n not in {place(lines, part) for part in parts}]
 
 
-def without_last(part: str) -> Change:
-    """Leave out the last of the lines that have the part."""
-    return lambda lines: [line for n, line in enumerate(lines) if n != places(lines, part)[-1]]
-
-
-def without_first(part: str) -> Change:
-    return lambda lines: [line for n, line in enumerate(lines) if n != places(lines, part)[0]]
-
-
-def move_last(part: str, after: str) -> Change:
-    """Take the last of the lines that have the part, and put it behind the last that has `after`."""
-
-    def change(lines: list[str]) -> list[str]:
-        at = places(lines, part)[-1]
-        rest = lines[:at] + lines[at + 1 :]
-        behind = places(rest, after)[-1] + 1
-        return [*rest[:behind], lines[at], *rest[behind:]]
-
-    return change
-
-
-def places(lines: list[str], part: str) -> list[int]:
-    """The numbers of the lines that have the part, of which there is one at least."""
-    if found := [n for n, line in enumerate(lines) if part in line]:
-        return found
-    raise DoesNotApply(f"{part!r} is nowhere in\n" + "\n".join(lines))
-
-
 def place(lines: list[str], part: str) -> int:
-    first, *others = places(lines, part)
-    if others:
-        raise DoesNotApply(f"{part!r} stands in {len(others) + 1} lines of\n" + "\n".join(lines))
-    return first
-
-
-def derive(right: Any, name: str, what: str, *changes: Change, within: str = "", words: Sequence[str] = ()) -> Any:
-    """The right answer with these changes, under a name of its own; what: is wrong with it.
-
-    within: the function of the same file that is changed, where that is not the answer itself.
-    words: which the message about it must have.
-    Raises DoesNotApply.
-    """
-    code = code_of(right)
-    edits = {within or code.co_name: [*changes]}
-    edits.setdefault(code.co_name, []).append(swap(f"def {code.co_name}(", f"def {name}("))
-    text = edited(Path(code.co_filename).read_text(encoding="utf-8"), edits)
-    wrong = getattr(executed(text, name), name)
-    wrong.__name__, wrong.__doc__, wrong.says = name, what, tuple(words)
-    return wrong
+    """The number of the one line that has the part."""
+    found = [n for n, line in enumerate(lines) if part in line]
+    if len(found) != 1:
+        raise DoesNotApply(f"{part!r} stands in {len(found)} lines of\n" + "\n".join(lines))
+    return found[0]
 
 
 def copy_of(module: ModuleType) -> ModuleType:
@@ -103,19 +57,6 @@ def code_of(answer: Any) -> Any:
     """The code of a function, of what is under @cute.jit or of what is in a @ct.kernel, as it stands in its file."""
     plain = getattr(answer, "_pyfunc", getattr(answer, "__wrapped__", answer))
     return getattr(plain, "_original_code", plain.__code__)
-
-
-def edited(text: str, edits: Mapping[str, Sequence[Change]]) -> str:
-    """The text of a file with these functions of its top level changed, decorators included."""
-    lines = text.split("\n")
-    spans = {name: functions(text)[name] for name in edits}
-    for name in sorted(edits, key=spans.__getitem__, reverse=True):
-        first, end = spans[name]
-        part = lines[first:end]
-        for change in edits[name]:
-            part = change(part)
-        lines[first:end] = part
-    return "\n".join(lines)
 
 
 @cache

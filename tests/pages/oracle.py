@@ -31,10 +31,10 @@ def listed() -> dict[Key, Callable[[], Any]]:
     """Every answer, as a function that makes it; of several of one name, all but the first are numbered."""
     with redirect_stdout(StringIO()):  # some cells print
         from tests.pages.answers import RIGHT, WRONG
-        from tests.pages.changed import right_answers
+        from tutorlib.course.answers import load_answers
         from tutorlib.paths import notebook_names
 
-        solutions = {exercise: one for name in notebook_names() for exercise, one in right_answers(name).items()}
+        solutions = {exercise: one for name in notebook_names() for exercise, one in load_answers(name).items()}
     found: dict[Key, Callable[[], Any]] = {
         (exercise, "solution", getattr(one, "__name__", type(one).__name__)): lambda one=one: one
         for exercise, one in solutions.items()
@@ -51,7 +51,7 @@ def listed() -> dict[Key, Callable[[], Any]]:
 
 def grade(exercise: str, make: Callable[[], Any], sender: connection.Connection) -> None:
     """In a process of its own, which leads a group, for those that the answer starts."""
-    from tests.pages.brief import found
+    from tests.pages.answers import found
     from tutorlib.exercises import find
 
     os.setsid()

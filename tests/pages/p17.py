@@ -117,7 +117,7 @@ def now():
     return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
-@wrong("17.9", "not captured", lesson=True)
+@wrong("17.9", "unlike the course's", lesson=True)
 def without_a_graph(launches, x, y):
     """Launches for every input."""
     x, y = x.clone(), torch.empty_like(y)
@@ -133,7 +133,7 @@ def without_a_graph(launches, x, y):
 POOL = {}
 
 
-@wrong("17.9", "graphs share buffers")
+@wrong("17.9", "unlike the course's")
 def buffers_for_all(launches, x, y):
     """One pair of buffers for all graphs of a size."""
     x, y = POOL.setdefault(x.shape, (x.clone(), torch.empty_like(y)))
@@ -150,7 +150,7 @@ def buffers_for_all(launches, x, y):
     return replay
 
 
-@wrong("17.9", "reads the caller's tensors")
+@wrong("17.9", "unlike the course's")
 def copies_in_the_capture(launches, x, y):
     """The copy is in the graph, and copies the example."""
     static_x, y = x.clone(), torch.empty_like(y)

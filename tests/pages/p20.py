@@ -5,8 +5,8 @@ from cutlass import cute
 from cutlass.cute.nvgpu import warpgroup
 
 from tests.pages.change import copy_of
-from tests.pages.changed import right_answers
 from tests.pages.table import base_of, right, solution, with_changes
+from tutorlib.course.answers import load_answers
 from tutorlib.exercises import p20 as operands
 from tutorlib.kernels.attention import roles as course
 from tutorlib.kernels.attention.roles import COURSE, AttentionParts, add_pv, produce_blocks, step
@@ -84,7 +84,7 @@ def jitted_give(me):
 
 
 other_turns = {"take_turn": take_other_numbers, "pass_turn": give_other_numbers}
-PAGE = right_answers("20_attention_hopper")
+PAGE = load_answers("20_attention_hopper")
 RIGHT = copy_of(operands)
 register, blocks = RIGHT.a_register, RIGHT.key_blocks
 own = copy_of(course)

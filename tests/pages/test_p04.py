@@ -1,4 +1,4 @@
-"""Notebook 04: what the page says of CuTe is so, and its checks say what is wrong."""
+"""Notebooks 00 and 04: what the pages show of checks and say of CuTe is so."""
 
 import pytest
 import torch
@@ -8,11 +8,11 @@ from cutlass.cutlass_dsl import CuTeDSL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorlib.checking.served import Served
 from tutorlib.course.answers import load_answers
 from tutorlib.dsl.functions import compilations
 from tutorlib.exercises import find
 from tutorlib.exercises import p04 as exercises
+from tutorlib.paths import SOLUTIONS
 
 
 @pytest.fixture(scope="module")
@@ -20,30 +20,11 @@ def answers():
     return load_answers("04_first_kernels")
 
 
-@pytest.mark.parametrize("id", ["04.1", "04.2", "04.3"])
-def test_solutions_pass_everywhere(answers, id):
-    assert find(id).grade(answers[id]).status == "passed"
-
-
 def test_a_function_of_dynamic_layouts_is_compiled_once_however_many_sizes_it_is_checked_at(answers):
     assert find("04.1").grade(answers["04.1"]).status == "passed"
     before = compilations()
     assert find("04.1").grade(answers["04.1"]).status == "passed"
     assert compilations() == before
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("id", ["04.4", "04.5", "04.6"])
-def test_kernels_pass_where_they_are_simulated(answers, id):
-    exercise = find(id)
-    assert exercise.grade(answers[id]).status == "passed"
-    assert exercise.compile_for(exercise.evidence(Served(answers[id])), "80").spill_bytes == 0
-
-
-@pytest.mark.gpu("80")
-@pytest.mark.parametrize("id", ["04.4", "04.5", "04.6"])
-def test_kernels_pass(answers, id):
-    assert find(id).grade(answers[id]).status == "passed"
 
 
 @cute.jit
@@ -77,3 +58,12 @@ def test_compilations_are_those_of_cute(tensors, dynamic):
     for view in views:
         first(view)
     assert compilations() == exercises.compilations(tensors, dynamic)
+
+
+def test_the_failure_that_the_page_shows_is_what_check_says():
+    def ceil_div(n, tile):
+        return n // tile
+
+    text = (SOLUTIONS / "00_start.py").read_text(encoding="utf-8")
+    for line in find("00.1").grade(ceil_div).message.splitlines():
+        assert f"#     {line}\n" in text

@@ -1,8 +1,13 @@
-"""Rows become answers, and a row that no longer fits its page is an error."""
+"""Rows become answers; a row, or a change, that no longer fits its page is an error; the oracle of their points."""
+
+import os
+import time
+from collections import Counter
 
 import pytest
 
-from tests.pages.change import DoesNotApply
+from tests.pages import oracle
+from tests.pages.change import DoesNotApply, swap, without
 from tests.pages.table import base_of, build, kinds_of, read_rows
 from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import make_operands
@@ -83,3 +88,54 @@ def test_a_change_belongs_to_the_one_function_that_it_fits():
 def test_a_right_answer_has_no_kinds():
     assert kinds_of("right") == set()
     assert kinds_of("a view's place, gives") == {"a view's place", "gives"}
+
+
+# Changes ------------------------------------------------------------------------------------------------------------
+
+LINES = ["load", "wait(0)", "barrier", "fetch", "barrier"]
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        (swap("wait(0)", "wait(1)"), "load wait(1) barrier fetch barrier"),
+        (swap("barrier", "sync", times=2), "load wait(0) sync fetch sync"),
+        (without("wait", "fetch"), "load barrier barrier"),
+    ],
+)
+def test_a_change(change, left):
+    assert " ".join(change(LINES)) == left
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        swap("commit", "wait"),
+        swap("barrier", "sync"),
+        without("barrier"),
+        without("commit"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_an_error(change):
+    with pytest.raises(DoesNotApply):
+        change(LINES)
+
+
+# The oracle loses no more than the answer that ends its process or does not end --------------------------------------
+
+RIGHT = ("passed", "2", "2", "")
+ANSWERS = {"right": lambda: RIGHT, "ends": lambda: os._exit(1), "hangs": lambda: time.sleep(600), "late": lambda: RIGHT}
+
+
+def test_a_crash_and_a_hang_lose_one_answer_each(monkeypatch):
+    monkeypatch.setattr(oracle, "grade", lambda exercise, answer, sender: sender.send(answer()))
+    keyed = [(("00.1", "wrong", name), answer) for name, answer in ANSWERS.items()]
+    rows = {key[2]: row for key, row in oracle.graded(keyed, jobs=2, limit=2)}
+    assert Counter(row[0] for row in rows.values()) == {"passed": 2, "crash": 1, "timeout": 1}
+    assert (rows["ends"][0], rows["hangs"][0], rows["late"]) == ("crash", "timeout", RIGHT)
+
+
+def test_a_row_that_was_cut_off_is_computed_again(tmp_path):
+    whole = oracle.line(("00.1", "wrong", "one"), RIGHT)
+    (tmp_path / "rows.tsv").write_text(whole + whole[:12])
+    assert oracle.read(tmp_path / "rows.tsv") == {("00.1", "wrong", "one"): RIGHT}

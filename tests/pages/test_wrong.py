@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.pages.answers import RIGHT, TEACHES, WRONG
-from tests.pages.brief import found, in_brief, in_full, refuted
+from tests.pages.answers import RIGHT, TEACHES, WRONG, found, in_brief, in_full, refuted
 from tests.pages.table import by_name
 from tutorlib.exercises import find, of_notebook
 from tutorlib.paths import notebook_names

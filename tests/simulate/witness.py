@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.served import Served
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import of_notebook
 from tutorlib.machine import device

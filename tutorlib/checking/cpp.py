@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.evidence import SourceRequest, used
+from tutorlib.checking.evidence import used
 from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.facts import busiest, count_issued
-from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.requests import SourceRequest
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -110,9 +111,6 @@ class CppExercise(KernelExercise):
             "or B."
         )
         return Flaw(what, Fail.NO_OVERLAP)
-
-    def unrun(self, why: str) -> Verdict:
-        return compiled_not_run(INSPECTED, why)
 
     def simulator(self, evidence: str) -> "SimulatedLauncher":
         from tutorlib.measuring.simulated_launchers import SimulatedTileCpp

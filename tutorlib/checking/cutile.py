@@ -1,65 +1,50 @@
-"""Exercises whose answer is a cuTile kernel: the same answer is launched on a GPU and interpreted without one."""
+"""Exercises whose answer is a cuTile kernel, or a host function that launches some; and the launchers of its evidence.
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+The same answer is launched on a GPU and interpreted without one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.evidence import At, CutileEvidence, CutileRequest, Trial, used
+from tutorlib.checking.evidence import LaunchPlan, Placed, Planned, TileEvidence, used
 from tutorlib.checking.exercise import Verdict, not_run, wrong
-from tutorlib.checking.interpreting import Interpretation, calls_of, judged
-from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.kernel import KernelExercise, first
+from tutorlib.checking.requests import TileRequest, Trial
+from tutorlib.checking.running import Interpretation, calls_of, judged
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.dsls import compile_tile_ir, entries_of
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
+from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import tensor_specs
-from tutorlib.problems.differences import Wrong, by
+from tutorlib.problems.differences import Wrong, WrongResult, by
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Launcher
+from tutorlib.problems.work import Call, Launcher, Work
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.cutile import TileReport
+    from tutorlib.simulate.ptx.report import Report
 
 ARCH = "sm_80"  # whose code is simulated: `simulate.ptx.languages.cutile.ARCH`, which takes long to import
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """A look at a kernel that is right for the exercise's own problem: at another one, or at the code for a GPU.
-
-    arch: the target, "sm_90", whose code it wants; "" for none. tried: whether the kernel is interpreted there.
-    """
-
-    problem: Problem
-    shape: Shape
-    arch: str = ""
-    tried: bool = False
-
-    @property
-    def at(self) -> At:
-        return self.problem.name, self.shape
-
-    def fault(self, seen: Interpretation) -> Wrong | None:
-        """What is wrong in what was interpreted, or None."""
-        return None
-
-    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
-        """Needless work of a right kernel, as a sentence, or "". Raises CompileFailed."""
-        return ""
+GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutileExercise(KernelExercise):
-    """An exercise whose answer is a @ct.kernel.
+    """An exercise whose answer is a @ct.kernel, or a host function that calls ct.launch.
 
-    The kernel takes the problem's tensors, the output last, then constants such as tile sizes; the exercise knows
-    those and the grid, so one answer serves `ct.launch` and the interpreter. Every machine interprets it, which finds
-    faults that a GPU hides (simulate.cutile.Finding). A machine with the GPU then launches it too, and times it; others
-    simulate what it is compiled to.
+    A kernel takes the problem's tensors, the output last, then constants such as tile sizes; the exercise knows those
+    and the grid, so one answer serves `ct.launch` and the interpreter. A host function takes the tensors alone. Every
+    machine interprets it, with a GPU of a few SMs in torch's place, which finds faults that a GPU hides
+    (simulate.cutile.Finding). A machine with the GPU then launches it too, and times it; others simulate what it is
+    compiled to.
 
-    grid: takes a shape, gives the number of blocks along x, y and z.
+    grid: takes a shape, gives the number of blocks along x, y and z; None of a host function.
     constants: takes a shape, gives the arguments after the tensors.
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
@@ -76,9 +61,14 @@ class CutileExercise(KernelExercise):
     factors: the dtype in which ct.mma must multiply; "": any.
     products: takes a shape; gives the most products of elements that ct.mma may compute in all blocks; None: any.
     masked: takes a shape; gives the most tiles of scores that all blocks may mask with ct.where; None: any.
+    vain: takes the code that is inspected; returns needless work of a right kernel, as a sentence, or "".
+    besides: another problem, for which the kernel must be right as well at the first of the shapes, and the dtype in
+        which ct.mma must multiply there.
+    unlike: of a host function: takes a shape, the launches, and the number of the GPU's SMs; gives a sentence about a
+        launch that is not as the exercise asks, or None. planned: sizes at which only that is looked at.
     """
 
-    grid: Callable[[Shape], tuple[int, ...]]
+    grid: Callable[[Shape], tuple[int, ...]] | None = None
     constants: Callable[[Shape], tuple[Any, ...]] = lambda shape: ()
     patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
@@ -90,88 +80,118 @@ class CutileExercise(KernelExercise):
     tiled: bool = False
     all_blocks: bool = False
     factors: str = ""
-    products: "Callable[[Shape], int] | None" = None
-    masked: "Callable[[Shape], int] | None" = None
-    besides: Look | None = None
+    products: Callable[[Shape], int] | None = None
+    masked: Callable[[Shape], int] | None = None
+    vain: Callable[[Compiled], str] | None = None
+    besides: tuple[Problem, str] | None = None
+    unlike: Callable[[Shape, Sequence[Planned], int], str | None] = lambda shape, launched, sms: None
+    planned: tuple[Shape, ...] = ()
 
     @property
     def size_inspected(self) -> Shape:
         return self.inspected or self.sizes[-1]
 
-    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> CutileRequest:
-        exported = {(shape, ARCH) for shape in simulated} | {(shape, device.tile_target()) for shape in run}
-        if self.requires or self.forbids:
-            exported.add((self.size_inspected, f"sm_{self.arch or self.needs.since}"))
-        wanted = [(self.problem, shape, arch) for shape, arch in exported]
+    @property
+    def target_inspected(self) -> str:
+        return f"sm_{self.arch or self.needs.since}"
+
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> TileRequest:
+        plans = [(self.problem, shape, *gpu_here()) for shape in run]
+        plans += [(self.problem, shape, ARCH, GPUS[0]) for shape in simulated]
         tried = [(self.problem, shape) for shape in self.shapes]
-        if self.besides and self.besides.arch:
-            wanted.append((self.besides.problem, self.besides.shape, self.besides.arch))
-        if self.besides and self.besides.tried:
-            tried.append((self.besides.problem, self.besides.shape))
-        places = {*((problem.name, at) for problem, at, _ in wanted), *((problem.name, at) for problem, at in tried)}
-        return CutileRequest(
+        if not self.grid:
+            plans += [(self.problem, shape, ARCH, sms) for shape in (*self.shapes, *self.planned) for sms in GPUS]
+        if self.requires or self.forbids or self.vain:
+            plans.append((self.problem, self.size_inspected, self.target_inspected, GPUS[0]))
+        if self.besides:
+            tried.append((self.besides[0], self.shapes[0]))
+        places = {(problem.name, shape): problem for problem, shape, _, _ in plans}
+        places |= {(problem.name, shape): problem for problem, shape in tried}
+        return TileRequest(
             **self.for_request(run),
-            trials={at: Trial(grid=self.grid(at[1]), constants=self.constants(at[1])) for at in places},
+            trials={at: self.trial(at[1]) for at in places} if self.grid else None,
+            specs={at: tuple(tensor_specs(problem, at[1])) for at, problem in places.items()},
+            plans=tuple({((problem.name, shape), target, sms): None for problem, shape, target, sms in plans}),
             calls={(problem.name, shape): calls_of(problem, shape) for problem, shape in tried},
-            compiled={((problem.name, at), arch): tuple(tensor_specs(problem, at)) for problem, at, arch in wanted},
         )
 
-    def seen(self, request: CutileRequest, found: Any) -> CutileEvidence:
-        return replace(used(found, CutileEvidence), calls=request.calls)
+    def trial(self, shape: Shape) -> Trial:
+        """How the kernel is launched."""
+        assert self.grid
+        return self.grid(shape), self.constants(shape)
 
-    def look(self, evidence: CutileEvidence) -> Verdict | None:
+    def seen(self, request: TileRequest, found: Any) -> TileEvidence:
+        return replace(used(found, TileEvidence), calls=request.calls)
+
+    def look(self, evidence: TileEvidence) -> Verdict | None:
         """What was interpreted, on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
         from tutorlib.simulate.ptx import NotSimulated
 
         try:
             seen = {shape: self.interpretation(evidence, shape) for shape in self.shapes}
-            beside = self.beside(evidence)
+            beside = self.look_beside(evidence)
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
-        if self.besides and beside and (fault := self.besides.fault(beside)):
-            return wrong(fault.what, *filter(None, [fault.mistake]))
-        needless = (self.needless(shape, one) for shape, one in seen.items())
-        wasted = next(filter(None, needless), "") or (self.besides.waste(evidence, beside) if self.besides else "")
+        if isinstance(beside, Verdict):
+            return beside
+        wasted = next(filter(None, (self.needless(shape, one) for shape, one in seen.items())), "") or beside
+        if not wasted and self.vain and (what := self.vain(self.compiled(evidence))):
+            wasted = Flaw(f"compiled for {self.target_inspected} at {by(self.size_inspected)}, ") + what
         return self.more_than_it_must(wasted) if wasted else None
 
-    def beside(self, evidence: CutileEvidence) -> Interpretation | None:
-        """What was interpreted of the problem besides, where one was."""
-        if not (self.besides and self.besides.tried):
-            return None
-        at = self.besides.at
-        return judged(self.besides.problem, self.besides.shape, evidence.calls[at], evidence.interpreted.get(at))
+    def look_beside(self, evidence: TileEvidence) -> Verdict | str:
+        """The verdict on a kernel that is wrong for the other problem, or its needless work there, as a sentence."""
+        if not self.besides:
+            return ""
+        problem, factors = self.besides
+        found, given = interpreted_at(evidence, problem, self.shapes[0]), f"given matrices in {problem.inputs[0].dtype}"
+        if found.wrong:
+            return wrong(Flaw(f"{given}: ") + found.wrong.what, *filter(None, [found.wrong.mistake]))
+        other = min((one for report in found.reports for one in report.factors if one != factors), default="")
+        return other and Flaw(f"{given}, ct.mma multiplies in {other}.", Fail.USES(instruction=other))
+
+    def interpretation(self, evidence: TileEvidence, shape: Shape) -> Interpretation:
+        """What was interpreted at this size, where blocks, tiles and launches are as asked. Raises as `judged`."""
+        found = interpreted_at(evidence, self.problem, shape, self.mistakes(shape))
+        if self.grid:
+            return found if found.wrong else replace(found, wrong=self.unlike_the_task(shape, found))
+        return found if found.reports else replace(found, wrong=Wrong("it launches no kernel: call ct.launch."))
+
+    def unlike_the_task(self, shape: Shape, found: Interpretation) -> Wrong | None:
+        """What blocks or tiles of a right kernel are not as the exercise asks."""
+        (report,) = found.reports
+        if self.placed and not first([report], "repeats") and (what := self.placed(shape, self.storers(report))):
+            return Wrong("right, but blocks are not in the order that is asked for.", f"{what}.")
+        for number, given in self.tiles(shape).items():
+            name = list(report.storers)[number]
+            if (size := report.largest.get(name, given)) != given:
+                what = f"right, but it loads tiles of {size:,} elements of {name}; the given tile has {given:,}."
+                mends = "Use tiles of the size that the kernel is given."
+                return Wrong(Flaw(what, Fail.TOO_MANY(instruction="tile")), mends)
+        return None
 
     def needless(self, shape: Shape, found: Interpretation) -> str:
         """Needless work at a size, as a sentence, or ""."""
-        if self.once and found.repeated:
-            return found.repeated
-        (report,) = found.reports
-        for has, most, of, kind in self.bounds(shape, report):
-            if has > most:
-                return Flaw(f"at {by(shape)} there are {has:,} {of}; {most:,} are enough.", kind)
+        if self.once and (again := first(found.reports, "repeats")):
+            return again.sentence
+        for report in found.reports if self.grid else ():
+            for has, most, of, kind in self.bounds(shape, report):
+                if has > most:
+                    return Flaw(f"at {by(shape)} there are {has:,} {of}; {most:,} are enough.", kind)
         return ""
 
     def bounds(self, shape: Shape, report: "TileReport") -> "Iterator[tuple[int, int, str, Fault]]":
         """A count at this size, the most of it that is enough, what is counted, and the kind of failure beyond."""
         names, inputs = list(report.storers), self.problem.inputs
+        too_many = Fail.TOO_MANY
         for operand, (name, writer) in zip(inputs, report.storers.items(), strict=False):
             stored = 0 if operand.scratch else int((writer >= 0).sum())
-            yield (
-                stored,
-                0,
-                f"elements of {name}, an input, that its blocks store",
-                Fail.TOO_MANY(instruction="ct.store"),
-            )
+            yield stored, 0, f"elements of {name}, an input, that its blocks store", too_many(instruction="ct.store")
         for number, most in {len(inputs): 0, **self.loads(shape)}.items():
-            loaded = report.loaded.get(names[number], 0)
-            yield (
-                loaded,
-                most,
-                f"elements of {names[number]} that its blocks load",
-                Fail.TOO_MANY(instruction="ct.load"),
-            )
+            loaded, of = report.loaded.get(names[number], 0), f"elements of {names[number]} that its blocks load"
+            yield loaded, most, of, too_many(instruction="ct.load")
         if self.all_blocks:
             idle = report.blocks - len(set(self.storers(report).flatten().tolist()))
             yield idle, 0, "blocks that store nothing", Fail.TOO_FEW_BLOCKS()
@@ -183,70 +203,171 @@ class CutileExercise(KernelExercise):
             yield len(others), 0, of, Fail.USES(instruction=others[0])
         for number, most in self.widest(shape).items():
             size = report.largest.get(names[number], 0)
-            yield size, most, f"elements in a tile of {names[number]}", Fail.TOO_MANY(instruction="tile")
+            yield size, most, f"elements in a tile of {names[number]}", too_many(instruction="tile")
         if self.products:
             of = "products of elements that ct.mma computes"
-            yield report.products, self.products(shape), of, Fail.TOO_MANY(instruction="ct.mma")
+            yield report.products, self.products(shape), of, too_many(instruction="ct.mma")
         if self.masked:
-            of = "tiles of scores that its blocks mask"
-            yield report.selected, self.masked(shape), of, Fail.TOO_MANY(instruction="ct.where")
-
-    def examine(self, evidence: CutileEvidence) -> Verdict | None:
-        """Its instructions, if the exercise asks for some: compiling takes long."""
-        if self.requires or self.forbids:
-            lacks = self.lacking(self.compile_for(evidence, self.arch or str(self.needs.since)).instructions)
-            return wrong(lacks) if lacks else None
-        return None
-
-    def compile_for(self, evidence: CutileEvidence, arch: str) -> Compiled:
-        """The kernel at the size that is inspected, for a compute capability ("90"). Raises CompileFailed."""
-        from tutorlib.checking.launching import compiled_cutile
-
-        return compiled_cutile(evidence, self.problem, self.size_inspected, f"sm_{arch}")
-
-    def unrun(self, why: str) -> Verdict:
-        if not self.tiers:
-            return Verdict(self.points)
-        return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
-
-    def simulator(self, evidence: CutileEvidence) -> "SimulatedLauncher":
-        from tutorlib.checking.launching import SimulatedCutileEvidence
-
-        return SimulatedCutileEvidence(evidence, self.problem, self.grid)
-
-    def launcher(self, evidence: CutileEvidence) -> Launcher:
-        from tutorlib.checking.launching import LaunchedCutileEvidence
-
-        return LaunchedCutileEvidence(evidence, self.grid)
-
-    def interpretation(self, evidence: CutileEvidence, shape: Shape) -> Interpretation:
-        """What was interpreted at this size, and whether blocks and tiles are as asked. Raises as `judged`."""
-        at = self.problem.name, shape
-        found = judged(self.problem, shape, evidence.calls[at], evidence.interpreted.get(at), self.mistakes(shape))
-        if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):
-            out_of_order = Wrong("right, but blocks are not in the order that is asked for.", f"{misplaced}.")
-            return replace(found, wrong=out_of_order)
-        if not found.wrong and (other := self.of_other_size(shape, found)):
-            return replace(found, wrong=Wrong(other, "Use tiles of the size that the kernel is given."))
-        return found
-
-    def of_other_size(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about an operand of which the largest tile is not as large as the exercise's, or ""."""
-        (report,) = found.reports
-        for number, given in self.tiles(shape).items():
-            name = list(report.storers)[number]
-            if (size := report.largest.get(name, given)) != given:
-                what = f"right, but it loads tiles of {size:,} elements of {name}; the given tile has {given:,}."
-                return Flaw(what, Fail.TOO_MANY(instruction="tile"))
-        return ""
-
-    def misplaced(self, shape: Shape, found: Interpretation) -> str | None:
-        """The verdict of `placed` on the last launch."""
-        (report,) = found.reports
-        return self.placed(shape, self.storers(report)) if self.placed else None
+            yield report.selected, self.masked(shape), "masked tiles of scores", too_many(instruction="ct.where")
 
     def storers(self, report: "TileReport") -> "Tensor":
         """For each element of the output, the number of the block that stored it."""
         import torch
 
         return torch.from_numpy(list(report.storers.values())[len(self.problem.inputs)])
+
+    def examine(self, evidence: TileEvidence) -> Verdict | None:
+        """Its instructions, if the exercise asks for some: compiling takes long."""
+        if not (self.requires or self.forbids):
+            return None
+        lacks = self.lacking(self.compiled(evidence).instructions)
+        return wrong(lacks) if lacks else None
+
+    def compiled(self, evidence: TileEvidence) -> Compiled:
+        """The code that is inspected. Raises CompileFailed."""
+        (compiled,) = compiled_tiles(evidence, self.problem, self.size_inspected, self.target_inspected)
+        return compiled
+
+    def judge_evidence(self, evidence: TileEvidence) -> Verdict:
+        """The judge also compares a host function's launches for each of the GPUS with those that are asked for."""
+        found = super().judge_evidence(evidence)
+        if self.grid or found.points < self.correctness_points:
+            return found
+        shapes = (*self.shapes, *self.planned)
+        wrongs = {shape: Wrong(what) for shape in shapes if (what := self.not_as_asked(evidence, shape))}
+        return self.wrong_at(wrongs, shapes) if wrongs else found
+
+    def not_as_asked(self, evidence: TileEvidence, shape: Shape) -> str:
+        """A sentence about a host function's launches at this size for one of the GPUS, or ""."""
+        try:
+            planned = {sms: plan_at(evidence, self.problem, shape, ARCH, sms).launches for sms in GPUS}
+        except CompileFailed as failed:
+            return str(failed)
+        if not all(planned.values()):
+            return "it launches nothing."
+        unlike = filter(None, (self.unlike(shape, launches, sms) for sms, launches in planned.items()))
+        return next((f"{what}." for what in unlike), "")
+
+    def unrun(self, why: str) -> Verdict:
+        if not self.tiers:
+            return Verdict(self.points)
+        return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
+
+    def simulator(self, evidence: TileEvidence) -> "SimulatedTiles":
+        return SimulatedTiles(evidence, self.problem)
+
+    def launcher(self, evidence: TileEvidence) -> Launcher:
+        return LaunchedTiles(evidence)
+
+
+def gpu_here() -> tuple[str, int]:
+    """The target and the SMs of the GPU at hand."""
+    return device.tile_target(), device.need_gpu().sms
+
+
+# What the evidence has, compiled and launched -------------------------------------------------------------------------
+
+
+def interpreted_at(
+    evidence: TileEvidence, problem: Problem, shape: Shape, mistakes: Sequence[WrongResult] = ()
+) -> Interpretation:
+    """Raises as `judged`."""
+    at = problem.name, shape
+    return judged(problem, shape, evidence.calls[at], evidence.interpreted.get(at), mistakes)
+
+
+def plan_at(evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]) -> LaunchPlan:
+    """Raises CompileFailed."""
+    return evidence.plan((problem.name, shape), target, sms, len(problem.operands))
+
+
+def compiled_tiles(
+    evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]
+) -> list[Compiled]:
+    """The kernel of each launch. Raises CompileFailed."""
+    launches = plan_at(evidence, problem, shape, target, sms).launches
+    return [compile_tile_ir(one.tile_ir, target, one.opt_level) for one in launches]
+
+
+@dataclass
+class SimulatedTiles:
+    """Simulates. reports: of the last call's launches."""
+
+    evidence: TileEvidence
+    problem: Problem
+    reports: "list[Report]" = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return "\n".join(one.ptx for one in compiled_tiles(self.evidence, self.problem, shape, ARCH))
+
+    def on(self, work: Work) -> Call:
+        from tutorlib.simulate.ptx.languages.cutile import by_cubin, launch
+
+        plan = plan_at(self.evidence, self.problem, work.shape, ARCH)
+        compiled = compiled_tiles(self.evidence, self.problem, work.shape, ARCH)
+        file, lines = str(self.evidence.file), [str(line) for line in self.evidence.lines]
+        finders = [by_cubin(one.cubin, file, lines) for one in compiled]
+
+        def call() -> None:
+            memories = plan.laid_out(work.tensors)
+            self.reports = [
+                launch(made, find, one.grid, named_arguments(one, memories, list(work.named)), self.traced)
+                for made, find, one in zip(compiled, finders, plan.launches, strict=True)
+            ]
+
+        return call
+
+
+def named_arguments(launch: Planned, memories: "Sequence[Tensor]", names: Sequence[str]) -> "dict[str, Tensor | int]":
+    """A launch's arguments, those in the problem's tensors by these names."""
+    found: dict[str, Tensor | int] = {}
+    for n, arg in enumerate(launch.taken):
+        known = names[arg.memory] if isinstance(arg, Placed) and arg.memory < len(names) else ""
+        name = known if known and known not in found else f"argument {n}"
+        found[name] = arg.within(memories) if isinstance(arg, Placed) else arg
+    return found
+
+
+@dataclass
+class LaunchedTiles:
+    """Launches as cuTile does: one thread for each tile block. The driver reads a block's needs from the cubin.
+
+    Each call starts from the memories as the host function left them.
+    """
+
+    evidence: TileEvidence
+
+    def on(self, work: Work) -> Call:
+        target, sms = gpu_here()
+        plan = plan_at(self.evidence, work.problem, work.shape, target, sms)
+        compiled = compiled_tiles(self.evidence, work.problem, work.shape, target, sms)
+        memories = plan.laid_out(work.tensors)
+        made = memories[len(work.tensors) :]
+        before = [memory.clone() for memory in made]
+        launches = [loaded(*one, memories) for one in zip(compiled, plan.launches, strict=True)]
+
+        def call() -> None:
+            for memory, content in zip(made, before, strict=True):
+                memory.copy_(content)
+            for launch in launches:
+                launch()
+
+        return call
+
+
+def loaded(compiled: Compiled, launch: Planned, memories: "Sequence[Tensor]") -> Call:
+    """A launch on the GPU at hand. cuTile passes of a tensor its address, sizes and strides.
+
+    Raises CompileFailed if the kernel takes other parameters.
+    """
+    args: list[Tensor | int] = []
+    for arg in launch.taken:
+        tensor = arg.within(memories) if isinstance(arg, Placed) else arg
+        args += [tensor] if isinstance(tensor, int) else [tensor, *tensor.shape, *tensor.stride()]
+    kinds = tuple("u32" if isinstance(arg, int) else "ptr" for arg in args)
+    match entries_of(compiled.ptx):
+        case [(name, takes)] if takes == kinds:
+            kernel: Any = SimpleNamespace(cubin=compiled.cubin, name=name, parameters=kinds)
+            return load(kernel, launch.grid, args)
+    raise CompileFailed("the compiled kernel takes parameters other than its tensors")

@@ -1,7 +1,7 @@
 """Host code that launches cuTile kernels, where there is no GPU: each ct.launch is interpreted or written down."""
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -12,14 +12,12 @@ import cuda.tile as ct
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tutorlib.checking.launch_plan import LaunchPlan, Placed, Planned
+from tutorlib.checking.evidence import LaunchPlan, Placed, Planned
 from tutorlib.compiling.dsls import exported
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import opt_level
 from tutorlib.dsl.launching import launched_by
-from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import (
-    ARCH,
     Accepted,
     Parameter,
     TileReport,
@@ -47,35 +45,28 @@ class CpuForCuda(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch: with what, and what it did.
-
-    current: whether in torch's current stream. versions: by memory, torch's count of changes afterwards.
-    """
+    """One launch: with what, and what it did. current: whether in torch's current stream."""
 
     kernel: ct.kernel
     grid: tuple[int, ...]
     args: tuple[Any, ...]
     report: TileReport
     current: bool
-    versions: Mapping[int, int]
 
 
 @contextmanager
-def launches_interpreted(
-    undetermined: Callable[[ct.DType], Number] = poison, accepted: Accepted | None = None, arch: str = ARCH
-) -> Iterator[list[Launched]]:
+def launches_interpreted(accepted: Accepted | None = None) -> Iterator[list[Launched]]:
     """ct.launch interprets, torch.cuda has a stream and a GPU with SMS SMs. Gives what was launched so far.
 
     A tensor that is made on device="cuda" meanwhile is one of this machine's memory.
 
-    accepted, arch: as in `run`. A launch raises TypeError and ValueError where the real one does, and what `run`
-    raises.
+    accepted: as in `run`. A launch raises TypeError and ValueError where the real one does, and what `run` raises.
     """
     launched: list[Launched] = []
 
     def interpret(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
-        report = run(kernel, grid, args, arch, undetermined, accepted)
-        launched.append(Launched(kernel, grid, args, report, current, versions(args)))
+        report = run(kernel, grid, args, accepted=accepted)
+        launched.append(Launched(kernel, grid, args, report, current))
 
     with launches_to(interpret):
         yield launched
@@ -114,27 +105,6 @@ def launches_to(
         CpuForCuda(),
     ):
         yield
-
-
-def versions(args: Iterable[Any]) -> dict[int, int]:
-    return {memory_of(arg): arg._version for arg in args if isinstance(arg, torch.Tensor)}
-
-
-def memory_of(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
-
-
-def stores_to(launched: Sequence[Launched], tensor: torch.Tensor) -> bool:
-    """Whether one of the launches stored to this tensor's memory, and nothing has since."""
-    last = max((launch.versions.get(memory_of(tensor), 0) for launch in launched), default=0)
-    return tensor._version == last and any(
-        isinstance(arg, torch.Tensor)
-        and arg.data_ptr() == tensor.data_ptr()
-        and parameter.name in launch.report.storers
-        and bool((launch.report.storers[parameter.name] >= 0).any())
-        for launch in launched
-        for parameter, arg in zip(parameters(launch.kernel), launch.args, strict=True)
-    )
 
 
 # Recorded as data ------------------------------------------------------------------------------------------------

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, final
 
-from tutorlib.checking.answer import Answer, Unwritten, WrongKind, is_placeholder
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Answer, Served, Unwritten, WrongKind, is_placeholder
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.machine import device
@@ -45,6 +44,9 @@ def wrong(*lines: str) -> Verdict:
 def not_run(why: str, points: float = 0) -> Verdict:
     """A verdict that this machine cannot reach."""
     return Verdict(points, (why,), "not_run")
+
+
+NOT_WRITTEN = wrong(Flaw("not written yet", Fail.NOT_WRITTEN))
 
 
 @dataclass(frozen=True)
@@ -133,11 +135,10 @@ class Exercise(ABC):
         """
         try:
             verdict = self.judge(served)
-        except Unwritten:
-            verdict = wrong(Flaw("not written yet", Fail.NOT_WRITTEN))
         except NotImplementedError as error:
-            unwritten = Flaw("not written yet", Fail.NOT_WRITTEN)
-            verdict = wrong(unwritten if is_placeholder(error) else f"NotImplementedError: {error}")
+            verdict = NOT_WRITTEN if is_placeholder(error) else wrong(f"NotImplementedError: {error}")
+        except Unwritten:
+            verdict = NOT_WRITTEN
         except WrongKind as error:
             told, *more = error.args
             verdict = wrong(told if failures_in((told,)) else Flaw(told, Fail.WRONG_KIND), *more)

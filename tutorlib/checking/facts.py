@@ -149,15 +149,9 @@ def sum_of(reports: LaunchReports, name: str) -> Any:
     return sum(getattr(report, name) for report in reports)
 
 
-def largest_share(
-    says: str,
-    name: str,
-    above: KindOfFailure | None = None,
-    below: KindOfFailure | None = None,
-    at: Callable[[LaunchReports], str] = lambda reports: "",
-) -> Fact:
-    """The largest of the launches' shares of this name."""
-    return Fact(says, lambda reports: max((getattr(one, name) for one in reports), default=0), above, below, ".0%", at)
+def largest(says: str, name: str, unit: str = ".0%", **others: Any) -> Fact:
+    """The largest of the launches' numbers of this name."""
+    return Fact(says, lambda reports: max((getattr(one, name) for one in reports), default=0), unit=unit, **others)
 
 
 blocks = Fact(
@@ -177,28 +171,28 @@ busy = Fact(  # warps that load from global memory or store to it
     below=Fail.TOO_FEW(instruction="warp"),
     unit=".0%",
 )
-overlap = largest_share(
+overlap = largest(
     "{have} of its reads of shared memory go on while a copy is in flight", "overlap", below=Fail.NO_OVERLAP
 )
-ahead = Fact(  # tiles: above 1 for three stages or more
+ahead = largest(  # tiles: above 1 for three stages or more
     "while its warps read a tile, cp.async is copying {have} others",
-    lambda reports: max((report.ahead for report in reports), default=0.0),
+    "ahead",
+    ".1f",
     below=Fail.NO_OVERLAP(of="stages"),
-    unit=".1f",
 )
-fetched = largest_share(
+fetched = largest(
     "{have} of its mma.sync have operands that were fetched before the K block in front of them was multiplied",
     "fetched_ahead",
     below=Fail.NO_OVERLAP(of="registers"),
 )
-reread = largest_share(  # a loop that fetches registers ahead may fetch a K block or two too many
+reread = largest(  # a loop that fetches registers ahead may fetch a K block or two too many
     "{have} of what its warps read from shared memory they have read before",
     "reread",
-    Fail.TOO_MANY(instruction="ldmatrix"),
+    above=Fail.TOO_MANY(instruction="ldmatrix"),
     at=lambda reports: busiest(reports, "ldmatrix|ld.shared"),
 )
-reloaded = largest_share(  # a loop without a branch loads the last tile again
-    "{have} of what its blocks load they have loaded before", "reloaded", Fail.TOO_MANY(instruction="load")
+reloaded = largest(  # a loop without a branch loads the last tile again
+    "{have} of what its blocks load they have loaded before", "reloaded", above=Fail.TOO_MANY(instruction="load")
 )
 restored = Fact(
     "its blocks store {have} bytes that they have stored before",

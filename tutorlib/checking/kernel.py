@@ -4,25 +4,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from tutorlib.checking.evidence import Request, evidence_of
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Exercise, Verdict, not_run, wrong
 from tutorlib.checking.facts import ALL_OF_IT, Rule, busiest, count_issued, far_too_many, first_broken
 from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.randomness import for_points
-from tutorlib.checking.running import find_fault
-from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import (
-    cause,
-    each_launch,
-    find_repeat,
-    find_simulated_fault,
-    find_waste,
-    find_zeros,
-    first_finding,
-    luck,
-)
+from tutorlib.checking.requests import Request, evidence_of
+from tutorlib.checking.running import find_fault, find_simulated_fault, find_waste
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine import device
@@ -38,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.ptx import Report
+    from tutorlib.simulate.ptx import Finding, Report
 
 SIMULATED = (MMA_SYNC, TMA, WGMMA, TCGEN05)
 
@@ -58,7 +48,6 @@ class KernelExercise(Exercise):
     counted: the simulated size at which work is counted; (): the first.
     lean: prefixes of opcodes whose accesses, at that size, may not move more than they need: "ld.shared" must be free
         of bank conflicts, "st.global" move whole sectors. On a GPU only the time shows that.
-    slack: the factor by which those accesses may exceed their need.
     rules: on what is counted at that size: `issued("bar.sync") <= 48`.
     rules_at: the same at others of the simulated sizes.
     budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
@@ -83,7 +72,6 @@ class KernelExercise(Exercise):
     simulated_shapes: tuple[Shape, ...] = ()
     counted: Shape = ()
     lean: tuple[str, ...] = ()
-    slack: int = 1
     rules: tuple[Rule, ...] = ()
     rules_at: Mapping[Shape, tuple[Rule, ...]] = field(default_factory=dict)
     budget: float = inf
@@ -125,26 +113,11 @@ class KernelExercise(Exercise):
     def points_anywhere(self) -> float:
         return (self.right_simulated("") if self.simulated else self.unrun("")).points
 
+    # A language's own -------------------------------------------------------------------------------------------------
+
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> Request:
         """What the judge wants to know of an answer that is simulated and run at these sizes."""
         raise NotImplementedError(f"{self.id} has evidence of its own")
-
-    def evidence(
-        self, served: Served, simulated: tuple[Shape, ...] | None = None, run: tuple[Shape, ...] | None = None
-    ) -> Any:
-        """The evidence of an answer; without sizes, that which `judge` needs. Raises WrongKind and CompileFailed."""
-        here = not device.why_not(self.needs)
-        request = self.request(
-            (self.sizes_simulated if self.simulated else ()) if simulated is None else simulated,
-            (self.sizes if here else ()) if run is None else run,
-        )
-        return self.seen(request, served.ask(evidence_of, request))
-
-    def for_request(self, run: tuple[Shape, ...]) -> dict[str, Any]:
-        """The fields that every request has: the GPU at hand is one if something is to run on it."""
-        gpu = device.need_gpu() if run else None
-        on_gpu = {"arch": gpu.arch, "sms": gpu.sms} if gpu else {}
-        return {"library": as_told(self.library), **on_gpu}
 
     def seen(self, request: Any, found: Any) -> Any:
         """The evidence that came for a request, as `look`, `examine`, `simulator` and `launcher` take it.
@@ -167,9 +140,28 @@ class KernelExercise(Exercise):
         """The kernel, for the simulator; asked only of exercises that are `simulated`."""
         raise TypeError(f"{self.id} is not simulated")
 
-    @abstractmethod
     def unrun(self, why: str) -> Verdict:
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
+        return not_run(f"compiled; not run: {why}")
+
+    # The judgment -----------------------------------------------------------------------------------------------------
+
+    def for_request(self, run: tuple[Shape, ...]) -> dict[str, Any]:
+        """The fields that every request has: the GPU at hand is one if something is to run on it."""
+        gpu = device.need_gpu() if run else None
+        on_gpu = {"arch": gpu.arch, "sms": gpu.sms} if gpu else {}
+        return {"library": as_told(self.library), **on_gpu}
+
+    def evidence(
+        self, served: Served, simulated: tuple[Shape, ...] | None = None, run: tuple[Shape, ...] | None = None
+    ) -> Any:
+        """The evidence of an answer; without sizes, that which `judge` needs. Raises WrongKind and CompileFailed."""
+        here = not device.why_not(self.needs)
+        request = self.request(
+            (self.sizes_simulated if self.simulated else ()) if simulated is None else simulated,
+            (self.sizes if here else ()) if run is None else run,
+        )
+        return self.seen(request, served.ask(evidence_of, request))
 
     def judge(self, served: Served) -> Verdict:
         """What `look` finds can only lower the points, and then it gives the message."""
@@ -220,9 +212,56 @@ class KernelExercise(Exercise):
                 break  # the larger sizes would take minutes
         if wrongs:
             return self.wrong_at(wrongs, shapes)
-        if waste:
-            return self.more_than_it_must(waste)
-        return self.right_simulated(why)
+        return self.more_than_it_must(waste) if waste else self.right_simulated(why)
+
+    def run(self, evidence: Any) -> Verdict:
+        """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
+
+        The simulator explains wrong results, and finds hazards in kernels that are right by luck.
+        """
+        if context_broken():
+            raise KernelFault(RESTART)
+        try:
+            launcher = self.launcher(evidence)
+            wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
+            simulated = self.beside_gpu(evidence)
+            if wrongs:
+                return self.wrong_at(wrongs, self.sizes, explanation(simulated))
+            if simulated and simulated.points < self.correctness_points:
+                return simulated
+            return self.time(launcher) if self.shapes_timed else Verdict(self.points)
+        except NotImplementedError:
+            raise
+        except KernelFault as error:
+            why = explanation(self.beside_gpu(evidence))
+            raise KernelFault(error.args[0] + (f"\n  {why}" if why else ""), error.status) from error
+        except RuntimeError as error:  # torch's: no memory, or a late CUDA error
+            raise fault(error) from error
+
+    def beside_gpu(self, evidence: Any) -> Verdict | None:
+        """The simulator's verdict on a kernel that a GPU has run; None where it cannot run it."""
+        from tutorlib.simulate.ptx import NotSimulated
+
+        if not self.simulated:
+            return None
+        try:
+            return self.simulate_all(evidence, "")
+        except KernelFault as hangs:
+            return wrong("this GPU came to an end by luck.", *hangs.args)
+        except (CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
+            return None
+
+    # Rules of the lesson ----------------------------------------------------------------------------------------------
+
+    def lacking(self, found: frozenset[str]) -> str | None:
+        """A required instruction that is missing, or a forbidden one that is there, as a sentence, or None."""
+        if missing := [name for name in self.requires if name not in found]:
+            what = f"it compiles, but without {' and '.join(missing)}, which the exercise is about."
+            return Flaw(what, *(Fail.LACKS(instruction=name) for name in missing))
+        if extra := [name for name in self.forbids if name in found]:
+            what = f"it compiles, but still uses {' and '.join(extra)}."
+            return Flaw(what, *(Fail.USES(instruction=name) for name in extra))
+        return None
 
     def wasted(self, shape: Shape, reports: "Sequence[Report]", failed: bool = False) -> str | None:
         """Needless work at a simulated size, as a sentence, or None. failed: a failed launch has no order of blocks."""
@@ -248,15 +287,16 @@ class KernelExercise(Exercise):
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """Needless work of a simulated kernel, as a sentence, or None."""
-        repeat = find_repeat(reports) if self.once else None
-        zeros = None if self.padded else find_zeros(reports)
-        waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.broken_rule(reports)
+        waste = find_waste(reports, self.lean)
+        again = first(reports, "repeats") if self.once else None
+        again = again or (None if self.padded else first(reports, "zeros"))
+        waste = waste or (again and again.sentence) or self.broken_rule(reports)
         if waste or not self.order:
             return waste
         output = self.problem.output
-        storers = [report.storers[output.name] for report in reports if output.name in report.storers][-1:]
+        storers = [report.storers[output.name] for report in reports if output.name in report.storers]
         shape = self.problem.shape_of(output, self.size_counted)
-        return next(filter(None, (self.order(self.size_counted, last.reshape(shape)) for last in storers)), None)
+        return self.order(self.size_counted, storers[-1].reshape(shape)) if storers else None
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a right kernel that does needless work."""
@@ -273,71 +313,7 @@ class KernelExercise(Exercise):
             return Verdict(self.points)
         return not_run(f"right, simulated; speed not run: {why}", self.correctness_points)
 
-    def lacking(self, found: frozenset[str]) -> str | None:
-        """A required instruction that is missing, or a forbidden one that is there, as a sentence, or None."""
-        if missing := [name for name in self.requires if name not in found]:
-            what = f"it compiles, but without {' and '.join(missing)}, which the exercise is about."
-            return Flaw(what, *(Fail.LACKS(instruction=name) for name in missing))
-        if extra := [name for name in self.forbids if name in found]:
-            what = f"it compiles, but still uses {' and '.join(extra)}."
-            return Flaw(what, *(Fail.USES(instruction=name) for name in extra))
-        return None
-
-    def run(self, evidence: Any) -> Verdict:
-        """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
-
-        The simulator explains wrong results, and finds hazards in kernels that are right by luck.
-        """
-        if context_broken():
-            raise KernelFault(RESTART)
-        try:
-            launcher = self.launcher(evidence)
-            wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
-            if wrongs:
-                return self.wrong_at(wrongs, self.sizes, self.cause(evidence))
-            lucky, waste = self.look_simulated(evidence)
-            if lucky:
-                return self.wrong_at(lucky, self.sizes_simulated)
-            if waste:
-                return self.more_than_it_must(waste)
-            return self.time(launcher) if self.shapes_timed else Verdict(self.points)
-        except NotImplementedError:
-            raise
-        except KernelFault as error:
-            why = self.cause(evidence)
-            raise KernelFault(error.args[0] + (f"\n  {why}" if why else ""), error.status) from error
-        except RuntimeError as error:  # torch's: no memory, or a late CUDA error
-            raise fault(error) from error
-
-    def look_simulated(self, evidence: Any) -> tuple[dict[Shape, Wrong], str | None]:
-        """Hazards that the simulator finds in a kernel whose results on a GPU are right, and its needless work.
-
-        ({}, None) where the simulator cannot run it.
-        """
-        from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
-
-        if not self.simulated:
-            return {}, None
-        lucky, waste = {}, None
-        try:
-            for shape, reports in each_launch(self.problem, self.simulator(evidence), self.sizes_simulated):
-                if found := first_finding(reports):
-                    lucky[shape] = luck(found)
-                waste = waste or self.wasted(shape, reports)
-                if waste and far_too_many(waste):
-                    break
-        except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
-            return {}, None
-        return lucky, waste
-
-    def cause(self, evidence: Any) -> str:
-        """The simulator's explanation of a wrong result on a GPU, or ""."""
-        if not self.simulated:
-            return ""
-        try:
-            return cause(self.problem, self.simulator(evidence), self.sizes_simulated)
-        except Exception:  # an explanation that fails must not hide what it explains
-            return ""
+    # Sizes ------------------------------------------------------------------------------------------------------------
 
     def wrong_at(self, wrongs: dict[Shape, Wrong], sizes: tuple[Shape, ...], cause: str = "") -> Verdict:
         """The verdict if some sizes are wrong; the message is about the first of them.
@@ -355,50 +331,46 @@ class KernelExercise(Exercise):
         """A mistake suggested by the sizes at which it is right, or ""."""
         rights = [shape for shape in sizes if shape not in wrongs]
         alike = len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0])
-        if alike and rights[0] in self.whole:
-            return (
-                f"It is right at {by(rights[0])}, where all sizes agree and tiles divide them: is one size used "
-                "in another's place, or is an edge tile unguarded elsewhere?"
-            )
-        if self.whole and set(rights) == set(self.whole):
-            return (
-                f"It is right at {' and '.join(map(by, rights))}, where tiles divide them: what becomes of the "
-                "last tile or step, which is only partly filled?"
-            )
-        if alike:
-            return f"It is right at {by(rights[0])}, where all sizes agree: is one size used in another's place?"
-        return ""
+        right_at = f"It is right at {' and '.join(map(by, rights))}, where "
+        asks = ""
+        if rights and set(rights) == set(self.whole):
+            right_at += "tiles divide them"
+            asks = ": is the last tile or step, which is only partly filled, left unguarded?"
+        elif alike:
+            right_at += "all sizes agree"
+            asks = ": is one size used in another's place?"
+        return asks and right_at + asks
+
+    # Speed ------------------------------------------------------------------------------------------------------------
 
     def time(self, launcher: Launcher) -> Verdict:
-        """The verdict on a right kernel by its speed, at the shape at which it is slowest beside the baseline."""
+        """The verdict on a right kernel by its speed, at the shape at which it is slowest beside the baseline.
+
+        Full points where the GPU has no target.
+        """
         known = [found for shape in self.shapes_timed if (found := recorded(self.id, shape))]
         try:
             measured = known or [measure(self.problem, launcher, shape) for shape in self.shapes_timed]
         except WrongWhenTimed as error:
             return wrong(f"right when checked, wrong while it was timed: {error}")
-        return self.judge_speed(min(measured, key=lambda one: one.ratio), device.need_gpu())
-
-    def judge_speed(self, measured: Measurement, gpu: device.GPU) -> Verdict:
-        """The verdict on a right kernel with this measurement: full points where the GPU has no target."""
+        slowest, gpu = min(measured, key=lambda one: one.ratio), device.need_gpu()
         target = results.target_ratio(f"sm_{gpu.arch}", self.id)
-        verdict = self.verdict(measured, target, gpu)
+        verdict = self.verdict(slowest, target, gpu)
         if verdict.points == self.points:
             note = f". Not graded: there is no target for sm_{gpu.arch}" if self.tiers and target is None else ""
-            verdict = replace(verdict, lines=(f"{measured}{note}",))
-        return replace(verdict, measurement=measured)
+            verdict = replace(verdict, lines=(f"{slowest}{note}",))
+        return replace(verdict, measurement=slowest)
 
     def verdict(self, measured: Measurement, target: float | None, gpu: device.GPU) -> Verdict:
         """target: the calibrated ratio that tiers are fractions of, None where there is none."""
-        right = self.correctness_points
         if reason := impossible(measured, self.problem, gpu.hardware):
             return wrong(reason)
-        if not self.tiers or target is None:
-            return Verdict(self.points)
-        missed = [tier * target for tier in self.tiers if measured.ratio < tier * target]
+        missed = [tier * target for tier in self.tiers if measured.ratio < tier * target] if target else []
         if not missed:
             return Verdict(self.points)
         if measured.noisy:
-            return Verdict(right, (f"right; too noisy to grade its speed, run it again: {measured.noisy}.",))
+            what = f"right; too noisy to grade its speed, run it again: {measured.noisy}."
+            return Verdict(self.correctness_points, (what,))
         points = self.points - len(missed)
         lines = (
             f"{points} of {count(self.points, 'point')}",
@@ -407,6 +379,11 @@ class KernelExercise(Exercise):
         return Verdict(points, lines)
 
 
-def compiled_not_run(target: str, why: str) -> Verdict:
-    """The verdict on a kernel that compiles and cannot run here."""
-    return not_run(f"compiled for {target}; not run: {why}")
+def first(reports: "Sequence[Report]", kind: Literal["findings", "repeats", "zeros"]) -> "Finding | None":
+    """The first that the launches have."""
+    return next((finding for report in reports for finding in getattr(report, kind)), None)
+
+
+def explanation(simulated: Verdict | None) -> str:
+    """What the simulator says of a kernel that is wrong on a GPU, in a line, or ""."""
+    return " ".join(("Simulated:", *simulated.lines[1:])) if simulated and simulated.lines[1:] else ""

@@ -6,11 +6,13 @@ that the inputs can be drawn again.
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import chain
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from torch import Generator
@@ -65,3 +67,44 @@ def more_for_points(draw: Callable[[Random], T], n: int) -> list[T]:
 def rng_of_run(seed: int) -> Random:
     """In a run for points a fresh generator; in another run, one with this seed."""
     return fresh_rng() if for_points() else Random(seed)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Calls, some of them random. The grader draws more, so that a table of the known calls earns nothing.
+
+    draw: takes a seed, returns argument tuples.
+    seed: of the drawn calls that every check tries; None if it tries `known` alone.
+    known: calls that every check tries first.
+    """
+
+    draw: Callable[[int], Iterable[tuple]]
+    seed: int | None = None
+    known: Iterable[tuple] = ()
+
+    def __iter__(self) -> Iterator[tuple]:
+        """The calls that every check tries."""
+        return chain(self.known, () if self.seed is None else self.draw(self.seed))
+
+
+def beside(known: Sequence[tuple], draw: Callable[[Random], tuple], n: int = 8) -> Drawn:
+    """The known calls; the grader tries n more, each made by `draw`."""
+
+    def others(seed: int) -> list[tuple]:
+        rng = Random(seed)
+        return [draw(rng) for _ in range(n)]
+
+    return Drawn(others, known=known)
+
+
+def stretched(known: Sequence[tuple]) -> Drawn:
+    """The known calls, whose first argument is a layout; the grader tries some with its strides multiplied."""
+
+    def times(stride: Any, factor: int) -> Any:
+        return tuple(times(part, factor) for part in stride) if isinstance(stride, tuple) else factor * stride
+
+    def draw(rng: Random) -> tuple:
+        layout, *others = rng.choice(known)
+        return type(layout)(layout.shape, times(layout.stride, rng.randint(2, 50))), *others
+
+    return beside(known, draw, 3)

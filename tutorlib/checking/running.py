@@ -1,59 +1,291 @@
-"""A kernel run at one size: its results, its inputs, its output's guard bands."""
+"""A kernel tried at one size: on a GPU, simulated, or interpreted. Its results, its inputs, and what was noticed."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.evidence import Calls, Interpreted, used
 from tutorlib.checking.randomness import fresh_generator
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.failure import Fail, Fault, Flaw, Hazard
 from tutorlib.machine import device
-from tutorlib.problems.differences import NEARLY, Wrong, find_difference, input_changed
+from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, WrongResult, count, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Launcher, Work, call_in_order
+from tutorlib.problems.work import NOT_LAUNCHED, Call, KernelFault, Launcher, Output, Snapshot, Work, call_in_order
+from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
+
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
+    from tutorlib.simulate.cutile import TileReport
+    from tutorlib.simulate.ptx import Finding, Report
+
+Pair = tuple["Tensor", "Tensor"]  # an output's values, and where there are none; or the right ones, and their bounds
+HANGS = {Hazard.BARRIER, Hazard.ENDLESS, Hazard.DEADLOCK}
+BREAKS = {Hazard.OUTSIDE, Hazard.MISALIGNED, Hazard.ASSERTION, Hazard.DIVERGENT}  # these end a kernel on any GPU
+ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the first that covers it
+    (Hazard.UNWAITED(lacks="mbarrier", of="TMA"), "First wait on the mbarrier that counts TMA's bytes."),
+    (Hazard.UNWAITED(lacks="commit", by="tcgen05"), "Commit the multiplications to an mbarrier, and wait for it."),
+    (Hazard.UNWAITED(lacks="end", by="tcgen05"), "Wait for the commit's mbarrier before the block ends."),
+    (
+        Hazard.UNWAITED(lacks="free", by="tcgen05"),
+        "The warp that allocated the columns frees them, after the last use.",
+    ),
+    (
+        Hazard.UNWAITED(lacks="stored"),
+        "Commit the stores to a bulk group; before the block ends, wait until none is left.",
+    ),
+    (Hazard.UNWAITED(lacks="end", by="TMA"), "Commit the stores to a bulk group, and wait before the block ends."),
+    (Hazard.UNWAITED(lacks="wgmma"), "Commit the wgmmas to a group, and wait for it before you use the accumulators."),
+    (Hazard.UNWAITED(), "Commit the copies to a group, wait for it; then a barrier, before other threads read."),
+    (
+        Hazard.RACE(lacks="wgmma.fence"),
+        "warpgroup.fence() comes before wgmma, and again when others used its registers.",
+    ),
+    (Hazard.RACE(earlier="write", by="TMA"), "Before a TMA store, all threads that wrote the box meet: a barrier."),
+    (Hazard.RACE(by="TMA"), "Wait on the mbarrier on which its readers arrive before you fill it again."),
+    (
+        Hazard.RACE(earlier="init"),
+        "A barrier after mbarrier_init: every thread that uses it must know that it is there.",
+    ),
+    (Hazard.RACE(), "The two accesses need a barrier of the whole block between them."),
+    (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
+    (Hazard.UNWRITTEN(), "Which thread should write it, and when?"),
+    (Hazard.UNSET(), "Set it before it is used: accumulators begin with fill(0.0)."),
+    (Hazard.OUTSIDE(tensor="shared memory"), "Does the layout reach beyond the memory that was allocated for it?"),
+    (Hazard.OUTSIDE(tensor="coordinates"), "A mode of size 1 that the compiler knows is left out of a descriptor."),
+    (Hazard.OUTSIDE(tensor="lanes"), "Cut the source with partition_S of get_slice(thread), where thread is 0 to 127."),
+    (Hazard.OUTSIDE(tensor="tensor memory"), "Compare the columns that are allocated, used and freed, and when."),
+    (Hazard.OUTSIDE(tensor="barriers"), "Barrier 0 is that of sync_threads; 1 to 15 are left."),
+    (Hazard.OUTSIDE(), "Compare each index with the tensor's size before the access."),
+    (Hazard.MISALIGNED(does="copies to"), "Copy this thread's part (partition_S, partition_D), not the whole tile."),
+    (Hazard.MISALIGNED(), "A vector's address must be a multiple of its size."),
+    (Hazard.OVERLAP(lacks="fence"), "One block: store, fence, write the flag. The other: read the flag, fence, load."),
+    (Hazard.OVERLAP(), "Each block needs a part of the output of its own."),
+    (Hazard.PROXY(), "Threads and TMA use different proxies: fence_proxy, a barrier, then TMA or wgmma."),
+    (Hazard.DIVERGENT(lanes="unnamed"), "The mask needs a bit for each lane that executes the instruction."),
+    (Hazard.DIVERGENT(), "All threads of a warp must execute it: move it out of the branch."),
+)
+UNITS = {"shared": "wavefront", "global": "sector"}
+
+
+def first_fault(
+    trials: Iterable["Generator | None"], fault: Callable[["Generator | None"], Wrong | None]
+) -> Wrong | None:
+    """The first fault of these trials: None is identity and ramp, a generator is random inputs.
+
+    If identity and ramp are only nearly right, random inputs decide: a ramp's large numbers make other errors look like
+    lost digits.
+    """
+    nearly: Wrong | None = None
+    for fresh in trials:
+        wrong = fault(fresh)
+        if wrong and (fresh or wrong.mistake != NEARLY):
+            return wrong
+        nearly = nearly or wrong
+    return nearly
+
+
+def fault_of_result(
+    problem: Problem, changed: Sequence[int], seen: Pair, expected: Pair, noticed: str = "", mends: str = ""
+) -> Wrong | None:
+    """What is wrong with a call. changed: the inputs that differ afterwards, by number.
+
+    noticed: by the simulator or the interpreter, as a sentence. mends: its remedy.
+    """
+    if changed:
+        return input_changed(problem.inputs[changed[0]].name)
+    wrong = find_difference(problem.output.name, *seen, *expected)
+    if wrong and noticed:
+        return Wrong(wrong.what, "Noticed while it ran: " + noticed)
+    return Wrong(BY_LUCK + noticed, mends) if noticed else wrong
+
+
+# On a GPU ------------------------------------------------------------------------------------------------------------
 
 
 def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | None:
     """Three calls into one output: identity and ramp, then random inputs twice. None if all are right.
 
-    If the first is nearly right, the others decide: a ramp's large numbers make other errors look like lost digits.
     Raises CompileFailed and KernelFault.
     """
     with device.shared_turn():
         work = Work(problem, shape)
     call = launcher.on(work)  # compiling needs no turn on the GPU
-    with device.shared_turn():
-        return find_fault_of_calls(call, work)
+    earlier: list[Pair] = []  # the right results of the calls so far
 
-
-def find_fault_of_calls(call: Call, work: Work) -> Wrong | None:
-    """As `find_fault`, of a call that is ready."""
-    earlier: tuple[Tensor, Tensor] | None = None
-    nearly: Wrong | None = None
-    generator = fresh_generator(str(work.output.tensor.device))
-    for fresh in (None, generator, generator):
+    def fault(fresh: "Generator | None") -> Wrong | None:
         if fresh is not None:
             work.refill(fresh)
-        wrong = find_fault_of_call(call, work, earlier)
-        if wrong and (fresh or wrong.mistake != NEARLY):
-            return wrong
-        nearly = nearly or wrong
+        kept = [x.clone() for x in work.inputs]
+        left = call_in_order(call, work.output)
+        if outside := left.overrun():
+            return Wrong(f"the kernel wrote outside {problem.output.name}: {outside}.")
         result, allowed = work.expected()
-        earlier = result.clone(), allowed.clone()  # a copy's result is its input, soon refilled
-    return nearly
+        wrong = fault_of_result(problem, changed_inputs(work, kept), left.seen, (result, allowed))
+        if wrong and earlier and not find_difference("", *left.seen, *earlier[-1]):
+            return replace(wrong, mistake="It is the right result for the inputs of the call before.")
+        earlier.append((result.clone(), allowed.clone()))  # a copy's result is its input, soon refilled
+        return wrong
+
+    with device.shared_turn():
+        generator = fresh_generator(str(work.output.tensor.device))
+        return first_fault((None, generator, generator), fault)
 
 
-def find_fault_of_call(call: Call, work: Work, earlier: "tuple[Tensor, Tensor] | None") -> Wrong | None:
-    """A fault of one call: a wrong output, or a write elsewhere. earlier: the right result of the last call."""
+def changed_inputs(work: Work, kept: "Sequence[Tensor]") -> list[int]:
+    """The numbers of those that are no longer as they were kept, scratch memory left out."""
+    each = enumerate(zip(work.problem.inputs, kept, work.inputs, strict=True))
+    return [n for n, (operand, before, after) in each if not (operand.scratch or before.equal(after))]
+
+
+# Simulated -----------------------------------------------------------------------------------------------------------
+
+
+@one_thread()
+def find_simulated_fault(
+    problem: Problem,
+    launcher: "SimulatedLauncher",
+    shape: Shape,
+    patterned: bool = True,
+    mistakes: Sequence[WrongResult] = (),
+) -> Wrong | None:
+    """Two calls, identity and ramp, then random inputs. None if both are right, without findings.
+
+    patterned: False leaves out the first. mistakes: wrong results that are named where the random inputs show them.
+    Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
+    """
+    work = Work(problem, shape, "cpu")
+    call = launcher.on(work)
+
+    def fault(fresh: "Generator | None") -> Wrong | None:
+        if fresh is not None:
+            work.refill(fresh)
+        work.output.poison()
+        return find_fault_of_simulated_call(launcher, call, work, mistakes if fresh else ())
+
+    generator = fresh_generator()
+    return first_fault((None, generator) if patterned else (generator,), fault)
+
+
+def find_fault_of_simulated_call(
+    launcher: "SimulatedLauncher", call: Call, work: Work, mistakes: Sequence[WrongResult] = ()
+) -> Wrong | None:
+    """One call: what the simulator noticed, the inputs, the result."""
+    from tutorlib.measuring.kernel_work import KernelWork
+    from tutorlib.simulate.ptx import CannotLaunch
+    from tutorlib.simulate.ptx.memory import listening
+
     kept = [x.clone() for x in work.inputs]
-    left = call_in_order(call, work.output)
-    name = work.problem.output.name
-    if outside := left.overrun():
-        return Wrong(f"the kernel wrote outside {name}: {outside}.")
-    for op, before, after in zip(work.problem.inputs, kept, work.inputs, strict=True):
-        if not op.scratch and not before.equal(after):
-            return input_changed(op.name)
-    wrong = find_difference(name, *left.seen, *work.expected())
-    if wrong and earlier and not find_difference(name, *left.seen, *earlier):
-        return replace(wrong, mistake="It is the right result for the inputs of the call before.")
+    try:
+        with listening(KernelWork):  # so that the reports have what rules are about
+            call()
+    except CannotLaunch as error:
+        return Wrong(NOT_LAUNCHED + error.args[0] + ".")
+    noticed = [finding for report in launcher.reports for finding in report.findings]
+    if hangs := [finding for finding in noticed if finding.kind in HANGS]:
+        endless = next(
+            (finding for finding in hangs if finding.kind == Hazard.DEADLOCK), hangs[0]
+        )  # nearer to the cause
+        cause = next((one for one in noticed if one.kind in (Hazard.UNWAITED, Hazard.RACE)), noticed[0])
+        earlier = "" if endless is cause else " Before that: " + cause.sentence
+        raise KernelFault("it would hang on a GPU: " + endless.sentence + earlier, "timeout")
+    if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
+        return Wrong(broken.sentence, advice(broken))
+    seen, expected = work.output.as_it_is().seen, work.expected()
+    told = (noticed[0].sentence, advice(noticed[0])) if noticed else ("", "")
+    wrong = fault_of_result(work.problem, changed_inputs(work, kept), seen, expected, *told)
+    if wrong and not noticed:
+        shown = (one.says for one in mistakes if one.explains(work.problem, work.inputs, seen, expected[1]))
+        return Wrong(wrong.what, next(shown, wrong.mistake))
     return wrong
+
+
+def advice(finding: "Finding") -> str:
+    """A remedy for the finding, or ""."""
+    found = finding.sentence.failures
+    return next((mends for hazard, mends in ADVICE if any(map(hazard.covers, found))), "")
+
+
+def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...]) -> str | None:
+    """A sentence about the access of these opcodes that wastes most, with its mean cost and its line; or None.
+
+    opcodes: their prefixes.
+    """
+    accesses = (access for report in reports for access in report.accesses)
+    wasteful = [one for one in accesses if one.opcode.startswith(opcodes) and one.taken > one.needed]
+    if not wasteful:
+        return None
+    access = max(wasteful, key=lambda one: one.wasted)
+    at = f"{access.place}" if access.place else f"line {access.ptx_line} of the PTX"
+    why = "threads meet in a bank" if access.space == "shared" else "sectors are used in part"
+    takes = count(round(access.taken / access.warps, 1), UNITS[access.space])
+    needs = access.needed / access.warps
+    what = f"{at}: a warp's {access.opcode} takes {takes} where {needs:.3g} would do: {why}."
+    return Flaw(what, Fail.WASTE(space=access.space))
+
+
+# Interpreted ---------------------------------------------------------------------------------------------------------
+
+
+def calls_of(problem: Problem, shape: Shape) -> Calls:
+    """The tensors of the calls that are interpreted: identity and ramp, then random inputs; a poisoned output each."""
+    drawn = (problem.pattern(shape, "cpu"), problem.random(shape, fresh_generator()))
+    return tuple((*inputs, poisoned(problem, shape).tensor) for inputs in drawn)
+
+
+def poisoned(problem: Problem, shape: Shape) -> Output:
+    return Output(problem.output, problem.shape_of(problem.output, shape), "cpu")
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What the judge finds at one size: a fault or None; and the reports of the last call's launches."""
+
+    wrong: Wrong | None
+    reports: "tuple[TileReport, ...]"
+
+
+@one_thread()
+def judged(
+    problem: Problem, shape: Shape, calls: Calls, found: Any, mistakes: Sequence[WrongResult] = ()
+) -> Interpretation:
+    """The fault of the calls that were interpreted. A mistake is named if it explains the errors with all inputs.
+
+    found: what the evidence has. Raises CompileFailed and NotSimulated.
+    """
+    first: Wrong | None = None
+    likely = list(mistakes)
+    interpreted = used(found, tuple)
+    for (*inputs, _), one in zip(calls, interpreted, strict=True):
+        expected = problem.expected(tuple(inputs), shape)
+        if wrong := fault_of_call(problem, shape, used(one, Interpreted), expected):
+            seen = None if one.raised else result_in(problem, shape, one.output).seen
+            likely = [each for each in likely if seen and each.explains(problem, tuple(inputs), seen, expected[1])]
+            first = first or wrong
+    if first and likely:
+        first = Wrong(first.what, likely[0].says)
+    return Interpretation(first, interpreted[-1].reports)
+
+
+def fault_of_call(problem: Problem, shape: Shape, one: Interpreted, expected: Pair) -> Wrong | None:
+    """What is wrong with a call: its result, its inputs, or what the interpreter noticed."""
+    if one.raised:
+        return Wrong(one.raised)
+    noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
+    seen = result_in(problem, shape, one.output).seen
+    wrong = fault_of_result(problem, one.changed, seen, expected, noticed)
+    if wrong or one.current:
+        return wrong
+    what = BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels."
+    return Wrong(what, "They run in order in torch.cuda.current_stream(), which may be another.")
+
+
+def result_in(problem: Problem, shape: Shape, output: "Tensor | None") -> Snapshot:
+    """An output that came from another process. Raises CompileFailed where it is none."""
+    kept = poisoned(problem, shape)
+    if type(output) is not type(kept.tensor) or (output.shape, output.dtype) != (kept.tensor.shape, kept.tensor.dtype):
+        raise CompileFailed(f"{problem.output.name} cannot be read")
+    kept.tensor.copy_(output)
+    return kept.as_it_is()

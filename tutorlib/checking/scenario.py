@@ -1,47 +1,60 @@
 """Scenarios: functions that run around an answer, in its process, and return a record of what happened.
 
-A record is plain data. The judge compares it with what it expects, or with the record of the course's own answer.
+A record is plain data: names of parts, as a sentence has them, and what each is, or a dictionary of it. The judge
+compares it part by part with the record that it expects, often that of the course's own answer.
 """
 
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.answer import Served
+from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.randomness import rng_of_run
-from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.compiling.errors import without_colours
-from tutorlib.failure import Fail, Flaw, failures_in
+from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.problems.differences import Wrong
 
+Record = dict[str, Any]
+Scenario = Callable[..., Record]  # takes the Served answer, then plain data
+A_WORD = 20  # characters of a part that a hint may name
 
-def judged_by_record(
-    name: str, scenario: Callable[..., Any], draw: Callable[[Random], tuple], wrong_record: Callable[..., str]
+
+class RecordFlaw(FailureKind):
+    """A part of a record is not as expected [part: its name; got: a word in its place, or for how a tensor differs]."""
+
+    UNLIKE = "unlike the course's"
+
+
+def recorded(
+    name: str, scenario: Scenario, draw: Callable[[Random], tuple], expected: Callable[..., Record], seed: int = 17
 ) -> Case:
-    """A case that is right when `wrong_record` returns "" for the scenario's record.
+    """A case that is right when the scenario's record has all parts that `expected` returns.
 
-    draw: makes the scenario's arguments. wrong_record: takes the record and these arguments, returns what is wrong.
+    draw: makes the arguments of both: in a run for points at random, else always the same.
     """
 
     def judge(answer: Served) -> Wrong | None:
-        args = draw(rng_of_run(17))
+        args = draw(rng_of_run(seed))
         record, wrong = record_of(answer, scenario, *args)
-        said = "" if wrong else wrong_record(record, *args)
+        said = "" if wrong else unlike(record, expected(*args))
         return Wrong(said) if said else wrong
 
     return Case(name, judge)
 
 
+def as_the_course(name: str, scenario: Scenario, draw: Callable[[Random], tuple], course: Callable[[], Answer]) -> Case:
+    """A case that is right when the record is that of the answer that `course` returns."""
+    return recorded(name, scenario, draw, lambda *given: scenario(Served(course()), *given))
+
+
 def record_of(answer: Served, scenario: Callable[..., Any], *args: Any) -> tuple[Any, Wrong | None]:
     """The record of a scenario, or what it raised: without the call, whose arguments are the judge's own."""
     record, wrong = attempt(answer.through(scenario), args)
-    return record, wrong and without_call(wrong)
-
-
-def without_call(wrong: Wrong) -> Wrong:
-    """An error of the answer, as `attempt` tells it, without the call."""
-    return Wrong(Flaw(f"it raised {wrong.what.partition(' raised ')[2]}", *failures_in([wrong.what])))
+    if wrong:
+        wrong = Wrong(Flaw(f"it raised {wrong.what.partition(' raised ')[2]}", *failures_in([wrong.what])))
+    return record, wrong
 
 
 def raised(who: str, error: Exception) -> Flaw:
@@ -53,3 +66,50 @@ def raised(who: str, error: Exception) -> Flaw:
     name = type(error).__name__
     said = f"{who} raised {name}: {next(iter(causes or lines), '')}"
     return Flaw(said, Fail.RAISED(error=name), *failures_in(error.args))
+
+
+def unlike(got: Record, want: Record) -> str:
+    """The first part that differs, in the order of `want`, as a sentence; or "". An error is a sentence itself."""
+    for part, wanted in want.items():
+        mine, where = got.get(part), ""
+        if isinstance(wanted, dict) and isinstance(mine, dict):
+            keys = [*wanted, *(key for key in mine if key not in wanted)]
+            key = next((key for key in keys if difference(mine.get(key), wanted.get(key))), None)
+            if key is None:
+                continue
+            mine, wanted, where = mine.get(key), wanted.get(key), f"{key or 'the module'}: "
+        if not (differs := difference(mine, wanted)):
+            continue
+        if part == "error" and mine:
+            return mine
+        says, how = differs
+        return Flaw(f"{where}{part} {says}.", RecordFlaw.UNLIKE(part=part, **({"got": how} if how else {})))
+    return ""
+
+
+def difference(mine: Any, wanted: Any) -> tuple[str, str] | None:
+    """How a part differs, as the end of a sentence and in a word; None where it does not."""
+    import torch
+
+    if not isinstance(mine, torch.Tensor) or not isinstance(wanted, torch.Tensor):
+        if type(mine) is type(wanted) and mine == wanted:
+            return None
+        word = mine if isinstance(mine, str) and len(mine) <= A_WORD else ""
+        return f"should be {in_words(wanted)}, and is {in_words(mine)}", word
+    if mine.shape != wanted.shape:
+        return f"has the shape {tuple(mine.shape)}, and should have {tuple(wanted.shape)}", "shape"
+    if mine.dtype != wanted.dtype:
+        return f"is {' and should be '.join(str(x.dtype).removeprefix('torch.') for x in (mine, wanted))}", "dtype"
+    if mine.allclose(wanted, rtol=1e-4, atol=1e-5):
+        return None
+    if mine.isnan().any():
+        return "has NaN", "nan"
+    return f"is another one, off by {float((mine - wanted).abs().max()):.3g}", "value"
+
+
+def in_words(value: Any) -> str:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    return "none" if value is None or value == "" else str(value)

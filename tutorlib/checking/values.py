@@ -1,43 +1,22 @@
 """Exercises whose answer is a function: laws and equalities of its results, and the known mistakes they recognize."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from inspect import unwrap
 from itertools import chain, islice
-from operator import itemgetter
 from typing import Any
 
-from tutorlib.checking.drawn import Drawn
-from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
-from tutorlib.checking.library_use import Library
-from tutorlib.checking.patience import OutOfPatience
-from tutorlib.checking.randomness import for_points, fresh_rng
-from tutorlib.checking.served import AnswerQuestion, Served, place_in
+from tutorlib.checking.answer import Answer, AnswerQuestion, Served, Unwritten, WrongKind, is_placeholder, place_in
+from tutorlib.checking.exercise import Exercise, Verdict
+from tutorlib.checking.library_use import Library, refuse
+from tutorlib.checking.randomness import Drawn, for_points, fresh_rng
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.differences import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, nested ones included: laws look at each of them; right values have less than a third
-DEEPEST = 100  # levels of nesting
 MOST_MODES = 64  # of a layout, nested ones included; no right one has ten
-ORDINALS = ("first", "second", "third", "fourth")
 LARGEST = 2**16  # elements of an array compared one by one; strides of 0 can make any number of them
-
-
-@dataclass(frozen=True)
-class Case:
-    """One property that an answer must have.
-
-    name: what the case is about, as the reader sees it ("a nested mode").
-    judge: takes the Served answer, or a function of the same name; returns None if it is right.
-    calls: argument tuples that the case tries; () if it calls the answer in another way.
-    reference: a function that does what is asked, where the case has one.
-    """
-
-    name: str
-    judge: Callable[[Any], Wrong | None]
-    calls: Iterable[tuple] = field(default=(), compare=False, repr=False)
-    reference: Answer | None = None
 
 
 @dataclass(frozen=True)
@@ -49,15 +28,24 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Broken(Wrong):
-    """A law that does not hold.
+class Case:
+    """One property that an answer must have.
 
-    explained: a known mistake → the number of calls at which it is wrong in the same way; 0 if it differs at any.
-    calls: of the case.
+    name: what the case is about, as the reader sees it ("a nested mode").
+    judge: takes the Served answer, or a function of the same name; returns None if it is right.
+    calls: argument tuples that the case tries; () if it calls the answer in another way.
+    reference: a function that does what is asked, where the case has one.
+    mistakes: those that it can recognize.
+    alike: takes the answer and a mistake's; gives the number of calls at which both are wrong in the same way, 0 if
+        they differ at any, None if the answer raises.
     """
 
-    explained: Mapping[Mistake, int] = field(default_factory=dict)
-    calls: int = 0
+    name: str
+    judge: Callable[[Any], Wrong | None]
+    calls: Iterable[tuple] = field(default=(), compare=False, repr=False)
+    reference: Answer | None = None
+    mistakes: tuple[Mistake, ...] = ()
+    alike: Callable[[Answer, Answer], int | None] = lambda answer, mistake: None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +63,14 @@ class ValueExercise(Exercise):
 
     def judge(self, served: Served) -> Verdict:
         """The message is about the first wrong case."""
-        served.refuse(self.library)
+        refuse(served, self.library)
         answer = served.through(self.through) if self.through else served
         wrongs = {case: wrong for case in self.cases if (wrong := case.judge(answer)) is not None}
         right = [case for case in self.cases if case not in wrongs]
         if not wrongs:
             return Verdict(self.points)
         case, first = next(iter(wrongs.items()))
-        mistake = first.mistake or likely_mistake(list(wrongs.values()), right)
+        mistake = first.mistake or likely_mistake(answer, list(wrongs), right)
         if right and (blind := blindness(answer, self.cases)):
             right, mistake = [], mistake or f"Your answer {blind}."
         head = f"{len(right)} of {count(len(self.cases), 'case')} right"
@@ -99,17 +87,15 @@ def blindness(answer: Answer, cases: Iterable[Case]) -> str:
     calls = [args for case in cases for args in case.calls if args]
     if len(calls) < 2:
         return ""
-    first = value_or_error(answer, calls[0])
-    said = f"raises {first.__name__}" if isinstance(first, type) else f"returns {shorten(first)}"
-    ways: dict[str, Callable[[tuple], Any]] = {f"{said} whatever it is given": lambda args: first}
-    for n, nth in zip(range(min(map(len, calls))), ORDINALS, strict=False):
-        ways[f"returns its {nth} argument unchanged"] = itemgetter(n)
-    for args in calls:
-        got = value_or_error(answer, args)
-        ways = {said: way for said, way in ways.items() if looks_same(got, way(args))}
-        if not ways:
-            return ""
-    return next(iter(ways))
+    results = [value_or_error(answer, args) for args in calls]
+    first = results[0]
+    if all(looks_same(got, first) for got in results):
+        said = f"raises {first.__name__}" if isinstance(first, type) else f"returns {shorten(first)}"
+        return f"{said} whatever it is given"
+    for n in range(min(map(len, calls))):
+        if all(looks_same(got, args[n]) for got, args in zip(results, calls, strict=True)):
+            return f"returns its argument {n + 1} unchanged"
+    return ""
 
 
 def looks_same(got: Any, want: Any) -> bool:
@@ -121,10 +107,7 @@ def looks_same(got: Any, want: Any) -> bool:
 
 
 def value_or_error(answer: Answer, args: tuple) -> Any:
-    """The answer's result, or the type of the exception that it raises.
-
-    Raises Unwritten and WrongKind.
-    """
+    """The answer's result, or the type of the exception that it raises. Raises Unwritten and WrongKind."""
     try:
         return answer(*args)
     except (Unwritten, WrongKind):
@@ -133,20 +116,19 @@ def value_or_error(answer: Answer, args: tuple) -> Any:
         return type(error)
 
 
-def likely_mistake(wrongs: Sequence[Wrong], right: Sequence[Case]) -> str:
+def likely_mistake(answer: Answer, wrongs: Sequence[Case], right: Sequence[Case]) -> str:
     """The message of the first known mistake with the same results, or "".
 
     The mistake must fail with the answer in every wrong case that lists it, and pass in the right ones. Two calls must
     agree, since one could by chance, unless the wrong cases have only one.
     """
-    broken = [wrong for wrong in wrongs if isinstance(wrong, Broken)]
-    enough = min(2, sum(wrong.calls for wrong in broken))
-    known = {mistake: None for wrong in broken for mistake in wrong.explained}  # in the order in which they are listed
+    known = dict.fromkeys(chain.from_iterable(case.mistakes for case in wrongs))  # in the order of the cases
     for mistake in known:
-        explained = [wrong.explained[mistake] for wrong in broken if mistake in wrong.explained]
-        if not all(explained) or sum(explained) < enough:
-            continue
-        if all(case.judge(Served(mistake.answer)) is None for case in right):
+        listing = [case for case in wrongs if mistake in case.mistakes]
+        counts = [case.alike(answer, mistake.answer) for case in listing]
+        alike = [count for count in counts if count is not None]
+        enough = min(2, sum(len(list(case.calls)) for case in wrongs if case.mistakes))
+        if all(alike) and sum(alike) >= enough and not any(case.judge(Served(mistake.answer)) for case in right):
             return mistake.says
     return ""
 
@@ -173,28 +155,17 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
     """Call the answer; an exception becomes a Wrong that names it and the line of the answer it came from."""
     try:
         return answer(*args), None
-    except OutOfPatience as end:
-        end.call = show_call(answer, args)
-        raise
-    except MemoryError as error:
-        place = where(answer, error)
-        return None, Wrong(
-            f"{show_call(answer, args)} ran out of memory{place}: does it make something without an end?"
-        )
-    except NotImplementedError as error:
-        if is_placeholder(error):
-            raise Unwritten from None
-        return None, wrong_by_error(answer, args, error)
     except (Unwritten, WrongKind):
         raise
+    except MemoryError as error:
+        what = f"ran out of memory{where(answer, error)}: does it make something without an end?"
+        return None, Wrong(f"{show_call(answer, args)} {what}")
     except Exception as error:
-        return None, wrong_by_error(answer, args, error, where(answer, error))
-
-
-def wrong_by_error(answer: Answer, args: tuple, error: Exception, place: str = "") -> Wrong:
-    name = type(error).__name__
-    told = (Fail.RAISED(error=name), *failures_in(error.args))
-    return Wrong(Flaw(f"{show_call(answer, args)} raised {name}: {error}{place}", *told))
+        if isinstance(error, NotImplementedError) and is_placeholder(error):
+            raise Unwritten from None
+        name = type(error).__name__
+        what = f"{show_call(answer, args)} raised {name}: {error}{where(answer, error)}"
+        return None, Wrong(Flaw(what, Fail.RAISED(error=name), *failures_in(error.args)))
 
 
 def where(answer: Answer, error: BaseException) -> str:
@@ -209,58 +180,53 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
     `holds` returns the broken law as the end of a sentence: "its offset 3 is missing". It receives NumPy's numbers and
     arrays as plain ones.
     """
-    known, mistakes = tuple(calls), tuple(mistakes)
+    known = tuple(calls)
+
+    def tried() -> tuple[tuple, ...]:
+        if not (isinstance(calls, Drawn) and for_points()):
+            return known
+        return (*known, *calls.draw(fresh_rng(f"{calls.seed} {name}").getrandbits(32)))
+
+    def look(answer: Answer, args: tuple) -> tuple[Any, str | None, Wrong | None]:
+        """The answer's result, the law that it breaks, and why it could not be held against the law."""
+        got, wrong = attempt(answer, args)
+        if wrong is not None:
+            return got, None, wrong
+        call = show_call(answer, args)
+        try:
+            if most := too_wide(got):
+                what = f"{call} gives a value of more than {most}. No answer needs as many; a tensor counts as one."
+                return got, None, Wrong(what)
+            return got, holds(plain(got), *args), None
+        except OverflowError:
+            return got, None, Wrong(f"{call} gives a number too large to be compared.")
+        except RecursionError:
+            return got, None, Wrong(f"{call} gives a value that contains itself, or is nested too deeply.")
 
     def judge(answer: Answer) -> Wrong | None:
-        others: Iterable[tuple] = ()
-        if isinstance(calls, Drawn) and for_points():
-            others = calls.draw(fresh_rng(f"{calls.seed} {name}").getrandbits(32))
-        tried = (*known, *others)
-        for args in tried:
-            got, wrong = attempt(answer, args)
-            if wrong is not None:
-                return wrong
-            try:
-                if most := too_wide(got):
-                    more = f"{show_call(answer, args)} gives a value of more than {most}"
-                    return Wrong(f"{more}. No answer needs as many; a tensor counts as one.")
-                broken = holds(plain(got), *args)
-            except OverflowError:
-                return Wrong(f"{show_call(answer, args)} gives a number too large to be compared.")
-            except RecursionError:
-                return Wrong(f"{show_call(answer, args)} gives a value that contains itself, or is nested too deeply.")
+        for args in tried():
+            got, broken, wrong = look(answer, args)
             if broken is not None:
                 of = ", ".join(type(part).__name__ for part in got[:4]) if isinstance(got, tuple) else ""
-                kind = Fail.GIVES(type=type(got).__name__, of=of)
-                gives = Flaw(f"{show_call(answer, args)} gives {shorten(got)}: ", kind)
-                return Broken(gives + broken + ".", "", explanations(answer, tried, holds, mistakes), len(tried))
+                gives = f"{show_call(answer, args)} gives {shorten(got)}: "
+                return Wrong(Flaw(gives, Fail.GIVES(type=type(got).__name__, of=of)) + broken + ".")
+            if wrong is not None:
+                return wrong
         return None
 
-    return Case(name, judge, known)
+    def alike(answer: Answer, mistake: Answer) -> int | None:
+        count = 0
+        for args in tried():
+            (got, broken, unlike), (theirs, mistaken, fails) = look(answer, args), look(mistake, args)
+            if unlike:
+                return None
+            is_wrong = broken is not None
+            if fails or is_wrong is (mistaken is None) or (is_wrong and not same(got, theirs)):
+                return 0
+            count += is_wrong
+        return count
 
-
-def explanations(
-    answer: Answer, calls: Sequence[tuple], holds: Callable[..., str | None], mistakes: Sequence[Mistake]
-) -> dict[Mistake, int]:
-    """Each mistake → the number of calls at which it returns the same wrong value as the answer.
-
-    0 if only one of the two is right at some call, or if they are wrong in different ways. {} if the answer raises.
-    """
-    wrongs = dict.fromkeys(mistakes, 0)
-    for args in calls if mistakes else ():
-        got, raised = attempt(answer, args)
-        if raised is not None:
-            return {}
-        is_wrong = holds(plain(got), *args) is not None
-        for mistake in list(wrongs):
-            theirs, raised = attempt(mistake.answer, args)
-            if raised is not None or (holds(plain(theirs), *args) is not None) is not is_wrong:
-                del wrongs[mistake]
-            elif is_wrong and same(got, theirs):
-                wrongs[mistake] += 1
-            elif is_wrong:
-                del wrongs[mistake]
-    return {mistake: wrongs.get(mistake, 0) for mistake in mistakes}
+    return Case(name, judge, known, None, tuple(mistakes), alike)
 
 
 def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable[Mistake] = ()) -> Case:
@@ -268,9 +234,7 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
 
     def holds(got: Any, *args: Any) -> str | None:
         want = wanted(*args)
-        if same(got, want):
-            return None
-        return f"it should give {shorten(want)}"
+        return None if same(got, want) else f"it should give {shorten(want)}"
 
     return replace(law(name, calls, holds, mistakes), reference=wanted)
 
@@ -281,26 +245,20 @@ def plain(value: Any) -> Any:
 
     An array of more than LARGEST elements stays one, and so does a tensor of two dimensions or more.
     """
-    if type(value).__module__ == "numpy" and hasattr(value, "tolist") and getattr(value, "size", 0) <= LARGEST:
-        return plain(value.tolist())
-    if type(value) in (tuple, list) or (isinstance(value, tuple) and type(value).__module__ == "torch"):  # its Size
+    kind, module = type(value), type(value).__module__
+    if kind in (tuple, list) or (isinstance(value, tuple) and module == "torch"):  # its Size
         return tuple(map(plain, value))
-    if type(value) is Fraction:
-        return int(value) if value.denominator == 1 else float(value)
-    if type(value) is float and value.is_integer():
-        return int(value)
-    if type(value).__module__ == "torch" and hasattr(value, "tolist") and is_short_vector(value.shape):
+    if module == "numpy" and hasattr(value, "tolist") and getattr(value, "size", 0) <= LARGEST:
         return plain(value.tolist())
-    return value
-
-
-def is_short_vector(shape: Sequence[int]) -> bool:
-    """Whether a tensor of this shape is a number, or a row of at most LARGEST."""
-    return len(shape) == 0 or (len(shape) == 1 and shape[0] <= LARGEST)
+    if module == "torch" and hasattr(value, "tolist") and value.ndim <= 1 and value.numel() <= LARGEST:
+        return plain(value.tolist())
+    if kind is Fraction:
+        return int(value) if value.denominator == 1 else float(value)
+    return int(value) if kind is float and value.is_integer() else value
 
 
 def too_wide(value: Any) -> str:
-    """Why a value is too large to compare, "64 modes"; "" if it is not. Raises as `parts`."""
+    """Why a value is too large to compare, "64 modes"; "" if it is not. Raises RecursionError as `parts`."""
     for number, part in enumerate(parts(value)):
         if number >= MOST_PARTS:
             return f"{MOST_PARTS:,} parts"
@@ -319,20 +277,12 @@ def parts(value: Any) -> Iterator[Any]:
 
     Raises RecursionError where it is nested too deeply.
     """
-    left: list[Iterator[Any]] = [iter((value,))]
-    while left:
-        if len(left) > DEEPEST:
-            raise RecursionError
-        for part in left[-1]:
-            yield part
-            if type(part) in (tuple, list, set, frozenset):
-                left.append(iter(part))
-                break
-            if type(part) is dict:
-                left.append(chain.from_iterable(part.items()))
-                break
-        else:
-            left.pop()
+    yield value
+    if type(value) is dict:
+        value = (*value, *value.values())
+    if type(value) in (tuple, list, set, frozenset):
+        for part in value:
+            yield from parts(part)
 
 
 def same(got: Any, want: Any) -> bool:

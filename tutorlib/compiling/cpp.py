@@ -106,7 +106,8 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
     Raises CompileFailed with the reader's line, and ToolMissing.
     """
     source = textwrap.dedent(source).strip("\n")
-    cubin, output = build(source, arch)
+    options = ["-std=c++20", "--enable-tile", "-arch", arch, "-tilecubin", "-lineinfo", "-Xtileiras", "--remarks=all"]
+    cubin, output = made_by_nvcc("tile_cpp", options, source, "cubin", HEADER)
     name, parameters = only_kernel(ptx_of(cubin) if cubin else "", "__tile_global__")
     return CompiledCpp(
         **vars(inspect_tile_kernel(arch, cubin)),
@@ -125,16 +126,10 @@ def only_kernel(ptx: str, kind: str) -> tuple[str, tuple[str, ...]]:
     raise CompileFailed(f"the source has {len(entries)} {kind} functions; one is launched{how}")
 
 
-def build(source: str, arch: str) -> tuple[bytes, str]:
-    """The cubin and the compilers' output. No bytes where the source has no kernel. Raises as compile_cpp does."""
-    options = ["-std=c++20", "--enable-tile", "-arch", arch, "-tilecubin", "-lineinfo", "-Xtileiras", "--remarks=all"]
-    return made_by_nvcc("tile_cpp", options, source, "cubin", HEADER)
-
-
 def made_by_nvcc(kind: str, options: list[str], source: str, suffix: str, header: str = "") -> tuple[bytes, str]:
     """What nvcc makes of the header and a source, and its output; from the cache's folder `kind` the second time.
 
-    suffix: of the file that it makes, if any. Raises as compile_cpp does.
+    suffix: of the file that it makes; no bytes if there is none. Raises as compile_cpp does.
     """
     text = f'{header}#line 1 "{FILE}"\n{source}\n'
     nvcc = nvcc_command()

@@ -15,11 +15,9 @@ from tutorlib.machine.features import hardware_of
 from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
 from tutorlib.models.mbarrier import KIB, Mbarrier, fresh
 from tutorlib.models.memory import A100, H100, LANES, SM, TMEM_COLUMNS
-from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, BlockTimeline, time_block
-from tutorlib.problems.differences import count
+from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Chart, block_chart
 
 # A GPU ----------------------------------------------------------------------------------------------------------------
-
 
 HEIGHT = 440
 SMALL = 15  # pixels of an SM among the others
@@ -86,7 +84,6 @@ def small_sms(axes: Axes, left: int, top: int, count: int) -> int:
 
 
 # Hopper ---------------------------------------------------------------------------------------------------------------
-
 
 HEIGHT = 470
 BLUE, YELLOW, ORANGE, PALE, GREEN = (category(number) for number in (0, 1, 2, 3, 4))
@@ -223,7 +220,6 @@ def state(barrier: Mbarrier) -> list[str]:
 
 # Blackwell ------------------------------------------------------------------------------------------------------------
 
-
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32
 TALL, PAIR_TALL = 500, 470
@@ -301,16 +297,16 @@ def show_block(tiles: int = 2, k_tiles: int = 5) -> Picture:
 
     A color is a tile of C, a number a K tile or, in the epilogue, a part of 64 columns.
     """
-    return show_timelines([time_block(tiles, k_tiles, accumulators=2, **RING)])
+    return show_timelines([block_chart(tiles, k_tiles, accumulators=2, **RING)])
 
 
 def show_handover(*accumulators: int, tiles: int = 3, k_tiles: int = 4) -> Picture:
     """The MMA warp, the tensor cores and an epilogue warp, for each number of accumulators."""
-    timelines = [time_block(tiles, k_tiles, accumulators=number, **RING) for number in accumulators]
+    timelines = [block_chart(tiles, k_tiles, accumulators=number, **RING) for number in accumulators]
     return show_timelines(timelines, (MMA_ROW, TENSOR_CORES, EPILOGUE_ROWS[0]))
 
 
-def show_timelines(timelines: Sequence[BlockTimeline], rows: Sequence[str] = ()) -> Picture:
+def show_timelines(timelines: Sequence[Chart], rows: Sequence[str] = ()) -> Picture:
     """Below each other. rows: only these."""
     ticks = max(timeline.total for timeline in timelines)
     tile = tile_color(0)
@@ -323,7 +319,7 @@ def show_timelines(timelines: Sequence[BlockTimeline], rows: Sequence[str] = ())
     return with_legend(figure([block_grid(timeline, rows, ticks) for timeline in timelines], stacked=True), shades)
 
 
-def block_grid(timeline: BlockTimeline, rows: Sequence[str], ticks: int) -> CellGrid:
+def block_grid(timeline: Chart, rows: Sequence[str], ticks: int) -> CellGrid:
     rows = rows or timeline.rows
     labels = [[""] * ticks for _ in rows]
     colors: list[list[str | None]] = [[EMPTY] * ticks for _ in rows]
@@ -331,12 +327,14 @@ def block_grid(timeline: BlockTimeline, rows: Sequence[str], ticks: int) -> Cell
         if span.row not in rows:
             continue
         row, tile = rows.index(span.row), tile_color(span.tile)
-        shade = {"works": tile, "landed": mixed(tile, EMPTY, FADED), "in flight": ARRIVING, "waits": None}[span.does]
+        shade = {"": tile, "landed": mixed(tile, EMPTY, FADED), "in flight": ARRIVING, "waits": None}[span.does]
         for tick in range(span.begin, span.end):
-            colors[row][tick], labels[row][tick] = shade, "" if shade is None else str(span.part)
+            colors[row][tick], labels[row][tick] = shade, span.label
+    cores = [span for span in timeline.spans if span.row == TENSOR_CORES]
+    busy = timeline.multiplying / (cores[-1].end - cores[0].begin)
     title = (
-        f"{count(timeline.accumulators, 'accumulator')}: {timeline.total} ticks; from their first K tile to their last "
-        f"the tensor cores are {timeline.busy:.0%} busy"
+        f"{timeline.title}: {timeline.total} ticks; from their first K tile to their last the tensor cores are "
+        f"{busy:.0%} busy"
     )
     return CellGrid(title, labels, colors, rows, every_fifth(ticks))
 

@@ -16,7 +16,6 @@ from tutorlib.models.l2 import Order, TileGrid, coverage, waves
 
 # Blocks ---------------------------------------------------------------------------------------------------------------
 
-
 WIDEST = 72  # cells in a row of the figure; with more, the grids are stacked
 READ = "#8FD3C1"  # a row of A's tiles or a column of B's that the wave reads
 
@@ -60,7 +59,6 @@ def order_grid(grid: TileGrid, order: Order, in_flight: int, title: str, wave: i
 
 
 # The walk along K -----------------------------------------------------------------------------------------------------
-
 
 STEP = 0.62  # a step along K beside a tile of C, whose side is 1
 GAP = 0.45  # between the matrices
@@ -127,7 +125,6 @@ def cut_matrix(axes: Axes, left: float, top: float, widths: list[float], heights
 
 # Arrays in tiles ------------------------------------------------------------------------------------------------------
 
-
 Size = tuple[int, int]
 
 
@@ -187,7 +184,6 @@ def lighter(color: str) -> str:
 
 
 # Warps ----------------------------------------------------------------------------------------------------------------
-
 
 WARP, PIECE = 32, 8  # threads; rows and columns of a piece, two of which make an mma.m16n8k16
 

@@ -1,6 +1,6 @@
 """Pictures of what happens over time: pipelines, roles, tiles of a persistent kernel, attention."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +9,22 @@ from matplotlib.patches import Patch
 from tutorlib.draw.grid import DPI, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, MARK, category, mixed
 from tutorlib.models.hopper_gemm import Item, Split
-from tutorlib.models.timelines import ROWS, AttentionCartoon, Blocks, Cartoon, Roles, Schedule, SmCartoon, Timeline
+from tutorlib.models.timelines import (
+    Blocks,
+    Chart,
+    Roles,
+    Schedule,
+    Span,
+    Timeline,
+    attention_chart,
+    roles_chart,
+    sm_chart,
+)
 
 ISSUED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte arrives, and after
 TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # gray marks copies in flight
 PALE = 0.62  # share of white in the color of a tile that has arrived and waits
 LEGEND = 34  # pixels
-TimeBar = tuple[int, str, str, int, int]  # row, label, color, begin, end
 
 
 def show_timeline(*timelines: Timeline) -> Picture:
@@ -35,23 +44,22 @@ def show_timeline(*timelines: Timeline) -> Picture:
     return with_legend(over_time(timelines, timeline_grid), shades)
 
 
-def over_time(cartoons: Sequence[Any], grid: Callable[[Any, int], CellGrid]) -> Picture:
-    """Cartoons below each other on one scale of ticks, the longest one's `total`."""
-    longest = max(cartoon.total for cartoon in cartoons)
-    return figure([grid(cartoon, longest) for cartoon in cartoons], stacked=True)
+def over_time(charts: Sequence[Any], grid: Callable[[Any, int], CellGrid]) -> Picture:
+    """Charts below each other on one scale of ticks, the longest one's `total`."""
+    longest = max(chart.total for chart in charts)
+    return figure([grid(chart, longest) for chart in charts], stacked=True)
 
 
-def bars_grid(
-    title: str, rows: Sequence[str], bars: Iterable[TimeBar], total: int, ticks: int, breaks: Mapping[int, float]
-) -> CellGrid:
-    """A bar is labeled at its first tick. The last row is hatched where it has none before `total`."""
-    labels = [[""] * ticks for _ in rows]
-    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in rows]
-    colors[-1] = [None if tick < total else EMPTY for tick in range(ticks)]
-    for row, label, color, begin, end in bars:
-        labels[row][begin] = label
-        colors[row][begin:end] = [color] * (end - begin)
-    return CellGrid(title, labels, colors, rows, every_fifth(ticks), breaks)
+def chart_grid(chart: Chart, ticks: int, breaks: Mapping[int, float], color: Callable[[Span], str]) -> CellGrid:
+    """A span is labeled at its first tick. The last row is hatched where it has none before `total`."""
+    labels = [[""] * ticks for _ in chart.rows]
+    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in chart.rows]
+    colors[-1] = [None if tick < chart.total else EMPTY for tick in range(ticks)]
+    for span in chart.spans:
+        row = chart.rows.index(span.row)
+        labels[row][span.begin] = span.label
+        colors[row][span.begin : span.end] = [color(span)] * (span.end - span.begin)
+    return CellGrid(chart.title, labels, colors, chart.rows, every_fifth(ticks), breaks)
 
 
 def every_fifth(ticks: int) -> list[str]:
@@ -111,7 +119,6 @@ def with_legend(picture: Picture, shades: Mapping[str, str | None]) -> Picture:
 
 # Roles ----------------------------------------------------------------------------------------------------------------
 
-
 EPILOGUE = CATEGORIES[2]  # a warpgroup that rounds and stores a tile's accumulators
 ROLE_TILES = (*CATEGORIES[:2], *CATEGORIES[3:])
 
@@ -122,16 +129,16 @@ def show_roles(*roles: Roles) -> Picture:
     A color is a tile; its number marks its first tick. Orange: a warpgroup in its epilogue. Hatched: the tensor cores
     are idle.
     """
-    return over_time([Cartoon(one) for one in roles], roles_grid)
+    return over_time([roles_chart(one) for one in roles], roles_grid)
 
 
-def roles_grid(cartoon: Cartoon, ticks: int) -> CellGrid:
-    bars = []
-    for span in cartoon.spans:
-        color = EPILOGUE if span.rounds else ROLE_TILES[span.tile % len(ROLE_TILES)]
-        bars.append((ROWS.index(span.row), str(span.tile), color, span.begin, span.end))
-    title = f"{cartoon.roles}: {cartoon.total} ticks, the tensor cores busy for {cartoon.busy:.0%} of them"
-    return bars_grid(title, ROWS, bars, cartoon.total, ticks, {1: 1.0, 3: 1.0, 4: 2.0})
+def roles_grid(chart: Chart, ticks: int) -> CellGrid:
+    def color(span: Span) -> str:
+        return EPILOGUE if span.does else ROLE_TILES[span.tile % len(ROLE_TILES)]
+
+    grid = chart_grid(chart, ticks, {1: 1.0, 3: 1.0, 4: 2.0}, color)
+    busy = chart.multiplying / chart.total
+    return replace(grid, title=f"{chart.title}: {chart.total} ticks, the tensor cores busy for {busy:.0%} of them")
 
 
 def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: int) -> Picture:
@@ -197,7 +204,7 @@ def show_attention(*schedules: Schedule) -> Picture:
 
     A color is a block of keys; its number marks its first tick. Hatched: the tensor cores are idle.
     """
-    return over_time([AttentionCartoon(one) for one in schedules], attention_grid)
+    return over_time([attention_chart(one) for one in schedules], idle_grid)
 
 
 def show_tiles(*blocks: Blocks) -> Picture:
@@ -205,33 +212,14 @@ def show_tiles(*blocks: Blocks) -> Picture:
 
     Q: its loads, until the first data are there. O: a warpgroup's epilogue. Hatched: the tensor cores are idle.
     """
-    return over_time([SmCartoon(one) for one in blocks], tiles_grid)
+    return over_time([sm_chart(one) for one in blocks], idle_grid)
 
 
-def attention_grid(cartoon: AttentionCartoon, ticks: int) -> CellGrid:
-    bars = [
-        (span.group, str(span.number), span) if span.kind == "softmax" else (2, f"{span.kind}{span.number}", span)
-        for span in cartoon.spans
-    ]
-    timeline = [(row, label, category(span.number), span.begin, span.end) for row, label, span in bars]
-    return cartoon_grid(cartoon.schedule, ("wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
-
-
-def tiles_grid(cartoon: SmCartoon, ticks: int) -> CellGrid:
-    labels, timeline = {"load": "Q", "store": "O"}, list[TimeBar]()
-    for span in cartoon.spans:
-        row, color = 0 if span.kind == "load" else 1 + span.group, category(span.number)
-        timeline.append((row, labels.get(span.kind, str(span.number)), color, span.begin, span.end))
-        if span.kind == "steps":
-            timeline.append((3, "", color, span.begin, span.end))
-    return cartoon_grid(cartoon.blocks, ("loads", "wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
-
-
-def cartoon_grid(name: str, rows: tuple[str, ...], timeline: Iterable[TimeBar], total: int, ticks: int) -> CellGrid:
-    """The title counts the ticks without a bar in the last row."""
-    grid = bars_grid("", rows, timeline, total, ticks, {len(rows) - 1: 2.0})
+def idle_grid(chart: Chart, ticks: int) -> CellGrid:
+    """The title counts the ticks without a span in the last row."""
+    grid = chart_grid(chart, ticks, {len(chart.rows) - 1: 2.0}, lambda span: category(span.tile))
     idle = grid.colors[-1].count(None)
-    return replace(grid, title=f"{name}: {total} ticks, the tensor cores idle in {idle} of them")
+    return replace(grid, title=f"{chart.title}: {chart.total} ticks, the tensor cores idle in {idle} of them")
 
 
 def show_key_tiles(queries: int, keys: int, tm: int, tn: int) -> Picture:

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tutorlib.dsl.failure import FailureKind, Flaw
+from tutorlib.dsl.failure import Fault, Flaw
 
 
 def cute_message(error: Exception) -> str:
@@ -37,38 +37,24 @@ NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass
 SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}
 
 
-class RefusalKind(FailureKind):
-    """A kind of code that a compiler refuses."""
-
-    RANKS = "ranks of a copy"
-    WIDTHS = "element types of a copy"
-    RETILE = "modes of retile"
-    LEADING = "leading dimension"
-    ARGUMENT = "missing argument"
-    SIZES = "mismatched sizes"
-    MAJOR = "ldmatrix across rows"
-    INLINED = "inlined PTX"
-    CTA_GROUP = "cta_group of a block and of a pair"
-
-
 @dataclass(frozen=True)
 class Refusal:
     """A row of refusals.toml.
 
     words: a regular expression that the compiler's one line matches. advice: what to do, made of the groups of the
-    match; "" where the line says it itself. kind: for hints that name it.
+    match; "" where the line says it itself. kind: of failure, for hints that name it, or "".
     """
 
     words: str
     advice: str
-    kind: RefusalKind | None = None
+    kind: str = ""
 
     def about(self, message: str) -> str:
         """The advice for this message, or the message; "" if it is another refusal."""
         if not (found := re.search(self.words, message)):
             return ""
         advice = nearest_name(*found.groups()) if self.advice == "nearest_name()" else found.expand(self.advice)
-        return Flaw(advice or message, self.kind) if self.kind else advice
+        return Flaw(advice or message, Fault(self.kind)) if self.kind else advice
 
 
 def nearest_name(module: str, name: str) -> str:
@@ -90,7 +76,7 @@ def advice_tables() -> dict[str, Any]:
 
 def advised(table: str) -> tuple[Refusal, ...]:
     """A table of refusals.toml."""
-    return tuple(Refusal(words, advice, *map(RefusalKind, kinds)) for words, advice, *kinds in advice_tables()[table])
+    return tuple(Refusal(*row) for row in advice_tables()[table])
 
 
 CUTE, INLINED, CUTILE, CPP = map(advised, ("cute", "inlined", "cutile", "cpp"))

@@ -11,10 +11,10 @@ from typing import Any
 
 from tensor_layouts import Layout, compatible, cosize, flatten, idx2crd, mode, rank, right_inverse, size, unwrap
 
-from tutorlib.checking.drawn import Drawn, beside, stretched
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.randomness import Drawn, beside, stretched
 from tutorlib.checking.values import Case, law
-from tutorlib.exercises.values import Law
+from tutorlib.exercises.values import Draw, Law, drawn
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.layouts.notation import calls, text
 from tutorlib.problems.differences import Wrong
@@ -144,13 +144,19 @@ def is_right_inverse(got: Any, layout: Layout) -> str | None:
     return None
 
 
-def refuses(name: str, why: str, *written: str) -> Case:
-    """A case that is right when these calls raise ValueError, since no layout could be the answer."""
+def refuses(name: str, why: str, *written: str, valid: Draw) -> Case:
+    """A case that is right when these calls raise ValueError, since no layout could be the answer, and others do not.
+
+    valid: draws a call that has an answer.
+    """
 
     def refused(got: Any, *args: Any) -> str | None:
         return None if got is ValueError else Flaw(f"{why}, so it should raise ValueError", LayoutFlaw.NOT_REFUSED)
 
-    raising = law(name, scaled(*written), refused)
+    def answered(got: Any, *args: Any) -> str | None:
+        return "there is a layout that is the answer" if got is ValueError else None
+
+    parts = law(name, scaled(*written), refused), law(name, drawn(0, valid, 4), answered)
 
     def judge(answer: Answer) -> Wrong | None:
         @wraps(answer)
@@ -160,9 +166,9 @@ def refuses(name: str, why: str, *written: str) -> Case:
             except ValueError:
                 return ValueError
 
-        return raising.judge(careful)
+        return next(filter(None, (part.judge(careful) for part in parts)), None)
 
-    return Case(name, judge, raising.calls)
+    return Case(name, judge, tuple(call for part in parts for call in part.calls))
 
 
 # Calls --------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, crd2offset, flatten, idx2crd, mode, rank, size
 
-from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.exercises.layout_laws import offset_and_layout, same_function, scaled
 from tutorlib.exercises.values import Draw, drawn, of_tl, value_exercise
 from tutorlib.failure import FailureKind, Flaw

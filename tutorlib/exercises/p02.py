@@ -12,8 +12,8 @@ from typing import Any
 import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, size
 
-from tutorlib.checking.drawn import Drawn, beside, stretched
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.randomness import Drawn, beside, stretched
 from tutorlib.exercises.layout_laws import (
     alike,
     block_and_grid,
@@ -160,7 +160,11 @@ FUNCTIONS = (
         refuses(
             "no layout is the answer",
             "B's steps do not go evenly into A's modes",
-            *("(4,6):(1,10) 5:3", "(4,6):(1,10) 3:2", "(6,2):(8,2) 3:4", "(4,3):(1,8) 6:1"),
+            "(4,6):(1,10) 5:3",
+            "(4,6):(1,10) 3:2",
+            "(6,2):(8,2) 3:4",
+            "(4,3):(1,8) 6:1",
+            valid=composable,
         ),
         holds=same_function(composed, lambda want, a, b: b.shape),
         mistakes={"b_itself": lambda a, b: b, "b_of_a": lambda a, b: tl.compose(b, a) if a != b else None},
@@ -197,7 +201,10 @@ FUNCTIONS = (
         refuses(
             "no layout is the answer",
             "the modes get in each other's way",
-            *("(4,2):(2,3) 24", "(2,2):(2,3) 12", "(2,2):(6,2) 24"),
+            "(4,2):(2,3) 24",
+            "(2,2):(2,3) 12",
+            "(2,2):(6,2) 24",
+            valid=layout_and_bound,
         ),
         holds=same_function(tl.complement),
         mistakes={
@@ -327,7 +334,7 @@ PRODUCTS = (
             "nested ones": alike("((2,2),(4,2)):((1,16),(2,8))", "(4,(2,3)):(2,(1,8))"),
             "memory with holes": alike("(4,8):(16,1)", "(4,3):(1,8)", "(2,4,2):(1,2,16)"),
             "modes of extent 1": alike("(1,4):(0,1)", "(4,1,8):(1,2,4)", "1:3"),
-            "nothing at offset 1": alike("4:2", "(4,4):(16,4)", "(2,4):(8,2)"),
+            "nothing at offset 1": beside(calls("4:2", "(4,4):(16,4)", "(2,4):(8,2)"), one_layout, 3),
             "random layouts": drawn(210, one_layout),
         },
         holds=is_right_inverse,

@@ -13,8 +13,8 @@ from typing import Any
 from tensor_layouts import ComposedLayout, Layout, Swizzle, compose, is_layout, rank, size
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import same
 from tutorlib.exercises.values import Draw, Law, value_exercise
 from tutorlib.failure import FailureKind, Flaw

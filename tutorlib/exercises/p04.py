@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
-from tutorlib.checking.randomness import more_for_points
-from tutorlib.checking.served import Served
+from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, ValueExercise
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.judges.cute_host import WORK, call_on_vectors, work_each

@@ -10,8 +10,8 @@ from random import Random
 from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines_touched, unrolled
+from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.cute_host import AnyElement
 from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.machine.features import TMA

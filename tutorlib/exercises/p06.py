@@ -7,10 +7,9 @@ from random import Random
 from typing import TYPE_CHECKING, Literal
 
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.cutile_host import HostExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import beside
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.values import value_exercise
 from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, vector_add
@@ -20,7 +19,7 @@ from tutorlib.problems.problem import Operand, Problem, Shape
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.launch_plan import Planned
+    from tutorlib.checking.evidence import Planned
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------------
 
@@ -236,7 +235,7 @@ EXERCISES = (
         tiles=lambda shape: {0: power_of_two(shape[1])},
         loads=each_once,
     ),
-    HostExercise(
+    CutileExercise(
         id="06.6",
         title="softmax_of",
         points=3,

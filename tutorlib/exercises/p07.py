@@ -10,17 +10,15 @@ from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.cutile_host import HostExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.randomness import more_for_points
-from tutorlib.checking.served import Served
+from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, ValueExercise, attempt, plain, same, show_call
 from tutorlib.compiling.spec import DType
-from tutorlib.exercises.judges.p07 import InRegisters, InTheirOwn, parts_of_gemm, tiles_in_kernel
+from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm, tiles_in_kernel
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.exercises.words import wrong_results
 from tutorlib.failure import Fail, Flaw
@@ -35,7 +33,7 @@ from tutorlib.problems.problem import Shape, torch_dtype
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.launch_plan import Planned
+    from tutorlib.checking.evidence import Planned
 
 
 # 07.3 hints -----------------------------------------------------------------------------------------------------------
@@ -416,7 +414,7 @@ EXERCISES = (
         points=3,
         problem=gemm_tf32(),
         factors="tfloat32",
-        besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
+        besides=(gemm("bf16"), "bfloat16"),
         mistakes=through,
         rules=(issued("mma.sync") >= 432,),  # 16×8×8 each; 864 are all the work
         tiers=(0.7,),
@@ -441,7 +439,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("wgmma",),
         arch="90",
-        besides=InRegisters(problem=gemm_fp8(), shape=BENCH_FP8, arch="sm_90"),
+        vain=beyond_registers,
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
         loads=lambda shape: {  # a block has all rows of A, so B comes from memory once
@@ -469,7 +467,7 @@ EXERCISES = (
         constants=lambda shape: (64, 32, STEP),
         library=COURSE_GEMMS,
     ),
-    HostExercise(
+    CutileExercise(
         id="07.9",
         title="split_gemm",
         points=4,

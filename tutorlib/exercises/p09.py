@@ -5,18 +5,20 @@ from random import Random
 
 from tensor_layouts import Layout, is_layout, size
 
-from tutorlib.checking.ampere import (
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.facts import Rule, at_most, issued, looped
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import (
     COURSE_KERNEL,
     COURSE_LOOPS,
+    KernelSettings,
+    Small,
     ampere,
     ampere_in_groups,
     ampere_method,
+    inside,
 )
-from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
-from tutorlib.checking.facts import Rule, at_most, issued, looped
-from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import KernelSettings, Small, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import shorten
 from tutorlib.exercises.judges.cute_host import layout_returned
 from tutorlib.exercises.values import Draw, drawn, value_exercise

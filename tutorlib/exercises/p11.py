@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p11 import BlockOrder
 from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.failure import FailureKind, Flaw

@@ -6,15 +6,13 @@ from functools import partial
 from itertools import product
 from random import Random
 
-from tutorlib.checking.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import Small, inside
+from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, Small, ampere, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.judges.p12 import Configured, OfTuned, TorchHost, four_limits, narrow_copies
-from tutorlib.exercises.words import mistakes
+from tutorlib.exercises.judges.p12 import Configured, OfTuned, TorchHost, narrow_copies
 from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
 
@@ -31,30 +29,6 @@ COPIES = "cp.async.ca|cp.async.cg"
 READS = "ldmatrix|ld.shared"
 
 # 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
-
-
-def without_limit(*left_out: int) -> Callable[..., int]:
-    """blocks_per_sm that forgets some of the four limits."""
-    return lambda *args: min(limit for n, limit in enumerate(four_limits(*args)) if n not in left_out)
-
-
-LIMITS = mistakes(
-    "12.2",
-    nothing_reserved=lambda sm, smem_bytes, *rest: min(sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
-    reserved_once=lambda sm, smem_bytes, *rest: min(
-        (sm.shared - sm.reserved) // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)
-    ),
-    registers_not_rounded=lambda sm, smem_bytes, registers, threads: min(
-        sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
-    ),
-    no_register_limit=without_limit(1),
-    no_memory_limit=without_limit(0),
-    no_sm_limit=without_limit(2, 3),
-    no_block_limit=without_limit(3),
-    no_thread_limit=without_limit(2),
-    largest_limit=lambda *args: max(four_limits(*args)),
-)
-
 
 UNLIKE_THEM = SM(
     shared=100 * 1024, reserved=2048, registers=32768, register_unit=512, partitions=2, threads=1536, blocks=24
@@ -78,20 +52,13 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
 
 # 12.1, 12.3 to 12.6 ---------------------------------------------------------------------------------------------------
 
-TRANSPOSED = mistakes(
-    "12.5",
-    rows_along_k=lambda lane: (lane % 16, lane // 16 * 8),
-    k_first=lambda lane: trans_row(lane)[::-1],
-    matrices_exchanged=lambda lane: (lane // 16 * 8, lane % 16),
-)
-
 
 def trans_row(lane: int) -> tuple[int, int]:
     return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
 
 
-limiting = partial(equals, wanted=blocks_per_sm, mistakes=LIMITS)
-transposed = partial(equals, wanted=trans_row, mistakes=TRANSPOSED)
+limiting = partial(equals, wanted=blocks_per_sm)
+transposed = partial(equals, wanted=trans_row)
 
 EXERCISES = (
     CuteExercise(

@@ -6,13 +6,12 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, groups, issued, looped
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.judges.p13 import first_gemm, with_ring_layout
-from tutorlib.exercises.words import mistakes
+from tutorlib.exercises.judges.hopper import first_gemm, with_ring_layout
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
 
@@ -36,14 +35,6 @@ def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, i
     return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
 
 
-COUNTING = mistakes(
-    "13.2",
-    zeros_not_counted=lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
-    elements=lambda *args: tuple(n // BYTES for n in tma_bytes(*args)),
-    zeros_read=lambda *args: (tma_bytes(*args)[1],) * 2,
-    order=lambda *args: tma_bytes(*args)[::-1],
-    no_box_outside=lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
-)
 TILES = ((128, 64), (256, 64), (64, 32))
 
 
@@ -81,32 +72,12 @@ def holder(m: int, n: int) -> tuple[int, int]:
     return 32 * warp + 4 * row + column // 2, column % 2 + 2 * half + 4 * atom
 
 
-HOLDING = mistakes(
-    "13.4",
-    every_fourth_row=lambda m, n: (32 * (m % 4) + 4 * (m // 4 % 8) + n % 8 // 2, n % 2 + 2 * (m // 32) + 4 * (n // 8)),
-    rows_in_turn=lambda m, n: (4 * m + n % 8 // 2, n % 2 + 2 * (n // 8)),
-    rows_last=lambda m, n: (holder(m, n)[0], n % 2 + 2 * (n // 8) + 64 * (m % 16 // 8)),
-    one_column=lambda m, n: (holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)),
-    numbered_in_a_warp=lambda m, n: holder(m % 16, n),
-)
-
-
 # 13.6 ring ------------------------------------------------------------------------------------------------------
 
 
 def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
     turn, index = divmod(step, stages)
     return index, (turn + producer) % 2
-
-
-TURNING = mistakes(
-    "13.6",
-    in_every_step=lambda step, stages, producer: (step % stages, (step + producer) % 2),
-    consumer=lambda step, stages, producer: (step % stages, step // stages % 2),
-    exchanged=lambda step, stages, producer: (step % stages, (step // stages + (not producer)) % 2),
-    round=lambda step, stages, producer: (step % stages, step // stages + producer),
-    modulo_first=lambda step, stages, producer: (step % stages, step // stages % 2 + producer),
-)
 
 
 def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
@@ -123,14 +94,10 @@ def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
 
 # 13.7 main_loop -------------------------------------------------------------------------------------------------
 
-KERNELS = "tutorlib.kernels.hopper"
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 
 
-def course(*parts: str) -> dict[str, InModule]:
-    """The course's own parts of the kernel."""
-    return {f"the course's {part}": InModule(f"{KERNELS}.first", part) for part in parts}
-
+course = partial(of_course, "hopper.first")
 
 # At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
 # epilogue overwrites the stages.
@@ -154,15 +121,11 @@ A_GROUP_IN_EACH_STEP = (
     issued("") <= 29_000,
 )
 
-COURSE_KERNELS = {
-    name: InModule(f"{KERNELS}.{module}", name)
-    for module, names in {
-        "first": ("make_first_gemm", "first_kernel"),
-        "specialized": ("make_specialized", "specialized_kernel"),
-        "gemm": ("make_gemm", "gemm_kernel"),
-    }.items()
-    for name in names
-}
+COURSE_KERNELS = (
+    of_course("hopper.first", "make_first_gemm", "first_kernel")
+    | of_course("hopper.specialized", "make_specialized", "specialized_kernel")
+    | of_course("hopper.gemm", "make_gemm", "gemm_kernel")
+)
 
 # ----------------------------------------------------------------------------------------------------------------
 
@@ -175,9 +138,9 @@ wgmma_exercise = partial(
     simulated_shapes=SIMULATED,
     requires=HOPPER,
 )
-counting = partial(equals, wanted=tma_bytes, mistakes=COUNTING)
-holding = partial(equals, wanted=holder, mistakes=HOLDING)
-turning = partial(equals, wanted=ring, mistakes=TURNING)
+counting = partial(equals, wanted=tma_bytes)
+holding = partial(equals, wanted=holder)
+turning = partial(equals, wanted=ring)
 
 EXERCISES = (
     wgmma_exercise(
@@ -186,7 +149,7 @@ EXERCISES = (
         points=3,
         part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
         shapes=SHAPES[:2],
-        library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.pipeline", "smem_layout")},
+        library=course("ring_layout") | of_course("hopper.pipeline", "smem_layout"),
     ),
     ValueExercise(
         id="13.2",

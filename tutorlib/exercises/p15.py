@@ -1,75 +1,74 @@
 """Exercises of notebook 15: tensor memory, three roles, the kernel around them, pairs of blocks, block formats."""
 
-import random
+import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from math import log2
 from random import Random
-from typing import Literal
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.facts import at_most, blocks, issued
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, Small, inside
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.judges.p15 import (
-    FEW_SMS,
-    WholeKernel,
-    blackwell,
-    freed_late,
-    other_columns,
-    other_threads,
-)
-from tutorlib.exercises.words import mistakes
+from tutorlib.exercises.judges import p15 as judge
 from tutorlib.machine.features import TCGEN05
 from tutorlib.models.block_formats import (
     E2M1,
-    E4M3,
     MX_BLOCK,
-    MX_LEAST,
-    MX_MOST,
     NV_BLOCK,
     quantize_mx,
     quantize_nv,
     scaled_dot,
-    to_nearest,
 )
 from tutorlib.models.memory import accumulator_place, tmem_columns
 from tutorlib.problems.catalogue import gemm
 
-# Inputs of 15.9 to 15.11 and common mistakes.
+# Inputs of 15.9 to 15.11, of 15.1 and 15.2.
 
 
 def single(x: float) -> float:
-    """The nearest number with 24 binary digits, as fp32 has them."""
-    exponent = 23 - (0 if x == 0 else int(log2(abs(x))))
-    return round(x * 2.0**exponent) / 2.0**exponent
+    """The nearest fp32."""
+    return struct.unpack("f", struct.pack("f", x))[0]
 
 
-def scaling_blocks(kind: Literal["exact", "random", "edges", "ends"]) -> list[tuple[list[float]]]:
-    """Calls of quantize_mx."""
-    rng = random.Random(15)
-    match kind:
-        case "exact":
-            blocks = [[float(i - 16) for i in range(MX_BLOCK)], [0.25 * (i % 9) for i in range(MX_BLOCK)]]
-        case "random":
-            blocks = [[single(rng.gauss(0, 2.0**e)) for _ in range(MX_BLOCK)] for e in (0, 0, -5, 9, -30)]
-        case "edges":
-            ties = [256.0, *(17.0 + 2 * i for i in range(15)), *(-(34.0 + 4 * i) for i in range(16))]
-            small = [300.0, *(2.0**-e for e in range(6, 16)), *(-1.5 * 2.0**-e for e in range(6, 16)), *[0.0] * 11]
-            large = [511.0, 448.0, 449.0, 463.0, 464.0, 465.0, 480.0, -500.0, *(450.0 + i for i in range(24))]
-            below_a_power = [512 - 2.0**-15, *(16.0 * i for i in range(31))]
-            blocks = [ties, small, large, [x / 1024 for x in large], below_a_power]
-        case "ends":
-            blocks = [
-                [0.0] * MX_BLOCK,
-                [2.0**-125, *[2.0**-130] * 31],
-                [1.5 * 2.0**127, *[-1.0] * 31],
-                [1.0, *[0.0] * 31],
-            ]
-    return [(block,) for block in blocks]
+def normal(rng: Random, size: int, scale: float = 1.0) -> list[float]:
+    return [single(rng.gauss(0, scale)) for _ in range(size)]
+
+
+LARGE = [511.0, 448.0, 449.0, 463.0, 464.0, 465.0, 480.0, -500.0, *(450.0 + i for i in range(24))]
+MX_BLOCKS = {  # of quantize_mx
+    "exact numbers": ([float(i - 16) for i in range(MX_BLOCK)], [0.25 * (i % 9) for i in range(MX_BLOCK)]),
+    "random numbers": tuple(normal(Random(15 + e), MX_BLOCK, 2.0**e) for e in (0, 1, -5, 9, -30)),
+    "ties, small and large ones": (
+        [256.0, *(17.0 + 2 * i for i in range(15)), *(-(34.0 + 4 * i) for i in range(16))],
+        [300.0, *(2.0**-e for e in range(6, 16)), *(-1.5 * 2.0**-e for e in range(6, 16)), *[0.0] * 11],
+        LARGE,
+        [x / 1024 for x in LARGE],
+        [512 - 2.0**-15, *(16.0 * i for i in range(31))],  # below a power of two
+    ),
+    "zeros, and the ends of ue8m0": (
+        [0.0] * MX_BLOCK,
+        [2.0**-125, *[2.0**-130] * 31],
+        [1.5 * 2.0**127, *[-1.0] * 31],
+        [1.0, *[0.0] * 31],
+    ),
+}
+TIES = [6.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0]
+NV_CALLS = {  # of quantize_nv: blocks and the tensor's scale
+    "every value of e2m1": [([*E2M1, *(-x for x in E2M1)], 1.0), ([4 * x for x in (*E2M1, *reversed(E2M1))], 0.5)],
+    "random numbers": [
+        (normal(Random(16 + n), NV_BLOCK), scale) for n, scale in enumerate((1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0))
+    ],
+    "ties": [([*TIES, *(-x for x in TIES)], 1.0), ([x / 8 for x in (*TIES, *TIES)], 1.0)],
+    "zeros, and scales at the ends": [
+        ([0.0] * NV_BLOCK, 1.0),
+        ([1e-4] * NV_BLOCK, 1.0),
+        ([3000.0, *[1.0] * 15], 1.0),
+        ([6 * 2.0**-9] * NV_BLOCK, 1.0),
+    ],
+}
 
 
 def mirrored(known: Sequence[tuple], powers: int = 0) -> Drawn:
@@ -78,7 +77,7 @@ def mirrored(known: Sequence[tuple], powers: int = 0) -> Drawn:
     powers: the largest and, with a minus, the smallest exponent of that.
     """
 
-    def draw(rng: random.Random) -> tuple:
+    def draw(rng: Random) -> tuple:
         block, *others = rng.choice(known)
         factor = 2.0 ** rng.randint(-powers, powers)
         return [rng.choice((-1, 1)) * factor * x for x in rng.sample(block, len(block))], *others
@@ -86,59 +85,13 @@ def mirrored(known: Sequence[tuple], powers: int = 0) -> Drawn:
     return beside(known, draw)
 
 
-renumbered = partial(mirrored, powers=9)
-
-
-def scaled_by(exponent: int, block: list[float], values: list[float] = E4M3) -> tuple[int, list[float]]:
-    return exponent, [to_nearest(x / 2.0**exponent, values) for x in block]
-
-
-SCALING = mistakes(
-    "15.9",
-    largest_exponent_ignored=lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantize_mx(block)[0] + 8)), block),
-    products=lambda block: (quantize_mx(block)[0], [x * 2.0 ** quantize_mx(block)[0] for x in quantize_mx(block)[1]]),
-    order=lambda block: quantize_mx(block)[::-1],
-    biased=lambda block: (quantize_mx(block)[0] + 127, quantize_mx(block)[1]),
-)
-
-
-def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[list[float], float]]:
-    """Calls of quantize_nv: blocks and the tensor's scale."""
-    rng = random.Random(16)
-    match kind:
-        case "values":
-            return [([*E2M1, *(-x for x in E2M1)], 1.0), ([4 * x for x in (*E2M1, *reversed(E2M1))], 0.5)]
-        case "random":
-            blocks = [[single(rng.gauss(0, 1)) for _ in range(NV_BLOCK)] for _ in range(6)]
-            return [
-                (block, scale) for block, scale in zip(blocks, (1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0), strict=True)
-            ]
-        case "ties":
-            ties = [6.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0]
-            return [([*ties, *(-x for x in ties)], 1.0), ([x / 8 for x in (*ties, *ties)], 1.0)]
-        case "ends":
-            return [
-                ([0.0] * NV_BLOCK, 1.0),
-                ([1e-4] * NV_BLOCK, 1.0),
-                ([3000.0, *[1.0] * 15], 1.0),
-                ([6 * 2.0**-9] * NV_BLOCK, 1.0),
-            ]
-
-
-NV = mistakes(
-    "15.10",
-    tensor_scale_missing=lambda block, t: quantize_nv(block, 1.0),
-    order=lambda block, t: quantize_nv(block, t)[::-1],
-)
-
-
 def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
     """Calls of scaled_dot."""
-    rng = random.Random(blocks * size)
+    rng = Random(blocks * size)
     return [a_row_each(rng, blocks, size) for _ in range(3)]
 
 
-def a_row_each(rng: random.Random, blocks: int, size: int) -> tuple[list, list]:
+def a_row_each(rng: Random, blocks: int, size: int) -> tuple[list, list]:
     """A call: small whole numbers and powers of two, so that every order of addition gives the same."""
 
     def row() -> list[tuple[float, list[float]]]:
@@ -151,39 +104,6 @@ def a_row_each(rng: random.Random, blocks: int, size: int) -> tuple[list, list]:
         ]
 
     return row(), row()
-
-
-SUMMING = mistakes(
-    "15.11",
-    one_scale=lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b]),
-    scales_at_the_end=lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
-    no_scales=lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b]),
-    divided=lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b]),
-    exponents=lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b]),
-)
-
-
-# Common mistakes about tensor memory.
-
-ALLOCATING = mistakes(
-    "15.1",
-    any_number=lambda n, a: n * a if n * a <= 512 else 0,
-    fewer_than_32=lambda n, a: 0 if n * a > 512 else 1 << (n * a - 1).bit_length(),
-    beyond_512=lambda n, a: max(32, 1 << (n * a - 1).bit_length()),
-    each_rounded=lambda n, a: 0 if tmem_columns(n, 1) * a > 512 else tmem_columns(n, 1) * a,
-    clamped=lambda n, a: min(512, max(32, 1 << (n * a - 1).bit_length())),
-    bytes=lambda n, a: tmem_columns(4 * n, a),
-)
-
-
-PLACES = mistakes(
-    "15.2",
-    lanes_of_the_pair=lambda m, n, a, columns: (m // 128, m % 128 // 32, m, a * columns + n),
-    warps_of_the_pair=lambda m, n, a, columns: (m // 128, m // 32, m % 128, a * columns + n),
-    first_accumulator=lambda m, n, a, columns: (*accumulator_place(m, n, 0, columns)[:3], n),
-    every_fourth_lane=lambda m, n, a, columns: (m // 128, m % 4, m % 128, a * columns + n),
-    alternating_rows=lambda m, n, a, columns: (m % 2, m // 2 % 128 // 32, m // 2 % 128, a * columns + n),
-)
 
 
 def accumulators(*numbers: int) -> Callable[[Random], tuple]:
@@ -204,51 +124,45 @@ def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random
 BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
-HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | FEW_SMS}  # tiles half as wide
+NARROW: Small = {SIMULATED[0]: {"tile": (128, 64, 64)} | judge.FEW_SMS}
+HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | judge.FEW_SMS}  # tiles half as wide
 LOOPS: Small = {  # where work is counted; five tiles of two K tiles, two stages, three accumulators of one part
     **HALF,
-    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | FEW_SMS,
+    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | judge.FEW_SMS,
 }
 
 ALONE_AND_PAIR: Small = {
-    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | FEW_SMS,
-    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | FEW_SMS,
+    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | judge.FEW_SMS,
+    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | judge.FEW_SMS,
 }
 PAIRS: Small = {
-    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | FEW_SMS,
-    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | FEW_SMS,
+    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | judge.FEW_SMS,
+    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | judge.FEW_SMS,
 }
-
-
-def course(module: str, *names: str) -> dict[str, InModule]:
-    """The course's own functions that do what an exercise asks for."""
-    return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
 
 
 ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
-WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
+WHOLE = of_course("blackwell.gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
-EPILOGUE = (
-    *at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48}),
-)
+EPILOGUE = at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48})
 # No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
 # for lane 0 splits its warp, which then waits for each stage twice.
 NO_BARRIERS = issued("bar.sync|barrier") <= 24
 WAITS, SPLIT = issued("mbarrier.try_wait") <= 74, issued("mbarrier.try_wait") <= 90
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
-allocating = partial(equals, wanted=tmem_columns, mistakes=ALLOCATING)
-placing = partial(equals, wanted=accumulator_place, mistakes=PLACES)
-scaling = partial(equals, wanted=quantize_mx, mistakes=SCALING)
-scaling_nv = partial(equals, wanted=quantize_nv, mistakes=NV)
-summing = partial(equals, wanted=scaled_dot, mistakes=SUMMING)
+allocating = partial(equals, wanted=tmem_columns)
+placing = partial(equals, wanted=accumulator_place)
+scaling = partial(equals, wanted=quantize_mx)
+scaling_nv = partial(equals, wanted=quantize_nv)
+summing = partial(equals, wanted=scaled_dot)
 
 blackwell_exercise = partial(
     CuteExercise,
     needs=TCGEN05,
     spills=False,
-    faults=(other_columns(pair=False),),
+    faults=(judge.other_columns(pair=False),),
     problem=gemm("bf16"),
     shapes=SHAPES,
 )
@@ -295,8 +209,8 @@ EXERCISES = (
         title="tensor_memory",
         points=3,
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
-        part=inside(blackwell, "allocate", "release", small={SIMULATED[0]: {"tile": (128, 64, 64)} | FEW_SMS}),
-        library={**ALLOCATOR, **course("parts", "allocate", "release", "pair_allocate", "pair_release")},
+        part=inside(judge.blackwell, "allocate", "release", small=NARROW),
+        library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release", "pair_allocate", "pair_release")},
         rules=(
             # of two blocks
             issued("bar.sync|barrier") <= 36,
@@ -309,9 +223,9 @@ EXERCISES = (
         title="produce",
         points=3,
         requires=LOOP_INSTRUCTIONS,
-        part=inside(blackwell, "produce", small=LOOPS),
-        vain=freed_late,
-        library=course("parts", "produce_tiles"),
+        part=inside(judge.blackwell, "produce", small=LOOPS),
+        vain=judge.freed_late,
+        library=of_course("blackwell.parts", "produce_tiles"),
         rules=(NO_BARRIERS, SPLIT),
     ),
     blackwell_exercise(
@@ -319,9 +233,9 @@ EXERCISES = (
         title="multiply",
         points=5,
         requires=LOOP_INSTRUCTIONS,
-        part=inside(blackwell, "multiply", small=LOOPS),
-        vain=freed_late,
-        library=course("parts", "multiply_tiles"),
+        part=inside(judge.blackwell, "multiply", small=LOOPS),
+        vain=judge.freed_late,
+        library=of_course("blackwell.parts", "multiply_tiles"),
         rules=(NO_BARRIERS, WAITS),
     ),
     blackwell_exercise(
@@ -329,9 +243,9 @@ EXERCISES = (
         title="store",
         points=4,
         requires=LOOP_INSTRUCTIONS,
-        part=inside(blackwell, "store", small=LOOPS),
-        vain=freed_late,
-        library=course("parts", "store_tiles"),
+        part=inside(judge.blackwell, "store", small=LOOPS),
+        vain=judge.freed_late,
+        library=of_course("blackwell.parts", "store_tiles"),
         rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
     ),
     blackwell_exercise(
@@ -339,18 +253,18 @@ EXERCISES = (
         title="mma",
         points=3,
         requires=("tcgen05",),
-        part=Inside(kernel=blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
-        library=course("parts", "make_umma", "issue"),
+        part=Inside(kernel=judge.blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
+        library=of_course("blackwell.parts", "make_umma", "issue"),
         rules=(issued("tcgen05.mma") <= 72,),  # 4 for each of 18 K tiles
     ),
     blackwell_exercise(
         id="15.8",
         title="pair",
         points=7,
-        part=inside(blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
-        faults=(other_columns(pair=True),),
-        vain=freed_late,
-        library=course("parts", "produce_tiles", "multiply_tiles", "store_tiles"),
+        part=inside(judge.blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
+        faults=(judge.other_columns(pair=True),),
+        vain=judge.freed_late,
+        library=of_course("blackwell.parts", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
@@ -363,23 +277,16 @@ EXERCISES = (
         id="15.9",
         title="quantize_mx",
         points=3,
-        cases=(
-            scaling("exact numbers", renumbered(scaling_blocks("exact"))),
-            scaling("random numbers", renumbered(scaling_blocks("random"))),
-            scaling("ties, small and large ones", renumbered(scaling_blocks("edges"))),
-            scaling("zeros, and the ends of ue8m0", mirrored(scaling_blocks("ends"))),
+        cases=tuple(
+            scaling(name, mirrored([(block,) for block in blocks], powers=0 if "ends" in name else 9))
+            for name, blocks in MX_BLOCKS.items()
         ),
     ),
     ValueExercise(
         id="15.10",
         title="quantize_nv",
         points=3,
-        cases=(
-            scaling_nv("every value of e2m1", mirrored(nv_calls("values"))),
-            scaling_nv("random numbers", mirrored(nv_calls("random"))),
-            scaling_nv("ties", mirrored(nv_calls("ties"))),
-            scaling_nv("zeros, and scales at the ends", mirrored(nv_calls("ends"))),
-        ),
+        cases=tuple(scaling_nv(name, mirrored(calls)) for name, calls in NV_CALLS.items()),
     ),
     ValueExercise(
         id="15.11",
@@ -397,8 +304,8 @@ EXERCISES = (
         title="make_t2r",
         points=3,
         requires=("tcgen05.ld",),
-        part=inside(blackwell, "make_t2r", small=HALF, jit=False),
-        library=course("parts", "make_t2r"),
+        part=inside(judge.blackwell, "make_t2r", small=HALF, jit=False),
+        library=of_course("blackwell.parts", "make_t2r"),
         rules=(issued("tcgen05.ld") <= 48,),
     ),
     blackwell_exercise(
@@ -406,8 +313,8 @@ EXERCISES = (
         title="make_gemm",
         points=5,
         requires=LOOP_INSTRUCTIONS,
-        part=WholeKernel(),
-        faults=(other_threads, other_columns(pair=False)),
+        part=judge.WholeKernel(),
+        faults=(judge.other_threads, judge.other_columns(pair=False)),
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
@@ -426,13 +333,13 @@ EXERCISES = (
         title="make_pair_gemm",
         points=4,
         requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
-        part=WholeKernel(pair=True),
-        faults=(other_threads, other_columns(pair=True)),
+        part=judge.WholeKernel(pair=True),
+        faults=(judge.other_threads, judge.other_columns(pair=True)),
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
         padded=False,
-        library={**ALLOCATOR, **WHOLE, **course("parts", "pair_allocate", "pair_release")},
+        library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "pair_allocate", "pair_release")},
         rules=(
             # 4 SMs: 24 warps
             blocks >= 4,

@@ -1,28 +1,23 @@
 """Exercises of notebook 16: fused epilogues, an operator for torch, and a split over two GPUs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
+from pkgutil import resolve_name
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import computed_twice, issued
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import inside
-from tutorlib.checking.scenario import judged_by_record
-from tutorlib.checking.values import Case, Mistake, ValueExercise, law
-from tutorlib.exercises.judges.p16 import host_functions
-from tutorlib.exercises.judges.p16.fake_tensors import FAKED
-from tutorlib.exercises.judges.p16.gated_modules import PIECE, GatedFlaw, gated_module, product
-from tutorlib.exercises.judges.p16.gradients import draw, gradients, is_close, with_gemm
-from tutorlib.exercises.judges.p16.registered import REGISTERED
-from tutorlib.exercises.judges.p16.shares import SHARES
-from tutorlib.exercises.judges.p16.swapped_models import SWAPPED
-from tutorlib.exercises.words import mistakes, wrong_results
-from tutorlib.failure import FailureKind, Flaw
+from tutorlib.checking.randomness import beside
+from tutorlib.checking.scenario import Record, as_the_course, recorded
+from tutorlib.checking.values import Case, ValueExercise, law
+from tutorlib.exercises.judges import p16 as judge
+from tutorlib.exercises.words import wrong_results
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
+from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,120 +28,163 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**20  # listed one by one; the largest weights here have a few hundred
 
 
-class RowsFlaw(FailureKind):
-    """Errors in the layout of interleaved rows. ROW: one comes from the wrong place [wanted]."""
-
-    NO_PAIR = "no shape and stride"
-    NUMBER = "number of rows"
-    ROW = "row"
-
-
-def rows_of(layout: Any) -> list[int] | str:
-    """The source of each row, the first mode fastest; or an error in the pair."""
-    try:
-        shape, stride = layout
-        sizes = [(int(size), int(step)) for size, step in zip(shape, stride, strict=True)]
-    except (TypeError, ValueError):
-        wanted = "it should be a pair (shape, stride) of tuples of whole numbers, equally long"
-        return Flaw(wanted, RowsFlaw.NO_PAIR)
+def rows_of(layout: Any) -> list[int]:
+    """The source of each row, the first mode fastest. Raises ValueError and TypeError for no layout of rows."""
+    sizes = [(int(size), int(step)) for size, step in zip(*layout, strict=True)]
     if any(size < 1 for size, _ in sizes) or prod(size for size, _ in sizes) > MOST_ROWS:
-        return f"its shape should have between 1 and {MOST_ROWS:,} rows"
+        raise ValueError(f"its shape should have between 1 and {MOST_ROWS:,} rows")
     rows = [0]
     for size, step in sizes:
         rows = [row + step * n for n in range(size) for row in rows]
     return rows
 
 
-def sources(features: int, width: int) -> list[int]:
-    return [
-        half * features + piece * width + row
-        for piece in range(features // width)
-        for half in (0, 1)
-        for row in range(width)
-    ]
+def is_interleaved(got: Any, features: int, width: int) -> str | None:
+    try:
+        rows = rows_of(got)
+    except (TypeError, ValueError):
+        return "it should be a pair (shape, stride) of tuples of whole numbers, equally long"
+    if len(rows) != 2 * features:
+        return f"it has {len(rows)} rows, and gate and up together have {2 * features}"
+    wanted = rows_of(((width, 2, features // width), (1, features, width)))
+    for at, (row, want) in enumerate(zip(rows, wanted, strict=True)):
+        if row != want:
+            which = f"{'up' if want >= features else 'gate'}'s row {want % features}"
+            return f"row {at} should be {which}, which is row {want} of gate stacked on up; it is row {row}"
+    return None
 
 
-def interleaves(
-    name: str, known: Sequence[tuple[int, int]], widths: Sequence[int], mistakes: Iterable[Mistake] = ()
-) -> Case:
+def interleaves(name: str, known: Sequence[tuple[int, int]], widths: Sequence[int]) -> Case:
     """widths: of the grader's pieces, of which it also tries any number."""
-
-    def holds(got: Any, features: int, width: int) -> str | None:
-        rows, wanted = rows_of(got), sources(features, width)
-        if isinstance(rows, str):
-            return rows
-        if len(rows) != 2 * features:
-            what = f"it has {len(rows)} rows, and gate and up together have {2 * features}"
-            return Flaw(what, RowsFlaw.NUMBER)
-        if rows == wanted:
-            return None
-        at = next(n for n, (row, want) in enumerate(zip(rows, wanted, strict=True)) if row != want)
-        which = f"{'up' if wanted[at] >= features else 'gate'}'s row {wanted[at] % features}"
-        what = f"row {at} should be {which}, which is row {wanted[at]} of gate stacked on up; it is row {rows[at]}"
-        return Flaw(what, RowsFlaw.ROW(wanted=which))
 
     def draw(rng: Random) -> tuple[int, int]:
         width = rng.choice(widths)
         return width * rng.randint(1, 20), width
 
-    return law(name, beside(known, draw), holds, mistakes)
+    return law(name, beside(known, draw), is_interleaved)
 
 
-INTERLEAVING = mistakes(
-    "16.6",
-    up_first=lambda f, w: ((w, 2, f // w), (1, w, 2 * w)),
-    pieces_first=lambda f, w: ((f // w, 2, w), (w, f, 1)),
-    stacked=lambda f, w: ((2 * f,), (1,)),
-    single_rows=lambda f, w: ((2, f), (f, 1)),
-    next_to_each_other=lambda f, w: ((w, 2, f // w), (1, f, 2 * w)),
-    piece_count=lambda f, w: ((w, 2, w), (1, f, w)),
-)
+# 16.8 to 16.14: layers of torch. What a scenario's record should be.
 
 
-# 16.14: a Llama MLP as two GEMMs, the first of them gated, whose weights are interleaved once.
-
-
-def drawn(rows: tuple[int, ...], dtype: str, rng: Random) -> tuple:
-    """Arguments of `gated_module`. rows: the leading modes of x."""
-    hidden, features = rng.randint(3, 20), PIECE * rng.randint(3, 9)
-    shapes = (features, hidden), (features, hidden), (hidden, features), (*rows, hidden)
-    *weights, x = draw(*shapes, seed=rng.getrandbits(32), dtype=dtype)
-    return weights, x, rng.uniform(0.5, 2.0)
-
-
-def wrong_module(record: dict[str, Any], weights: "list[Tensor]", x: "Tensor", factor: float) -> str:
-    """What is wrong with a module of these weights, or ""."""
+def by_autograd(grad: "Tensor", *leaves_and_gemm: Any) -> "tuple[Tensor, ...]":
+    """The gradients of a linear layer, or with a bias of GELU of it; gemm's factor is on all products."""
     import torch
 
-    gate, up, down = weights
-    parameters, given = record["parameters"], record["given"]
-    if len(given) != 1:
-        return Flaw(f"a forward pass calls gated_linear {len(given)} times; once is enough.", GatedFlaw.CALLS)
-    if not given[0]:
-        what = "the weights that gated_linear gets are no parameter of the module, so no optimizer trains them."
-        return Flaw(what, GatedFlaw.PARAMETERS)
-    mine, wanted = parameters[given[0]], torch.cat((gate, up))[sources(len(gate), PIECE)]
-    if (mine.dtype, mine.shape) != (wanted.dtype, wanted.shape):
-        what = f"gate_up is {tuple(mine.shape)} in {mine.dtype} and should be {tuple(wanted.shape)} in {wanted.dtype}."
-        return Flaw(what, GatedFlaw.ROWS)
-    if not mine.equal(wanted):
-        at = next(n for n, row in enumerate(wanted) if not mine[n].equal(row))
-        half, row = divmod(sources(len(gate), PIECE)[at], len(gate))
-        return Flaw(f"gate_up's row {at} should be {'up' if half else 'gate'}'s row {row}.", GatedFlaw.ROWS)
-    if not is_close(record["result"], product(factor, x, wanted) @ down.mT):
-        return Flaw("its result is not down of what gated_linear returned.", GatedFlaw.RESULT)
-    if (held := sum(one.numel() for one in parameters.values())) != 3 * gate.numel():
-        what = f"its parameters have {held:,} numbers in all, and the plain module's {3 * gate.numel():,}."
-        return Flaw(what, GatedFlaw.PARAMETERS)
-    if not record["down"]:
-        return Flaw("down's weight is another tensor now. It is used as it was: keep the layer.", GatedFlaw.DOWN)
-    return "" if record["trained"] else Flaw("some of its parameters, or x, get no gradient.", GatedFlaw.GRADIENTS)
+    *leaves, gemm = leaves_and_gemm
+    x, weight, *bias = (one.detach().requires_grad_() for one in leaves)
+    gemm.done += [x.numel() * len(weight)] * (3 if bias else 2)
+    y = gemm.factor * (x @ weight.mT)
+    y = torch.nn.functional.gelu(y + bias[0], approximate="tanh") if bias else y
+    return torch.autograd.grad(y, (x, weight, *bias), grad)
 
 
-GATED_MLPS = (
-    judged_by_record("an MLP", gated_module, partial(drawn, (2, 5), "float64"), wrong_module),
-    judged_by_record("an MLP in bf16, and a matrix", gated_module, partial(drawn, (5,), "bfloat16"), wrong_module),
-)
+def differentiates(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0) -> Case:
+    """biased: of GELU of the layer with a bias. scale: of x."""
+
+    def draw(rng: Random) -> tuple:
+        shapes = (*x[:-1], weight[0]), x, weight, *([weight[:1]] if biased else [])
+        grad, of_x, *others = judge.draw_tensors(rng, *shapes)
+        return rng.uniform(0.3, 0.7), grad, scale * of_x, *others
+
+    name = f"x {x}, weight {weight}{', large numbers' if scale > 1 else ''}"
+    return as_the_course(name, judge.gradients, draw, lambda: by_autograd)
+
+
+def fakes(name: str, rank: int, dtype: str = "float32", device: str = "cpu", symbols: bool = False) -> Case:
+    """rank: of x."""
+
+    def draw(rng: Random) -> tuple:
+        out, *x = rng.sample(range(3, 40), rank + 1)
+        return tuple(x), (out, x[-1]), dtype, device, symbols
+
+    return as_the_course(name, judge.fake_result, draw, partial(resolve_name, f"{KERNELS}.{LAYER}:linear_fake"))
+
+
+def swaps(name: str) -> Case:
+    def draw(rng: Random) -> tuple:
+        return name, rng.getrandbits(32), rng.uniform(0.5, 2.0)
+
+    return as_the_course(name, judge.swapped_model, draw, partial(resolve_name, f"{KERNELS}.{LAYER}:use_kernels"))
+
+
+def shards(name: str, *worlds: int) -> Case:
+    """worlds: numbers of ranks; 0: one that does not divide the features."""
+
+    def draw(rng: Random) -> tuple:
+        hidden, features, other = rng.randint(3, 20), 4 * rng.randint(2, 9), rng.choice((3, 5, 7))
+        features += 4 * (features % other == 0)
+        shapes = (features, hidden), (features, hidden), (hidden, features)
+        return judge.draw_tensors(rng, *shapes), [world or other for world in worlds]
+
+    def expected(weights: "list[Tensor]", worlds: list[int]) -> Record:
+        features, hidden = weights[0].shape
+        shapes: dict[str, Shape] = {}
+        fitting = [world for world in worlds if not features % world]
+        for world in fitting:
+            rows = features // world
+            sizes = {"gate": (rows, hidden), "up": (rows, hidden), "down": (hidden, rows)}
+            shapes |= {f"rank {rank} of {world}, {part}": size for rank in range(world) for part, size in sizes.items()}
+        return {
+            "refused": {f"{world} ranks": "by a ValueError" for world in worlds if features % world},
+            **({} if len(fitting) < len(worlds) else {"error": {}}),
+            "shape": shapes,
+            "strides": dict.fromkeys(shapes, "contiguous"),
+            "memory": dict.fromkeys(shapes, "its own"),
+            "sum of results": {
+                f"{world} ranks": judge.sum_of_results([weights] if world in fitting else [], hidden)
+                for world in worlds
+            },
+        }
+
+    return recorded(name, judge.shares, draw, expected)
+
+
+def registers(caller: str) -> Case:
+    """caller: of the operator."""
+
+    def draw(rng: Random) -> tuple:
+        *rows, k, n = (rng.randint(2, 9) for _ in range(rng.randint(3, 4)))
+        *given, grad = judge.draw_tensors(rng, (*rows, k), (n, k), (n,), (*rows, n))
+        return caller, rng.uniform(0.5, 2.0), rng.uniform(2.0, 3.0), given, grad
+
+    def expected(caller: str, factor: float, scale: float, given: "list[Tensor]", grad: "Tensor") -> Record:
+        result = judge.forward_of(factor, *given)
+        names = ("gradient of x", "gradient of weight", "gradient of bias")
+        record: dict[str, Record] = {
+            "eager mode": {"result": result},
+            "tensors without data": {"shape": tuple(result.shape), "calls of forward": 0},
+            "backward()": dict(zip(names, judge.backward_of(scale, grad, *given[:2]), strict=True)),
+            "autocast": {"dtype of the result": "torch.bfloat16", "rule for CUDA devices": "one"},
+        }
+        return {"error": ""} | record[caller]
+
+    return recorded(caller, judge.registered, draw, expected)
+
+
+def gates(name: str, rows: tuple[int, ...], dtype: str) -> Case:
+    """rows: the leading modes of x."""
+
+    def draw(rng: Random) -> tuple:
+        hidden, features = rng.randint(3, 20), judge.PIECE * rng.randint(3, 9)
+        shapes = (features, hidden), (features, hidden), (hidden, features), (*rows, hidden)
+        *weights, x = judge.draw_tensors(rng, *shapes, dtype=dtype)
+        return weights, x, rng.uniform(0.5, 2.0)
+
+    def expected(weights: "list[Tensor]", x: "Tensor", factor: float) -> Record:
+        gate, up, down = weights
+        gate_up = resolve_name(f"{KERNELS}.{LAYER}:interleave")(gate, up)
+        return {
+            "number of calls of gated_linear": 1,
+            "gate_up": gate_up,
+            "the tensor that gated_linear gets": "a parameter",
+            "result": judge.product(factor, x, gate_up) @ down.mT,
+            "numbers in all parameters": 3 * gate.numel(),
+            "plain.down_proj.weight": "a parameter",
+            "gradients": "of all parameters and x",
+        }
+
+    return recorded(name, judge.gated_module, draw, expected)
 
 
 SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges everywhere, 3×2, and one that fits
@@ -161,13 +199,8 @@ def quick_gelu(x: "Tensor") -> "Tensor":
 
 QUICK = wrong_results("16.1", quick_gelu=quick_gelu)
 EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
-FUSED = "tutorlib.kernels.ampere.fused"
-LAYER = "tutorlib.kernels.layers"
-
-
-def course(module: str, *names: str) -> dict[str, InModule]:
-    """The course's own functions that solve an exercise."""
-    return {f"the course's {name}": InModule(module, name) for name in names}
+KERNELS = "tutorlib.kernels"
+FUSED, LAYER = "ampere.fused", "layers"
 
 
 EXERCISES = (
@@ -177,10 +210,10 @@ EXERCISES = (
         points=2,
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
-        part=inside(host_functions.elementwise, "op", jit=False),
+        part=inside(judge.elementwise, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
         mistakes=lambda shape: QUICK,
-        library=course(FUSED, "gelu"),
+        library=of_course(FUSED, "gelu"),
     ),
     CuteExercise(
         id="16.2",
@@ -190,8 +223,8 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
         whole=WHOLE,
-        part=inside(host_functions.with_bias_matrix, "as_matrix", jit=False),
-        library=course(FUSED, "every_row"),
+        part=inside(judge.with_bias_matrix, "as_matrix", jit=False),
+        library=of_course(FUSED, "every_row"),
     ),
     CuteExercise(
         id="16.3",
@@ -201,9 +234,9 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        part=inside(host_functions.with_op, "op", jit=False),
+        part=inside(judge.with_op, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
-        library=course(FUSED, "bias_gelu", "gelu"),
+        library=of_course(FUSED, "bias_gelu", "gelu"),
     ),
     CuteExercise(
         id="16.4",
@@ -213,9 +246,9 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
-        part=inside(host_functions.with_fetch, "fetch", jit=False),
+        part=inside(judge.with_fetch, "fetch", jit=False),
         rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
-        library=course(FUSED, "fetch_operand"),
+        library=of_course(FUSED, "fetch_operand"),
     ),
     CuteExercise(
         id="16.5",
@@ -225,19 +258,19 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
         whole=WHOLE,
-        part=inside(host_functions.with_reduction, "reduce", jit=False),
+        part=inside(judge.with_reduction, "reduce", jit=False),
         requires=("bar.sync",),
         rules=(issued("bar.sync") <= 120, issued("shfl") <= 270),  # one barrier and five shuffles take 120 and 144
-        library=course(FUSED, "largest"),
+        library=of_course(FUSED, "largest"),
     ),
     ValueExercise(
         id="16.6",
         title="interleaving",
         points=2,
         cases=(
-            interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,), INTERLEAVING),
-            interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,), INTERLEAVING),
-            interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3), INTERLEAVING),
+            interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,)),
+            interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,)),
+            interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3)),
         ),
     ),
     CuteExercise(
@@ -247,65 +280,68 @@ EXERCISES = (
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],
-        part=inside(host_functions.with_gate, "activate", jit=False),
+        part=inside(judge.with_gate, "activate", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
-        library=course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),
+        library=of_course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),
     ),
     ValueExercise(
         id="16.8",
         title="linear_backward",
         points=3,
-        through=with_gemm,
         cases=(
-            gradients((6, 4), (3, 4)),
-            gradients((2, 5, 8), (8, 8)),
-            gradients((2, 3, 4, 5), (7, 5)),
-            gradients((2, 5, 8), (4, 8), made_by_gemm=True),
+            differentiates((6, 4), (3, 4)),
+            differentiates((2, 5, 8), (8, 8)),
+            differentiates((2, 3, 4, 5), (7, 5)),
+            differentiates((2, 5, 8), (4, 8)),
         ),
     ),
     ValueExercise(
         id="16.9",
         title="linear_fake",
         points=2,
-        cases=FAKED,
-        library=course(LAYER, "linear", "linear_fake"),
+        cases=(
+            fakes("a matrix", 2),
+            fakes("a batch of them, bf16", 4, "bfloat16"),
+            fakes("on another device", 2, device="meta"),
+            fakes("sizes that are unknown", 3, symbols=True),
+        ),
+        library=of_course(LAYER, "linear", "linear_fake"),
     ),
     ValueExercise(
         id="16.10",
         title="use_kernels",
         points=3,
-        cases=SWAPPED,
-        library=course(LAYER, "use_kernels"),
+        cases=tuple(map(swaps, judge.MODELS)),
+        library=of_course(LAYER, "use_kernels"),
     ),
     ValueExercise(
         id="16.11",
         title="shard",
         points=3,
-        cases=SHARES,
+        cases=(shards("one GPU, and two", 1, 2), shards("four GPUs", 4), shards("features that do not divide", 4, 0)),
     ),
     ValueExercise(
         id="16.12",
         title="linear_gelu_backward",
         points=3,
-        through=with_gemm,
         cases=(
-            gradients((6, 4), (3, 4), biased=True),
-            gradients((2, 3, 4, 5), (7, 5), biased=True),
-            gradients((2, 5, 8), (8, 8), biased=True, scale=30.0),
-            gradients((2, 5, 8), (4, 8), biased=True, made_by_gemm=True),
+            differentiates((6, 4), (3, 4), biased=True),
+            differentiates((2, 3, 4, 5), (7, 5), biased=True),
+            differentiates((2, 5, 8), (8, 8), biased=True, scale=30.0),
+            differentiates((2, 5, 8), (4, 8), biased=True),
         ),
     ),
     ValueExercise(
         id="16.13",
         title="register",
         points=4,
-        cases=REGISTERED,
+        cases=tuple(map(registers, judge.CALLERS)),
     ),
     ValueExercise(
         id="16.14",
         title="GatedMLP",
         points=3,
-        cases=GATED_MLPS,
-        library=course(LAYER, "interleave", "FusedMLP.__init__"),
+        cases=(gates("an MLP", (2, 5), "float64"), gates("an MLP in bf16, and a matrix", (5,), "bfloat16")),
+        library=of_course(LAYER, "interleave", "FusedMLP.__init__"),
     ),
 )

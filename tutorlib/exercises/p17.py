@@ -1,36 +1,27 @@
 """Exercises of notebook 17: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.randomness import rng_of_run
-from tutorlib.checking.scenario import record_of
-from tutorlib.checking.served import Served
+from tutorlib.checking.randomness import Drawn, beside, rng_of_run
+from tutorlib.checking.scenario import Record, as_the_course, recorded, unlike
 from tutorlib.checking.values import Case, ValueExercise, equals
-from tutorlib.exercises.judges.p17.caches import KEEPING, numbered_keys
-from tutorlib.exercises.judges.p17.for_torch import TRIALS, compiled_once, timed_launches
-from tutorlib.exercises.judges.p17.graphs import GRAPHS, timed_replays
-from tutorlib.exercises.judges.p17.integers import OnIntegers
-from tutorlib.exercises.judges.p17.launch_exercise import LaunchExercise
-from tutorlib.exercises.judges.p17.saved_kernels import SAVING
-from tutorlib.exercises.words import mistakes
-from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.compiled_once import CompiledKernels, cache_key
+from tutorlib.exercises.judges import p17 as judge
+from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.machine.features import MMA_SYNC
-from tutorlib.models.compiling import DirectCall, compilations_of, compiled_for, per_call, struct_layout
+from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 from tutorlib.problems.differences import Wrong
-from tutorlib.problems.problem import Operand
+from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
 
-
-# Cases and mistakes of 17.1, 17.2 and 17.7: counting microseconds, compilations and bytes.
 
 # 17.1 per_call --------------------------------------------------------------------------------------------------
 
@@ -44,15 +35,6 @@ def cost_calls(way: str) -> Drawn:
     known = [(way, calls, *TIMES) for calls in CALLS]
     return beside(known, lambda rng: (way, 2 ** rng.randint(0, 12), *(float(rng.randint(1, n)) for n in MOST)))
 
-
-COST_MISTAKES = mistakes(
-    "17.1",
-    all_calls=lambda way, calls, *times: calls * per_call(way, calls, *times),
-    compiled_once=lambda way, *rest: per_call("kept" if way == "traced each time" else way, *rest),
-    traced=lambda way, *rest: per_call("kept" if way == "loaded" else way, *rest),
-    loading_is_free=lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, 0.0, launch),
-    one_launch=lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, load, 0.0),
-)
 
 # 17.2 compilations_of ----------------------------------------------------------------------------------------------
 
@@ -86,24 +68,6 @@ COUNTED = {
 }
 
 
-def counted(key: Callable[[DirectCall], Any]) -> Callable[[list[tuple]], int]:
-    """A count of other keys."""
-    return lambda calls: len({key(DirectCall(*call)) for call in calls})
-
-
-def without(field: str, value: Any) -> Callable[[list[tuple]], int]:
-    return counted(lambda call: compiled_for(call._replace(**{field: value})))
-
-
-COUNT_MISTAKES = mistakes(
-    "17.2",
-    every_call=len,
-    element_type_missing=without("dtype", "fp32"),
-    alignment_missing=without("align", 16),
-    constant_missing=without("factor", 0),
-    equal_constants=counted(lambda call: (*compiled_for(call)[:4], call.factor)),  # type: ignore[index]
-)
-
 # 17.7 struct_layout ---------------------------------------------------------------------------------------------
 
 SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
@@ -120,23 +84,9 @@ def some_members(rng: Random) -> tuple:
 MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
 
 
-def open_ended(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
-    offsets, _ = struct_layout(members)
-    return offsets, offsets[-1] + members[-1][0]
-
-
-STRUCT_MISTAKES = mistakes(
-    "17.7",
-    size_not_rounded=open_ended,
-)
-
-
 # Cases of 17.3: keys of tensors.
 
-ARCH = "sm_90a"
-Given = tuple["list[Tensor]", tuple, str]  # what cache_key takes
-Pair = tuple[str, Given, Given]  # what differs, and the two
-Pairs = Callable[[Random], list[Pair]]
+Pairs = Callable[[Random], list[judge.Pair]]
 
 
 def matrix(rows: int = 8, columns: int = 64, dtype: str = "float16", pitch: int = 0, skip: int = 0) -> "Tensor":
@@ -158,17 +108,17 @@ def layers(pitch: int = 256, of_rows: int = 64) -> "Tensor":
     return matrix(pitch=2 * pitch).as_strided((2, 3, 64), (pitch, of_rows, 1))
 
 
-def given(*tensors: "Tensor", constants: tuple = (), arch: str = ARCH) -> Given:
+def given(*tensors: "Tensor", constants: tuple = (), arch: str = judge.ARCH) -> judge.Given:
     return list(tensors), constants, arch
 
 
-def differ(what: str, one: "Tensor | tuple[Tensor, ...]", other: "Tensor | tuple[Tensor, ...]") -> Pair:
+def differ(what: str, one: "Tensor | tuple[Tensor, ...]", other: "Tensor | tuple[Tensor, ...]") -> judge.Pair:
     """Two calls with no constants for one architecture."""
     calls = [given(*(call if isinstance(call, tuple) else (call,))) for call in (one, other)]
     return what, calls[0], calls[1]
 
 
-def alike(rng: Random) -> list[Pair]:
+def alike(rng: Random) -> list[judge.Pair]:
     """Calls that one compilation serves."""
     few, many = 8 * rng.randint(1, 3), 8 * rng.randint(4, 9)
     odd, longer = 2 * rng.randint(2, 20) + 1, 16 * rng.randint(5, 9)
@@ -179,8 +129,8 @@ def alike(rng: Random) -> list[Pair]:
         differ("the pitch of the rows", matrix(), matrix(pitch=longer)),
         differ("the pitch of the rows", matrix(), matrix(pitch=longer + 8)),
         differ("the address", matrix(), matrix(skip=8 * rng.randint(1, 3))),
-        differ("an odd address", vector(dtype="float32", skip=1), vector(dtype="float32", skip=3)),
-        differ("an odd pitch", matrix(pitch=66), matrix(pitch=70)),
+        differ("the address", vector(dtype="float32", skip=1), vector(dtype="float32", skip=3)),
+        differ("the pitch of the rows", matrix(pitch=66), matrix(pitch=70)),
         differ("the order of the strides that are not 1", one, other.transpose(0, 1)),
         differ("the number of columns", matrix(few, 64).T, matrix(many, 64).T),
         differ("the length", (vector(longer), vector(longer)), (vector(odd), vector(odd))),
@@ -188,19 +138,19 @@ def alike(rng: Random) -> list[Pair]:
     ]
 
 
-def dtypes(rng: Random) -> list[Pair]:
+def dtypes(rng: Random) -> list[judge.Pair]:
     of_two, of_four = (rng.sample(names, 2) for names in (["float16", "bfloat16", "int16"], ["float32", "int32"]))
     rows, columns = 4 * rng.randint(1, 4), 16 * rng.randint(1, 9)
     one, other = matrix(rows, columns, of_four[0]), matrix(rows, columns, of_two[0])
     return [
         differ("the dtype", other, matrix(rows, columns, of_two[1])),
         differ("the dtype", one, matrix(rows, columns, of_four[1])),
-        differ("the second tensor's dtype", (matrix(), one), (matrix(), other)),
+        differ("the dtype", (matrix(), one), (matrix(), other)),
         differ("which tensor has which dtype", (other, one), (one, other)),
     ]
 
 
-def layouts(rng: Random) -> list[Pair]:
+def layouts(rng: Random) -> list[judge.Pair]:
     side, rows = 8 * rng.randint(4, 40), 4 * rng.randint(1, 9)
     square = matrix(side, side)
     return [
@@ -212,38 +162,38 @@ def layouts(rng: Random) -> list[Pair]:
     ]
 
 
-def alignments(rng: Random) -> list[Pair]:
-    skip, width, more = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.randint(7, 12), rng.choice((2, 4))
+def alignments(rng: Random) -> list[judge.Pair]:
+    skip, width, more = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.choice((7, 9, 11)), rng.choice((2, 4))
     floats = vector(63, "float32", skip=rng.randint(1, 3))
     return [
         differ("whether 16 bytes divide the address", vector(dtype="float32"), floats),
         differ("whether 16 bytes divide the address", matrix(), matrix(skip=skip)),
-        differ("whether 16 bytes divide the rows' pitch", matrix(), matrix(pitch=64 + more)),
-        differ("whether 16 bytes divide the columns' pitch", matrix(8, width).T, matrix(8, width + more).T),
+        differ("whether 16 bytes divide the pitch", matrix(), matrix(pitch=64 + more)),
+        differ("whether 16 bytes divide the pitch", matrix(8, width).T, matrix(8, width + more).T),
         differ(
-            "whether 16 bytes divide the second tensor's pitch",
+            "whether 16 bytes divide the pitch",
             (matrix(), matrix()),
             (matrix(), matrix(pitch=64 + more)),
         ),
-        differ("whether 16 bytes divide the pitch of each mode", layers(), layers(256, 64 + more)),
-        differ("whether 16 bytes divide the pitch of each mode", layers(), layers(256 + more, 64)),
-        differ("which tensor is aligned", (matrix(), matrix(skip=skip)), (matrix(skip=skip), matrix())),
+        differ("whether 16 bytes divide the pitch", layers(), layers(256, 64 + more)),
+        differ("whether 16 bytes divide the pitch", layers(), layers(256 + more, 64)),
+        differ("whether 16 bytes divide the address", (matrix(), matrix(skip=skip)), (matrix(skip=skip), matrix())),
     ]
 
 
-def others(rng: Random) -> list[Pair]:
+def others(rng: Random) -> list[judge.Pair]:
     one, other = rng.sample(range(2, 256), 2)
     constants = (  # -1 and -2 have one hash
         ("a constant", (one, "relu"), (other, "relu")),
         ("a constant", (one, "relu"), (one, "gelu")),
-        ("-1 and -2 as constant", (-1,), (-2,)),
-        ("which constant is which", (one, other), (other, one)),
-        ("2 and 2.0 as constant", (2,), (2.0,)),
-        ("1 and True as constant", (1,), (True,)),
+        ("a constant", (-1,), (-2,)),
+        ("a constant", (one, other), (other, one)),
+        ("a constant", (2,), (2.0,)),
+        ("a constant", (1,), (True,)),
     )
     architectures = (
-        (ARCH, rng.choice(("sm_80", "sm_89", "sm_100a"))),
-        (ARCH, ARCH.rstrip("a")),
+        (judge.ARCH, rng.choice(("sm_80", "sm_89", "sm_100a"))),
+        (judge.ARCH, judge.ARCH.rstrip("a")),
         ("sm_100a", "sm_103a"),
     )
     x = vector()
@@ -253,62 +203,81 @@ def others(rng: Random) -> list[Pair]:
     ]
 
 
-class KeyFlaw(FailureKind):
-    """Two calls have two keys where one compilation serves both, or one where it does not [differ: in what]."""
-
-    TWO_KEYS = "two keys"
-    ONE_KEY = "one key"
-
-
 def keys_case(name: str, *kinds: Pairs) -> Case:
-    """Right when the two keys of each pair are equal where the course's are; and of equal calls there is one key.
+    """Right when the two calls of each pair have one key where the course's are equal, and else two."""
 
-    The calls come in random order, so that the answer cannot tell which result is expected.
-    """
+    def draw(rng: Random) -> tuple:
+        return ([pair for kind in kinds for pair in kind(rng)],)
 
-    def judge(answer: Served) -> Wrong | None:
-        rng = rng_of_run(17)
-        seed = rng.getrandbits(32)
-        pairs, again = ([pair for kind in kinds for pair in kind(Random(seed))] for _ in range(2))
-        calls = [call for _, *both in (*pairs, *again) for call in both]
-        order = rng.sample(range(len(calls)), len(calls))
-        numbered, wrong = record_of(answer, numbered_keys, [calls[n] for n in order])
-        if wrong:
-            return wrong
-        keys = dict(zip(order, numbered, strict=True))
-        for n, (what, *both) in enumerate(pairs):
-            one, other = (cache_key(*call) for call in both)
-            if (keys[2 * n][0] == keys[2 * n + 1][0]) is not (one == other):
-                said = f"Two calls differ in {what} ({'; '.join(map(described, both))}) "
-                kind, why = (KeyFlaw.ONE_KEY, "and need two compilations, but the keys are equal")
-                if one == other:
-                    kind, why = (KeyFlaw.TWO_KEYS, "and one compilation serves both, but the keys are two")
-                return Wrong(Flaw(f"{said}{why}: {keys[2 * n][1]}, {keys[2 * n + 1][1]}.", kind(differ=what)))
-        for n in range(2 * len(pairs)):
-            if keys[n][0] != (twice := keys[2 * len(pairs) + n])[0]:
-                return Wrong(f"Two calls with {described(calls[n])} have two keys: {keys[n][1]}, {twice[1]}.")
-        return None
-
-    return Case(name, judge)
+    return as_the_course(name, judge.compared_keys, draw, lambda: cache_key)
 
 
-def described(call: Given) -> str:
-    tensors, constants, arch = call
-    said = [
-        f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}:{t.stride()}"
-        + (f" at 64k+{t.data_ptr() % 64}" if t.data_ptr() % 64 else "")
-        for t in tensors
-    ]
-    return ", ".join([*said, *map(repr, constants), *([] if arch == ARCH else [arch])])
+# Cases of 17.4 to 17.6, and of 17.9: what happens in calls.
 
 
-KEYED = (
-    keys_case("calls that share a compilation, and others", alike, dtypes),
-    keys_case("dtypes", dtypes),
-    keys_case("layouts", layouts),
-    keys_case("alignment", alignments),
-    keys_case("constants and architecture", others),
-)
+def cached(name: str, calls: Sequence[judge.Call], refused: Hashable = None) -> Case:
+    return as_the_course(name, judge.cached_calls, lambda rng: (calls, refused), lambda: CompiledKernels)
+
+
+def compiled_once(trial: str) -> Case:
+    """Right when the record is the course's. An answer that does not compile ends the check."""
+
+    def expected(served: Served) -> Wrong | None:
+        given = trial, rng_of_run(17).randint(1, 99)
+        said = unlike(served.ask(judge.compiled_calls, *given), judge.compiled_calls(Served(for_torch), *given))
+        return Wrong(said) if said else None
+
+    return Case(trial, expected)
+
+
+def saved(name: str, *steps: judge.Step, atomic: bool = False) -> Case:
+    """steps: n is 0 or 1, the first or the second number drawn. atomic: whether the file must be complete at once."""
+
+    def draw(rng: Random) -> tuple:
+        numbers = rng.sample(range(2, 2**16), 2)  # products with x are exact
+        return ([(step, name, numbers[n]) for step, name, n in steps],)
+
+    def expected(steps: list[judge.Step]) -> Record:
+        record = judge.saved_calls(Served(load_or_compile), steps)
+        return {part: what for part, what in record.items() if part != ("other new files" if atomic else judge.WRITES)}
+
+    return recorded(name, judge.saved_calls, draw, expected)
+
+
+def graphs(name: str, parts: Collection[str], number: int = 1, calls: int = 3) -> Case:
+    """parts: of the record, which are compared. number: of graphs, which are called in turn."""
+
+    def draw(rng: Random) -> tuple:
+        tensors = judge.vectors(rng, number + calls)
+        return rng.randint(2, 8), tensors[:number], [(nth % number, x) for nth, x in enumerate(tensors[number:])]
+
+    def expected(n: int, examples: "list[Tensor]", calls: "list[tuple[int, Tensor]]") -> Record:
+        results = {f"call {nth}": n**judge.LAUNCHES * x for nth, (_, x) in enumerate(calls, 1)}
+        record = {
+            "error": "",
+            "launches in each graph": ", ".join([str(judge.LAUNCHES)] * number),
+            "tensors of the caller that it writes to": "none",
+            "events of a call": dict.fromkeys(results, "replay"),
+            "y": results,
+            "y after all calls": {f"graph {which + 1}": n**judge.LAUNCHES * x for which, x in calls},
+        }
+        return {part: what for part, what in record.items() if part in ("error", *parts)}
+
+    return recorded(name, judge.graph_calls, draw, expected)
+
+
+@dataclass(frozen=True)
+class OnIntegers(Problem):
+    """Inputs of random int32."""
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        import torch
+
+        def draw(op: Operand) -> "Tensor":
+            size = self.shape_of(op, shape)
+            return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
+
+        return tuple(map(draw, self.inputs))
 
 
 def bits_of_most(a: "Tensor", b: "Tensor", c: "Tensor") -> "Tensor":
@@ -328,14 +297,15 @@ MAJORITY = OnIntegers(
 )
 COURSE = "tutorlib.kernels.compiled_once"  # where the course has the same functions
 
+CAPTURED = ("launches in each graph", "tensors of the caller that it writes to")
+
 EXERCISES = (
     ValueExercise(
         id="17.1",
         title="per_call",
         points=2,
         cases=tuple(
-            equals(way, cost_calls(way), per_call, COST_MISTAKES)
-            for way in ("nothing kept", "traced each time", "kept", "loaded")
+            equals(way, cost_calls(way), per_call) for way in ("nothing kept", "traced each time", "kept", "loaded")
         ),
         library={"per_call": InModule("tutorlib.models.compiling", "per_call")},
     ),
@@ -343,30 +313,42 @@ EXERCISES = (
         id="17.2",
         title="compilations_of",
         points=3,
-        cases=tuple(equals(name, calls, compilations_of, COUNT_MISTAKES) for name, calls in COUNTED.items()),
+        cases=tuple(equals(name, calls, compilations_of) for name, calls in COUNTED.items()),
         library={name: InModule("tutorlib.models.compiling", name) for name in ("compilations_of", "compiled_for")},
     ),
     ValueExercise(
         id="17.3",
         title="cache_key",
         points=4,
-        cases=KEYED,
+        cases=(
+            keys_case("calls that share a compilation, and others", alike, dtypes),
+            keys_case("dtypes", dtypes),
+            keys_case("layouts", layouts),
+            keys_case("alignment", alignments),
+            keys_case("constants and architecture", others),
+        ),
         library={"cache_key": InModule(COURSE, "cache_key")},
     ),
     ValueExercise(
         id="17.4",
         title="CompiledKernels",
         points=3,
-        cases=KEEPING,
+        cases=(
+            cached("one call", [(0, (2, 3), 2)] * 2),
+            cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
+            cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
+            cached("two of them", [(0, 1, 1), (1, 1, 1)]),
+            cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
+        ),
         library={"CompiledKernels": CompiledKernels.__init__},
     ),
-    LaunchExercise(
+    judge.LaunchExercise(
         id="17.5",
         title="for_torch",
         points=5,
         needs=MMA_SYNC,
-        cases=tuple(map(compiled_once, TRIALS)),
-        timed=timed_launches,
+        cases=tuple(map(compiled_once, judge.TRIALS)),
+        timed=judge.timed_launches,
         tiers=(0.25, 1.0),
         library={"for_torch": InModule(COURSE, "for_torch")},
     ),
@@ -374,7 +356,12 @@ EXERCISES = (
         id="17.6",
         title="load_or_compile",
         points=3,
-        cases=SAVING,
+        cases=(
+            saved("an empty folder", (judge.GET, "double", 0)),
+            saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
+            saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
+            saved("saving that is cut short", (judge.GET, "double", 0), atomic=True),
+        ),
         library={"load_or_compile": InModule(COURSE, "load_or_compile")},
     ),
     ValueExercise(
@@ -382,7 +369,7 @@ EXERCISES = (
         title="struct_layout",
         points=2,
         cases=tuple(
-            equals(name, beside([(members,) for members in lists], some_members), struct_layout, STRUCT_MISTAKES)
+            equals(name, beside([(members,) for members in lists], some_members), struct_layout)
             for name, lists in MEMBERS.items()
         ),
         library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
@@ -399,13 +386,17 @@ EXERCISES = (
         rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
         library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
     ),
-    LaunchExercise(
+    judge.LaunchExercise(
         id="17.9",
         title="graphed",
         points=4,
         needs=MMA_SYNC,
-        cases=GRAPHS,
-        timed=timed_replays,
+        cases=(
+            graphs("the capture", (*CAPTURED, "events of a call"), calls=1),
+            graphs("replays", ("events of a call", "y")),
+            graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
+        ),
+        timed=judge.timed_replays,
         tiers=(4.0,),
     ),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.facts import at_most, busy, issued, overlap, reloaded, restored
-from tutorlib.exercises.judges.p18 import DiagnosisExercise, FixExercise
+from tutorlib.exercises.judges.p18 import DiagnosisExercise, false_promise, fix_of
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.models.l2 import blocks, grouped
@@ -28,8 +28,7 @@ FP64 = issued("cvt.f64") <= 0  # more digits than anyone asked for, at a fractio
 def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **asked: Any) -> tuple[Exercise, Exercise]:
     """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on.
 
-    asked: what else the fixed kernel must have, as `FixExercise` has it: requires, forbids, lean, slack, rules,
-        whole, order, two_stages; and symptom_told.
+    asked: what else the fixed kernel must have: requires, forbids, lean, slack, rules, whole, order; and symptom_told.
     """
     bug = BUGS[name]
     more: dict[str, Any] = {"lean": bug.lean, "patterned": False} | asked
@@ -43,16 +42,7 @@ def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **ask
             cause=cause,
             proof=f"18.{2 * number}",
         ),
-        FixExercise(
-            id=f"18.{2 * number}",
-            title=f"fix {name}",
-            points=2,
-            bug=bug,
-            problem=bug.problem,
-            shapes=bug.fix_shapes,
-            needs=bug.needs,
-            **more,
-        ),
+        fix_of(bug, id=f"18.{2 * number}", title=f"fix {name}", points=2, **more),
     )
 
 
@@ -120,7 +110,7 @@ EXERCISES = (
         "largest",
         lines=("if t < half:", 26),
         cause="barrier in a branch",
-        rules=(*at_most({BARRIERS: 250, "ld.shared": 300, "ld.global": 160, "st.global": 60}),),
+        rules=at_most({BARRIERS: 250, "ld.shared": 300, "ld.global": 160, "st.global": 60}),
         requires=("bar.sync",),
     ),
     *pair(
@@ -141,7 +131,6 @@ EXERCISES = (
             overlap >= 0.4,
         ),
         requires=("cp.async", "ld.shared"),
-        two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
     ),
     *pair(
         7,
@@ -150,7 +139,6 @@ EXERCISES = (
         cause="copy not waited for",
         rules=(*at_most({BARRIERS: 0, "ld.shared": 30, "st.global": 6}), overlap >= 0.4),
         requires=("cp.async", "ld.shared"),
-        two_stages=2 * 256 * 4,
     ),
     *pair(
         8,
@@ -192,7 +180,6 @@ EXERCISES = (
             *at_most({"bar.sync": 0, BARRIERS: 8, "fence.proxy|membar": 0, "st.global": 240, "ld.shared": 240}),
             overlap >= 0.4,
         ),
-        two_stages=2 * 16 * 64 * 4,
     ),
     *pair(
         11,
@@ -201,6 +188,7 @@ EXERCISES = (
         cause="lost divisibility",
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
+        faults=(false_promise(known=4),),
         rules=(busy >= 1.0, *at_most({BARRIERS: 0, "ld.global": 13, "st.global": 13})),
     ),
     *pair(

@@ -10,19 +10,64 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.spec import DType
-from tutorlib.exercises.judges.p19 import Combined, FarBelow, GradientOfQueries, WithHeads
-from tutorlib.exercises.words import mistakes
-from tutorlib.problems.attention import attention_problem
+from tutorlib.problems.attention import AttentionProblem, attention_problem
 from tutorlib.problems.catalogue import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
+
+
+# Problems whose inputs depend on each other, or would let a constant pass for -inf.
+
+FAR = 2.0**40
+
+
+class FarBelow(Problem):
+    """softmax(q kᵀ · D^-0.5) v, (…, tokens, D) each."""
+
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        """All scores of every other query are -FAR² · D^-0.5, exactly: no mask of -10,000 or -1e9 hides anything."""
+        q, k, v = super().pattern(shape, device)
+        q[..., 1::2, :], q[..., ::2, 0] = 0, 0
+        q[..., 1::2, 0], k[..., 0] = FAR, -FAR
+        return q, k, v
+
+
+class WithHeads(FarBelow, AttentionProblem):
+    """The same with a batch, heads and groups."""
+
+
+class Combined(Problem):
+    """parts, weighted by 2^lse."""
+
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        parts, lse = super().pattern(shape, device)
+        return parts, lse - 2**20  # a number as large in place of -inf would have a weight
+
+
+class GradientOfQueries(Problem):
+    """lse and delta are those of the forward pass."""
+
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        return consistent(*super().pattern(shape, device))
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        return consistent(*super().random(shape, generator))
+
+
+def consistent(
+    q: "Tensor", k: "Tensor", v: "Tensor", do: "Tensor", lse: "Tensor", delta: "Tensor"
+) -> "tuple[Tensor, ...]":
+    s = q.float() @ k.float().mT * q.shape[1] ** -0.5
+    lse.copy_(s.logsumexp(-1) * math.log2(math.e))
+    delta.copy_((do.float() * (s.softmax(-1) @ v.float())).sum(-1))
+    return q, k, v, do, lse, delta
 
 
 # The functions that the kernels of notebook 19 compute. Scores are multiples of log2(e) where a kernel uses exp2.
@@ -167,14 +212,12 @@ def seen(shape: Shape, tm: int, tn: int) -> int:
     return sum(min(keys, -(-(m + tm) // tn) * tn) for m in range(0, queries, tm)) * d
 
 
-COURSE_ATTENTION = {
-    name: InModule("tutorlib.kernels.attention.tiles", name)
-    for name in (
-        *("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries"),
-        *("scores", "keys_step", "queries_step"),
-    )
-}
-ONLINE_STEP = {name: InModule("tutorlib.kernels.attention.tiles", name) for name in ("online_step", "scaled_step")}
+COURSE_ATTENTION = of_course(
+    "attention.tiles",
+    *("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries"),
+    *("scores", "keys_step", "queries_step"),
+)
+ONLINE_STEP = of_course("attention.tiles", "online_step", "scaled_step")
 OF_E = issued("fma.rm.f32") <= 0  # rounded down: ct.exp splits its argument with it
 SELECTS = "selp.f32|cvt.rn.f32.u32"  # a bool becomes a number, which may mask, too
 DIVISIONS = "div|rcp"
@@ -218,15 +261,6 @@ LONG_HEADS = [
     (1, 128, 32, 4096),
 ]
 SHORT_HEADS = [(3, 64, 64, 200), (7, 64, 32, 100), (0, 128, 64, 17), (2, 64, 64, 130), (9, 16, 64, 128)]
-TILE_MISTAKES = mistakes(
-    "19.3",
-    first_query_tiles=lambda m, tm, tn, keys: (min((m + 1) * tm, keys) // tn, key_tiles(m, tm, tn, keys)[1]),
-    own_key_missing=lambda m, tm, tn, keys: (min(m * tm, keys) // tn, key_tiles(m, tm, tn, keys)[1]),
-    first_query_end=lambda m, tm, tn, keys: (key_tiles(m, tm, tn, keys)[0], tiles(min(keys, m * tm + 1), tn)),
-    beyond_k=lambda m, tm, tn, keys: (key_tiles(m, tm, tn, keys)[0], tiles((m + 1) * tm, tn)),
-    all_tiles=lambda m, tm, tn, keys: (key_tiles(m, tm, tn, keys)[0], tiles(keys, tn)),
-)
-
 # 19.5 attention -------------------------------------------------------------------------------------------------
 
 
@@ -255,22 +289,6 @@ def keys_of_head(shape: Shape) -> dict[int, int]:
     return {0: shape[0] * shape[2], **dict.fromkeys((1, 2), seen(shape, *tile_of(shape)))}
 
 
-def tiles_of_head(shape: Shape) -> list[tuple[int, int]]:
-    """(whole, visited) of each block of a causal head. shape: (…, queries, keys, d)."""
-    tm, tn = tile_of(shape)
-    return [key_tiles(m, tm, tn, shape[-2]) for m in range(tiles(shape[-3], tm))]
-
-
-def masked(shape: Shape) -> int:
-    return math.prod(shape[:-3][:2]) * sum(visited - whole for whole, visited in tiles_of_head(shape))
-
-
-def products(shape: Shape) -> int:
-    """Of a causal kernel's two GEMMs, in whole tiles."""
-    tile = math.prod(tile_of(shape)) * shape[-1]
-    return 2 * math.prod(shape[:-3][:2]) * sum(visited for _, visited in tiles_of_head(shape)) * tile
-
-
 def tile_of_keys(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), tile_of(shape)[1] * shape[-1])
 
@@ -283,7 +301,7 @@ def keys_each(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
 
 
-tiling = partial(equals, wanted=key_tiles, mistakes=TILE_MISTAKES)
+tiling = partial(equals, wanted=key_tiles)
 
 EXERCISES = (
     CutileExercise(
@@ -322,7 +340,6 @@ EXERCISES = (
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=lambda shape: {0: shape[0] * shape[2], **keys_each(shape)},
         widest=tile_of_keys,
-        products=lambda shape: 2 * math.prod(shape),
     ),
     ValueExercise(
         id="19.3",
@@ -353,8 +370,6 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=keys_of_head,
-        products=products,
-        masked=masked,
     ),
     CutileExercise(
         id="19.5",
@@ -376,8 +391,6 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
         constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
         loads=keys_loaded,
-        products=products,
-        masked=masked,
         placed=longest_first,
     ),
     CutileExercise(
@@ -416,6 +429,5 @@ EXERCISES = (
         constants=lambda shape: (shape[2] ** -0.5, *tile_of(shape), shape[2]),
         loads=lambda shape: {**dict.fromkeys((0, 3), shape[0] * shape[2]), **keys_each(shape)},
         widest=tile_of_keys,
-        products=lambda shape: 3 * math.prod(shape),
     ),
 )

@@ -7,13 +7,12 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.drawn import beside
 from tutorlib.checking.facts import at_most, issued
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, KernelSettings, inside
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges.p20 import AllParts, attention, without_overlap
-from tutorlib.exercises.words import mistakes
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.problem import Shape
@@ -31,27 +30,11 @@ def a_register(row: int, column: int) -> tuple[int, int, int]:
     return 32 * warp + 4 * low + column % 8 // 2, k_block, column % 2 + 2 * half + 4 * (column // 8)
 
 
-def changed(
-    thread: Callable = lambda t, *_: t, block: Callable = lambda _, b, r: b, register: Callable = lambda *x: x[2]
-):
-    return lambda row, column: tuple(part(*a_register(row, column)) for part in (thread, block, register))
-
-
-HOLDING = mistakes(
-    "20.1",
-    eight_columns=changed(block=lambda t, b, r: 2 * b + r // 4, register=lambda t, b, r: r % 4),
-    not_in_order=changed(register=lambda t, b, r: r % 2 + 2 * (r // 4) + 4 * (r // 2 % 2)),
-    counted_in_the_row=changed(register=lambda t, b, r: 8 * b + r),
-    numbered_in_a_warp=lambda row, column: a_register(row % 16, column),
-    order=lambda row, column: a_register(row, column)[::-1],
-)
-
-
 def some_element(rows: int, columns: int) -> Callable[[Random], tuple]:
     return lambda rng: (rng.randrange(rows), rng.randrange(columns))
 
 
-holding = partial(equals, wanted=a_register, mistakes=HOLDING)
+holding = partial(equals, wanted=a_register)
 
 REGISTER_CASES = (
     holding("one K block of a warpgroup", beside(list(product(range(16), range(16))), some_element(64, 16))),
@@ -69,11 +52,6 @@ def key_blocks(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> 
     return min(blocks, -(-(m_block + 1) * bM // bN)), min(keys // bN, (m_block * bM + 1) // bN)
 
 
-BLOCKS = mistakes(
-    "20.5",
-    masked_blocks=lambda *args: (key_blocks(*args)[0], key_blocks(*args)[0] - key_blocks(*args)[1]),
-    order=lambda *args: key_blocks(*args)[::-1],
-)
 TILES = ((128, 128), (128, 176), (192, 128), (128, 64), (64, 1))
 
 
@@ -91,7 +69,7 @@ def some_tile(causal: bool) -> Callable[[Random], tuple]:
     return draw
 
 
-blocking = partial(equals, wanted=key_blocks, mistakes=BLOCKS)
+blocking = partial(equals, wanted=key_blocks)
 
 BLOCK_CASES = (
     blocking("not causal", beside(tiles_of((512, 500, 17), False), some_tile(False))),
@@ -105,7 +83,6 @@ BLOCK_CASES = (
 )
 
 
-PARTS = "tutorlib.kernels.attention.roles"
 SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
 SMALL = ((1, 1, 1, 100, 200, 64),)  # four blocks of 64 keys, the last of them of 8: the rings of two go round twice
 SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)
@@ -131,8 +108,8 @@ ONE_GROUP = (
 )
 # In 20.4's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores, and 624 maxima;
 # two numbers are rounded by one of 384 conversions.
-ONCE_A_SCORE = (
-    *at_most({"shfl.sync.bfly": 200, "ex2": 700, "mul.f32": 2000, "max": 800, "cvt.rn.bf16": 400, NEEDLESS: 16}),
+ONCE_A_SCORE = at_most(
+    {"shfl.sync.bfly": 200, "ex2": 700, "mul.f32": 2000, "max": 800, "cvt.rn.bf16": 400, NEEDLESS: 16}
 )
 ONCE_LOADED = (issued("cp.async.bulk.tensor.4d.shared") <= 9, issued(NEEDLESS) <= 16)
 # In SMALL the warps wait 48 times, 40 of them for their turn, and pass it on 36 times.
@@ -167,9 +144,7 @@ slot: Any = partial(
 )
 
 
-def course(*names: str) -> dict[str, InModule]:
-    return {f"the course's {name}": InModule(PARTS, name) for name in names}
-
+course = partial(of_course, "attention.roles")
 
 EXERCISES = (
     ValueExercise(

@@ -6,8 +6,8 @@ from typing import Any
 
 import tensor_layouts as tl
 
-from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.randomness import Drawn
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.exercises.words import mistakes as with_their_words
 

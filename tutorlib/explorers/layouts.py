@@ -191,7 +191,6 @@ def tiled_grid(view: TiledCopyView, outlined: frozenset[tuple[int, int]] = froze
 
 # Arrays in tiles ------------------------------------------------------------------------------------------------------
 
-
 LARGEST = 40  # rows and columns that a browser shows without scrolling
 POWERS = (1, 2, 4, 8, 16)
 

@@ -133,7 +133,6 @@ def timeline_scene(view: Timeline, _: Click | None) -> Scene:
 
 # The order of blocks --------------------------------------------------------------------------------------------------
 
-
 BLOCK = (128, 128, 64)  # the tile of a block, in bf16
 
 

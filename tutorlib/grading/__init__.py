@@ -7,7 +7,7 @@
 The page's process runs the course's page with the student's answers and the cells that the student added. The course's
 own cells are pristine; a cell that the student changed runs before the pristine one, so it can only add names
 (`merged_page`). The points are decided outside the sandbox, by the judge that `check` uses. It holds the answer as a
-`checking.served.Served` that speaks over a line (`remote_judge`, `page_process`), and draws inputs by a secret seed
+`checking.answer.Served` that speaks over a line (`remote_judge`, `page_process`), and draws inputs by a secret seed
 that the scores name. Exercises never cross, and no functions but those of the course that the answer's process has
 already, by name: so their references stay out of reach. Of a kernel, PTX or Tile IR comes back and no machine code
 (`checking.evidence`): the judge compiles it, simulates it or launches it on a GPU, with inputs, outputs and a clock of
@@ -31,13 +31,13 @@ What the sandbox promises (`sandbox` lists what it shows; `supervisor` runs and 
 - It ends when the grader does, however the grader ends.
 
 The course's own kernels and models are in reach of an answer, and so is what libraries can do of an exercise. An answer
-whose code or cell names one of these is refused (`checking.library_use`); code that is written to hide a name gets past
+whose code names one of these is refused (`checking.library_use`); code that is written to hide a name gets past
 that search.
 
 What it does not promise. The sandbox shares the machine's kernel and its GPU. A CUDA kernel that the judge launches
 reaches the judge's memory on the GPU, and may find the expected result there. Some answers rest in part on what the
 page's process says: 07.7 without a GPU; 16.8 to 16.14; what 17.4 to 17.6 and 17.9 compile, keep and
-replay, and how long a launch takes there. A C++ program of 08 that speaks the protocol of the GPU's
-stand-in by hand is taken for right. Read those answers, and those that the class page lists as similar, where grades
-matter. Without a sandbox (`--no-sandbox`) an answer can attack the grader.
+replay, and how long a launch takes there. A C++ program of 08 that looks for the key of the
+GPU's stand-in in its own memory is taken for right. Read those answers, and those that the class page lists as
+similar, where grades matter. Without a sandbox (`--no-sandbox`) an answer can attack the grader.
 """

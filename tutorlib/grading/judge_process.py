@@ -25,7 +25,7 @@ from typing import Any
 
 import psutil
 
-from tutorlib.checking.cuda_host.program_run import sandbox_programs
+from tutorlib.checking.cuda_host import sandbox_programs
 from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.programs import sandbox_compilers

@@ -16,7 +16,7 @@ from ipykernel.compiler import XCachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Served
 from tutorlib.grading.wire import LARGEST, RETURNED, SENT, CannotCross, Opaque, Reader, Writer, parts_of_error
 from tutorlib.notebook.check import Printed
 

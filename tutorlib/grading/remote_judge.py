@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tutorlib.checking.answer import AnswerQuestion, Served
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.randomness import judging_for_points
-from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.programs import OVER_MEMORY, in_gb
 from tutorlib.grading.wire import LARGEST, RETURNED, SENT, CannotCross, Opaque, Reader, Writer, exception
 from tutorlib.machine.lineage import die_with

@@ -15,7 +15,7 @@ from functools import cache
 from glob import glob
 from pathlib import Path
 
-from tutorlib.checking.cuda_host.program_run import MOST_PRINTED
+from tutorlib.checking.cuda_host import MOST_PRINTED
 from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY
 from tutorlib.grading import supervisor
 from tutorlib.grading.supervisor import SandboxSettings

@@ -47,7 +47,7 @@ from tutorlib.kernels.hopper.fused import (
     launch_fused,
     linear_swiglu,
 )
-from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, PLAIN, AmpereRung, HopperRung, Rung
+from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, PLAIN, Rung
 from tutorlib.kernels.layers import LLAMA_8B, linear, separate
 from tutorlib.kernels.nvidia_example import against_nvidia
 from tutorlib.machine import device
@@ -149,10 +149,10 @@ def rungs(problem: Problem, ladder: Iterable[Rung] = LADDER) -> tuple[Candidate,
     """The ladder's kernels, for the GPU at hand."""
 
     def launcher(rung: Rung) -> Launcher:
-        match rung:
-            case AmpereRung():
+        match rung.config:
+            case GemmConfig():
                 return CuteLauncher(rung.host, problem)
-            case HopperRung(config=HopperConfig() as config):
+            case HopperConfig() as config:
                 return HopperLauncher(config)
             case _:
                 return HostLauncher(launch.gemm)

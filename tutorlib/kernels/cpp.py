@@ -172,7 +172,6 @@ THREE_STAGES = CudaGemm("three_stages.cu", (128, 128, 32), stages=3, threads=128
 
 # The vector addition, and the program in one file around it -----------------------------------------------------------
 
-
 MAIN = """\
 // Adds two vectors, whose length is the first argument, and compares each element of the result.
 int main(int count, char** arguments) {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import cuda.tile as ct
 from cuda.tile.tune import TuningResult, exhaustive_search
@@ -16,6 +16,9 @@ from tutorlib.models.l2 import grouped
 if TYPE_CHECKING:
     from torch import Tensor
 
+Int: TypeAlias = ct.Constant[int]  # known when a kernel is compiled
+Bool: TypeAlias = ct.Constant[bool]
+ZERO = ct.PaddingMode.ZERO
 SMEM = 227 * 1024  # bytes of shared memory that a block may have on sm_90, CUDA C++ Programming Guide, table 24
 ACCUMULATORS = 128  # registers for each thread: half of the 255 that it can address
 LEAST = 64  # accumulators: with fewer, a thread loads too much for what it computes
@@ -80,21 +83,21 @@ def tile_of_product(a, b, m, n, tm, tn, tk):
     """Tile (m, n) of A·Bᵀ in fp32, (tm, tn): the walk along K of exercise 07.1."""
     total = ct.zeros((tm, tn), ct.float32)
     for k in range(ct.cdiv(a.shape[1], tk)):
-        rows = ct.load(a, (m, k), (tm, tk), padding_mode=ct.PaddingMode.ZERO)
-        columns = ct.load(b, (n, k), (tn, tk), padding_mode=ct.PaddingMode.ZERO)
+        rows = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
+        columns = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
         total = ct.mma(rows, ct.transpose(columns), total)
     return total
 
 
 @ct.kernel
-def plain(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
+def plain(a, b, c, tm: Int, tn: Int, tk: Int):
     """C = A·Bᵀ, one block for each tile of C, on a grid of two dimensions."""
     m, n = ct.bid(0), ct.bid(1)
     ct.store(c, (m, n), tile_of_product(a, b, m, n, tm, tn, tk).astype(c.dtype))
 
 
 @ct.kernel
-def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
+def persistent(a, b, c, tm: Int, tn: Int, tk: Int, group: Int):
     """C = A·Bᵀ; each block computes every n-th tile of C, n the number of blocks, in strips of `group` rows of tiles.
 
     With as many blocks as tiles it is the kernel that is not persistent.
@@ -127,24 +130,8 @@ def compiled(config: Config, arch: str = "sm_90", dtype: DType = "bf16", size: i
     return compile_cutile(persistent.replace_hints(**config.hints), [*specs, *config.constants], arch)
 
 
-# FP8: 320 rows --------------------------------------------------------------------------------------------------------
-
-
-ZERO = ct.PaddingMode.ZERO
-
-
 @ct.kernel
-def slabs(
-    a,
-    b,
-    c,
-    tn: ct.Constant[int],
-    tk: ct.Constant[int],
-    runtime_zero: ct.Constant[bool],
-    near: ct.Constant[int],
-    far: ct.Constant[int],
-    tma: ct.Constant[bool],
-):
+def slabs(a, b, c, tn: Int, tk: Int, runtime_zero: Bool, near: Int, far: Int, tma: Bool):
     """All of up to 320 rows at once: C's columns in slabs of tn, as Cᵀ, in accumulators for 256 and for 64 rows.
 
     runtime_zero: whether accumulators start from a zero that the compiler does not know; the grid has one dimension.

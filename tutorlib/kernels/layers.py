@@ -150,7 +150,6 @@ def use_kernels(module: nn.Module) -> nn.Module:
 
 # The MLP --------------------------------------------------------------------------------------------------------------
 
-
 PIECE = 8  # rows of gate's and of up's weights in turn, which a Hopper thread then holds together
 LLAMA_8B = (4096, 14336)  # hidden, features of Llama 3 8B
 

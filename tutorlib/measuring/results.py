@@ -245,7 +245,6 @@ def read_point(data: dict[str, Any]) -> Point:
 
 # Measurements taken before --------------------------------------------------------------------------------------------
 
-
 RECORDED = "TUTORLIB_RECORDED"  # environment variable: a file of results; grading does not pass it on
 
 LAUNCHES = "launches"  # the cost of launches: `tutor sweep launches`
@@ -352,7 +351,6 @@ def gain_between(lever: str, below: Stack, above: Stack) -> Gain:
 
 
 # Targets --------------------------------------------------------------------------------------------------------------
-
 
 TARGETS = Path(__file__).with_name("targets.json")
 

@@ -160,7 +160,6 @@ def named_arguments(work: Work) -> "dict[str, Tensor | int | float]":
 
 # Broken kernels -------------------------------------------------------------------------------------------------------
 
-
 HuntedLauncher = CudaLauncher | CuteLauncher | CutileLauncher
 
 

@@ -120,7 +120,6 @@ def warm_up(kernels: Sequence[Call], baselines: Sequence[Call]) -> Pace:
 
 # Measurements ---------------------------------------------------------------------------------------------------------
 
-
 NOISE = 0.05  # a spread above this is no measurement
 TOO_FAST = 0.9  # datasheet rates hold at one clock and a GPU may boost beyond it; this far below the floor is no boost
 
@@ -250,7 +249,6 @@ def impossible(measured: Measurement, problem: Problem, hardware: Hardware | Non
 
 
 # Measuring ------------------------------------------------------------------------------------------------------------
-
 
 ATTEMPTS = 3  # at a measurement that is not too noisy
 

@@ -79,7 +79,6 @@ class Sm:
 
 # Counts ---------------------------------------------------------------------------------------------------------------
 
-
 Pair = tuple[int, int]
 BlockTile = tuple[int, int, int]  # (M, N, K)
 MIN_PART = 4  # K tiles: a smaller part of a tile takes longer to add than to compute

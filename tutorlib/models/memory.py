@@ -89,7 +89,6 @@ def blocks_per_sm(sm: SM, smem_bytes: int, registers: int, threads: int) -> int:
 
 # Blackwell: columns, places of accumulators, bytes of a stage ---------------------------------------------------------
 
-
 LANES, TMEM_COLUMNS = 128, 512  # of a block's tensor memory; a column is 32 bits in each lane
 LEAST = 32  # columns in an allocation
 SMEM_ROOM = 227 * 1024  # bytes that a block can have

@@ -1,7 +1,6 @@
 """Timelines in ticks: a software pipeline, and the warps of a GEMM's or of an attention kernel's block."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
@@ -65,127 +64,74 @@ class Timeline:
         return self.compute / self.period
 
 
-# A Hopper GEMM's block ------------------------------------------------------------------------------------------------
-
-
-Roles = Literal["plain", "cooperative", "deferred stores", "ping-pong"]
-ROWS = ("load", "wg 0", "wg 1", "store", "mma")
+# What the warps of a block do -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Span:
-    """From tick `begin` to tick `end` one of ROWS is busy with a tile; rounds: with its results."""
+    """From tick `begin` to tick `end`, a row is busy with a tile: of C, of queries, or a block of keys.
+
+    label: what a picture writes there. does: what the row does then, where it does several things.
+    """
 
     row: str
     begin: int
     end: int
     tile: int
-    rounds: bool = False
+    label: str
+    does: str = ""
 
 
 @dataclass(frozen=True)
-class Cartoon:
-    """A few tiles through one block.
+class Chart:
+    """What each row does over time, in ticks. rows: from top to bottom. cores: the row of the tensor cores."""
+
+    title: str
+    rows: tuple[str, ...]
+    spans: tuple[Span, ...]
+    cores: str = "mma"
+
+    @property
+    def total(self) -> int:
+        """Ticks until the last span is over."""
+        return max(span.end for span in self.spans)
+
+    @property
+    def multiplying(self) -> int:
+        """Ticks in which the tensor cores multiply."""
+        return sum(span.end - span.begin for span in self.spans if span.row == self.cores)
+
+
+Roles = Literal["plain", "cooperative", "deferred stores", "ping-pong"]
+
+
+def roles_chart(roles: Roles, tiles: int = 3, ahead: int = 3, multiply: int = 8, results: int = 3) -> Chart:
+    """A few tiles through a Hopper GEMM's block: its loads, two warpgroups, stores, and tensor cores.
 
     ahead: ticks from the first load of a tile to its first multiplication. multiply: of a tile, with all tensor
-    cores. results: to round a tile's accumulators and hand them to TMA. tiles: as large as two warpgroups share; in
-    ping-pong each is two smaller ones.
+    cores. results: to round a tile's accumulators and hand them to TMA, the epilogue. tiles: as large as two
+    warpgroups share; in ping-pong each is two smaller ones.
     plain: every warp does everything, so a tile's loads begin when the last one's results are out. cooperative: a
     producer loads the next tile meanwhile. deferred: the accumulators are rounded in one tick, and stored under the
     next tile's multiplication. ping-pong: while one warpgroup is busy with its results, the other multiplies.
     """
-
-    roles: Roles
-    tiles: int = 3
-    ahead: int = 3
-    multiply: int = 8
-    results: int = 3
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        return tuple(self.pingpong() if self.roles == "ping-pong" else self.shared())
-
-    def shared(self) -> list[Span]:
-        """Both warpgroups work on one tile."""
-        spans, begin = [], self.ahead
-        for tile in range(self.tiles):
-            end = begin + self.multiply
-            pause = 1 if self.roles == "deferred stores" else self.results
-            late = end if self.roles == "deferred stores" else end - 1
-            spans += [
-                Span("load", begin - self.ahead, end - self.ahead, tile),
-                *(Span(row, begin, end, tile) for row in ("wg 0", "wg 1", "mma")),
-                *(Span(row, end, end + pause, tile, rounds=True) for row in ("wg 0", "wg 1")),
-                Span("store", late + 1, end + self.results, tile),
-            ]
-            begin = end + pause + (self.ahead if self.roles == "plain" else 0)
-        return spans
-
-    def pingpong(self) -> list[Span]:
-        """Each warpgroup has every other one of twice as many tiles, half as large."""
-        spans, half = [], self.multiply // 2
-        for tile in range(2 * self.tiles):
-            begin = self.ahead + tile * half
-            end, row = begin + half, ("wg 0", "wg 1")[tile % 2]
-            spans += [
-                Span("load", begin - self.ahead, end - self.ahead, tile),
-                Span(row, begin, end, tile),
-                Span("mma", begin, end, tile),
-                Span(row, end, end + self.results, tile, rounds=True),
-                Span("store", end, end + self.results, tile),
-            ]
-        return spans
-
-    @property
-    def total(self) -> int:
-        """Ticks until the last results are out."""
-        return max(span.end for span in self.spans)
-
-    @property
-    def busy(self) -> float:
-        """The fraction of that time in which the tensor cores multiply."""
-        return sum(span.end - span.begin for span in self.spans if span.row == "mma") / self.total
-
-
-# A Blackwell GEMM's block ---------------------------------------------------------------------------------------------
-
-
-Does = Literal["works", "waits", "in flight", "landed"]
-
-
-@dataclass(frozen=True)
-class BlockSpan:
-    """From tick `begin` to `end`. row: a warp, a stage or the tensor cores. part: a K tile, or columns of the result.
-
-    does: "in flight" and "landed" are a stage's; "waits" is a warp's, at an mbarrier.
-    """
-
-    row: str
-    begin: int
-    end: int
-    tile: int
-    part: int
-    does: Does = "works"
-
-
-@dataclass(frozen=True)
-class BlockTimeline:
-    """rows: from top to bottom. accumulators: of tensor memory."""
-
-    rows: tuple[str, ...]
-    spans: tuple[BlockSpan, ...]
-    accumulators: int
-
-    @property
-    def total(self) -> int:
-        """Ticks."""
-        return max(span.end for span in self.spans)
-
-    @property
-    def busy(self) -> float:
-        """The fraction of the time from the first multiplication to the last in which the tensor cores multiply."""
-        spans = [span for span in self.spans if span.row == TENSOR_CORES]
-        return sum(span.end - span.begin for span in spans) / (spans[-1].end - spans[0].begin)
+    spans: list[Span] = []
+    groups, begin = ("wg 0", "wg 1"), ahead
+    if roles == "ping-pong":
+        tiles, multiply = 2 * tiles, multiply // 2
+    deferred = roles == "deferred stores"
+    for tile in range(tiles):
+        end = begin + multiply
+        rounded = end + (1 if deferred else results)
+        mine = (groups[tile % 2],) if roles == "ping-pong" else groups
+        spans += [
+            Span("load", begin - ahead, end - ahead, tile, str(tile)),
+            *(Span(row, begin, end, tile, str(tile)) for row in (*mine, "mma")),
+            *(Span(row, end, rounded, tile, str(tile), "epilogue") for row in mine),
+            Span("store", end + deferred, end + results, tile, str(tile)),
+        ]
+        begin = {"ping-pong": end, "plain": rounded + ahead}.get(roles, rounded)
+    return Chart(roles, ("load", *groups, "store", "mma"), tuple(spans))
 
 
 TMA_ROW, MMA_ROW, TENSOR_CORES = "warp 5: TMA", "warp 4: MMA", "tensor cores"
@@ -193,156 +139,103 @@ EPILOGUE_ROWS = tuple(f"warp {warp}: epilogue" for warp in range(4))
 LATENCY, MULTIPLY = 4, 2  # ticks: from a load's issue to its last byte; of the tensor cores, for a K tile
 
 
-def time_block(tiles: int, k_tiles: int, stages: int, accumulators: int, parts: int) -> BlockTimeline:
-    """One block's work on `tiles` tiles of C. To issue a K tile, to read a part and to write it takes a tick each.
+def block_chart(tiles: int, k_tiles: int, stages: int, accumulators: int, parts: int) -> Chart:
+    """A Blackwell block's work on `tiles` tiles of C. To issue a K tile, to read a part and to write it takes a tick.
 
     The TMA warp waits until a stage is empty. The MMA warp waits for a free accumulator, then for each full stage; the
     tensor cores multiply in the order of issue. The epilogue waits until a tile is ready, and frees its accumulator
-    once the last part is in registers.
+    once the last part is in registers. A stage is "in flight", then "landed"; what an epilogue warp writes is "landed",
+    too; a warp "waits" at an mbarrier. A label is the number of a K tile or of a part.
     """
-    spans: list[BlockSpan] = []
+    spans: list[Span] = []
     empty, free = [0] * stages, [0] * accumulators  # when
     tma = mma = multiplied = stored = 0  # when each is done with what it has issued
 
     def wait(rows: tuple[str, ...], since: int, until: int) -> int:
-        spans.extend(BlockSpan(row, since, until, 0, 0, "waits") for row in rows if since < until)
+        spans.extend(Span(row, since, until, 0, "", "waits") for row in rows if since < until)
         return max(since, until)
 
     for tile in range(tiles):
         mma = wait((MMA_ROW,), mma, free[tile % accumulators])
         for k_tile in range(k_tiles):
-            stage = (tile * k_tiles + k_tile) % stages
+            stage, label = (tile * k_tiles + k_tile) % stages, str(k_tile)
             tma = wait((TMA_ROW,), tma, empty[stage]) + 1
             mma = wait((MMA_ROW,), mma, tma + LATENCY) + 1
             begin = max(mma, multiplied)
             empty[stage] = multiplied = begin + MULTIPLY
             spans += [
-                BlockSpan(TMA_ROW, tma - 1, tma, tile, k_tile),
-                BlockSpan(f"stage {stage}", tma, tma + LATENCY, tile, k_tile, "in flight"),
-                BlockSpan(f"stage {stage}", tma + LATENCY, begin, tile, k_tile, "landed"),
-                BlockSpan(f"stage {stage}", begin, multiplied, tile, k_tile),
-                BlockSpan(MMA_ROW, mma - 1, mma, tile, k_tile),
-                BlockSpan(TENSOR_CORES, begin, multiplied, tile, k_tile),
+                Span(TMA_ROW, tma - 1, tma, tile, label),
+                Span(f"stage {stage}", tma, tma + LATENCY, tile, label, "in flight"),
+                Span(f"stage {stage}", tma + LATENCY, begin, tile, label, "landed"),
+                Span(f"stage {stage}", begin, multiplied, tile, label),
+                Span(MMA_ROW, mma - 1, mma, tile, label),
+                Span(TENSOR_CORES, begin, multiplied, tile, label),
             ]
         stored = wait(EPILOGUE_ROWS, stored, multiplied)
         for part in range(parts):
             for row in EPILOGUE_ROWS:
-                spans.append(BlockSpan(row, stored, stored + 1, tile, part))
-                spans.append(BlockSpan(row, stored + 1, stored + 2, tile, part, "landed"))
+                spans.append(Span(row, stored, stored + 1, tile, str(part)))
+                spans.append(Span(row, stored + 1, stored + 2, tile, str(part), "landed"))
             stored += 2
         free[tile % accumulators] = stored - 1
     rows = (TMA_ROW, *(f"stage {stage}" for stage in range(stages)), MMA_ROW, TENSOR_CORES, *EPILOGUE_ROWS)
-    return BlockTimeline(rows, tuple(spans), accumulators)
-
-
-# Attention ------------------------------------------------------------------------------------------------------------
+    return Chart(f"{accumulators} accumulator{'s' * (accumulators > 1)}", rows, tuple(spans), TENSOR_CORES)
 
 
 Schedule = Literal["together", "ping-pong", "together, overlap", "ping-pong, overlap"]
 
 
-@dataclass(frozen=True)
-class GroupSpan:
-    """From tick `begin` to tick `end`, by a warpgroup: "softmax", "S" or "P" (P V) of a block of keys; of a tile of
-    queries the "load", until its first data are there, the "steps" and the "store" of O.
-    """
+def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, softmax: int = 5) -> Chart:
+    """An attention block's softmax, of two warpgroups, and tensor cores: S and P (P V) of each block of keys.
 
-    kind: str
-    group: int
-    number: int
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True)
-class AttentionCartoon:
-    """blocks: of keys. multiply: ticks of one warpgroup's S or P V on all tensor cores. softmax: of one block.
-
+    blocks: of keys. multiply: ticks of one warpgroup's S or P V on all tensor cores. softmax: of one block.
     together: both warpgroups issue at once, and the tensor cores serve them alternately, so that both wait for twice
-    as long. ping-pong: one waits until the other's wgmmas are done. overlap: S of a block is issued before P V of the
-    block before.
+    as long. ping-pong: one waits until the other's wgmmas are done; the tensor cores take the group of wgmmas that is
+    ready first. overlap: S of a block is issued before P V of the block before.
     """
-
-    schedule: Schedule
-    blocks: int = 3
-    multiply: int = 2
-    softmax: int = 5
-
-    @property
-    def spans(self) -> tuple[GroupSpan, ...]:
-        if "ping-pong" in self.schedule:
-            return tuple(self.served(2, self.multiply))
-        one = tuple(self.served(1, 2 * self.multiply))
-        return (*one, *(GroupSpan(x.kind, 1, x.number, x.begin, x.end) for x in one if x.kind == "softmax"))
-
-    @property
-    def total(self) -> int:
-        return max(span.end for span in self.spans)
-
-    def order(self) -> list[tuple[str, int]]:
-        """A warpgroup's wgmma groups as it issues them."""
-        pairs = [[("P", n - 1), ("S", n)] if n else [("S", n)] for n in range(self.blocks)]
-        if "overlap" in self.schedule:
-            pairs = [pair[::-1] for pair in pairs]
-        return [*(one for pair in pairs for one in pair), ("P", self.blocks - 1)]
-
-    def served(self, groups: int, ticks: int) -> Iterator[GroupSpan]:
-        """The tensor cores take the group of wgmmas that is ready first."""
-        waiting, ready, free = [self.order() for _ in range(groups)], [0] * groups, 0
-        while any(waiting):
-            group = min((one for one in range(groups) if waiting[one]), key=lambda one: (ready[one], one))
-            kind, block = waiting[group].pop(0)
-            begin = max(free, ready[group])
-            free = end = begin + ticks
-            yield GroupSpan(kind, group, block, begin, end)
-            if kind == "S":
-                softmax = end + self.softmax
-                yield GroupSpan("softmax", group, block, end, softmax)
-                if "overlap" in self.schedule and block:  # P V of the block before is already issued
-                    _, before = waiting[group].pop(0)
-                    yield GroupSpan("P", group, before, end, end + ticks)
-                    free = end + ticks
-                ready[group] = softmax
-            else:
-                ready[group] = end
+    overlap, groups = "overlap" in schedule, 2 if "ping-pong" in schedule else 1
+    ticks = multiply if groups == 2 else 2 * multiply
+    pairs = [[("P", n - 1), ("S", n)] if n else [("S", n)] for n in range(blocks)]
+    order = [*(one for pair in pairs for one in (pair[::-1] if overlap else pair)), ("P", blocks - 1)]
+    waiting, ready, free, spans = [list(order) for _ in range(groups)], [0] * groups, 0, list[Span]()
+    while any(waiting):
+        group = min((one for one in range(groups) if waiting[one]), key=lambda one: (ready[one], one))
+        kind, block = waiting[group].pop(0)
+        begin = max(free, ready[group])
+        free = ready[group] = end = begin + ticks
+        spans.append(Span("mma", begin, end, block, f"{kind}{block}"))
+        if kind == "S":
+            ready[group] = end + softmax
+            spans.append(Span(f"wg {group}", end, ready[group], block, str(block)))
+            if overlap and block:  # P V of the block before is already issued
+                _, before = waiting[group].pop(0)
+                free = end + ticks
+                spans.append(Span("mma", end, free, before, f"P{before}"))
+    if groups == 1:
+        spans += [replace(span, row="wg 1") for span in spans if span.row == "wg 0"]
+    return Chart(schedule, ("wg 0", "wg 1", "mma"), tuple(spans))
 
 
 Blocks = Literal["a block for each tile", "persistent"]
+START, LOAD, STEPS, STORE, DELAY = 1, 2, 6, 2, 1
 
 
-@dataclass(frozen=True)
-class SmCartoon:
-    """start: ticks until a block has set up its mbarriers. load: from a tile's first load to its data.
+def sm_chart(blocks: Blocks, tiles: int = 3, stages: int = 2) -> Chart:
+    """An SM's tiles of queries. START: until a block has set up its mbarriers. LOAD: from a tile's load to its data.
 
-    steps, store: of one warpgroup. delay: of warpgroup 1 behind warpgroup 0. stages: of the ring of K, each of a tick:
+    STEPS, STORE: of one warpgroup. DELAY: of warpgroup 1 behind warpgroup 0. stages: of the ring of K, each of a tick:
     a persistent block loads the next tile's K this long before it has computed with this tile's last.
     """
-
-    blocks: Blocks
-    tiles: int = 3
-    start: int = 1
-    load: int = 2
-    steps: int = 6
-    store: int = 2
-    delay: int = 1
-    stages: int = 2
-
-    @property
-    def spans(self) -> Iterator[GroupSpan]:
-        free, computed = [0, 0], 0
-        for tile in range(self.tiles):
-            begin = max(free) + self.start
-            if self.blocks == "persistent" and tile:
-                begin = computed - self.stages
-            ready = begin + self.load
-            yield GroupSpan("load", 0, tile, begin, ready)
-            for group in range(2):
-                first = max(ready + group * self.delay, free[group])
-                computed = first + self.steps
-                free[group] = computed + self.store
-                yield GroupSpan("steps", group, tile, first, computed)
-                yield GroupSpan("store", group, tile, computed, free[group])
-
-    @property
-    def total(self) -> int:
-        return max(span.end for span in self.spans)
+    free, computed, spans = [0, 0], 0, list[Span]()
+    for tile in range(tiles):
+        begin = computed - stages if blocks == "persistent" and tile else max(free) + START
+        ready = begin + LOAD
+        spans.append(Span("loads", begin, ready, tile, "Q"))
+        for group in range(2):
+            first = max(ready + group * DELAY, free[group])
+            computed, row = first + STEPS, f"wg {group}"
+            free[group] = computed + STORE
+            spans.append(Span(row, first, computed, tile, str(tile)))
+            spans.append(Span("mma", first, computed, tile, ""))
+            spans.append(Span(row, computed, free[group], tile, "O"))
+    return Chart(blocks, ("loads", "wg 0", "wg 1", "mma"), tuple(spans))

@@ -8,7 +8,6 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from tutorlib.checking.exercise import Answer, Outcome
-from tutorlib.checking.patience import grade_patiently
 from tutorlib.exercises import find
 from tutorlib.failure import failures_in
 from tutorlib.notebook import standing
@@ -73,7 +72,7 @@ def check(id: str, answer: Answer) -> None:
         )
     printed = Printed()
     with redirect_stdout(printed), redirect_stderr(printed):
-        outcome = grade_patiently(exercise, answer)
+        outcome = exercise.grade(answer)
     _record(outcome)
     _remedies.pop(id, None)
     if exercise.guess in [failure.kind for failure in failures_in((outcome.message,))]:

@@ -7,8 +7,8 @@ from math import inf
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import is_placeholder
-from tutorlib.checking.served import Served
 from tutorlib.dsl.functions import inside_of_kernel, says_it_is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID

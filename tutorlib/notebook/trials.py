@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
-from tutorlib.checking.cuda_host.program import command
+from tutorlib.checking.cuda_host import command
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.compiled import Compiled, LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp

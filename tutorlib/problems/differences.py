@@ -42,7 +42,6 @@ def by(shape: tuple[int, ...]) -> str:
 
 # Differences ----------------------------------------------------------------------------------------------------------
 
-
 NEARLY = Flaw(
     "Nearly right everywhere: digits are lost on the way. Is every intermediate value in fp32, and rounded only at the "
     "end?",

@@ -95,7 +95,6 @@ def fault(error: Exception) -> KernelFault:
 
 # The output, which belongs to the checker -----------------------------------------------------------------------------
 
-
 GUARD = 2**20  # bytes of each band: it catches a whole tile past the end
 
 
@@ -165,7 +164,6 @@ class Snapshot:
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------
-
 
 Call = Callable[[], None]  # queues the work of one call on the current stream
 

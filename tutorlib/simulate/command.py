@@ -225,19 +225,19 @@ def simulate_script(command: Sequence[str], arch: str, format: Format) -> Comman
     Raises BadInput if it launches nothing.
     """
     try:
-        run = run_script(command, parse_arch(arch), format != "text")
+        launches, status = run_script(command, parse_arch(arch), format != "text")
     except OSError as error:
         raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
-    crash = signal_name(run.status)
-    ended = f"crashes: {crash}" if crash else f"ends with status {run.status}" if run.status else ""
+    crash = signal_name(status)
+    ended = f"crashes: {crash}" if crash else f"ends with status {status}" if status else ""
     said = shlex.join(command)
-    if not run.launches:
+    if not launches:
         nothing = f"{ended} and launches no kernel{lacks_letter(arch)}" if ended else "launches no kernel"
         raise BadInput(f"{said} {nothing}")
-    stopped = sum(bool(launch.stopped) for launch in run.launches)
+    stopped = sum(bool(launch.stopped) for launch in launches)
     wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
     wrong += [f"{said} {ended}"] if ended else []
-    return CommandResult(Report(parse_arch(arch), run.launches), tuple(wrong))
+    return CommandResult(Report(parse_arch(arch), launches), tuple(wrong))
 
 
 def simulate_alone(target: str, **options: Any) -> CommandResult:

@@ -1,11 +1,176 @@
 """The course's Hopper GEMMs on the simulator: right ones equal torch and are reported as nothing, wrong ones are."""
 
-import pytest
+import ast
+import importlib
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from tests.simulate.ptx.hopper_gemm import simulate_gemm, worst
-from tests.simulate.ptx.wrong_hopper import WRONG, build, config_of
-from tutorlib.exercises.judges.p14 import compile_config
+import cuda.bindings.driver as cuda
+import pytest
+import torch
+from cutlass import Int32
+from cutlass.cute.runtime import make_fake_stream
+
+import tutorlib.kernels.hopper as right
+from tests.pages.change import Change, DoesNotApply, swap, without
+from tutorlib.compiling.dsls import lasting_folder
+from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.simulate.ptx import Report
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
+
+TARGET = "sm_90a"
+ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags")
+SCALE = 0.75
+
+
+def compile_config(config: HopperConfig, package: ModuleType = launch) -> Traced:
+    """The host function for matrices of any shape. package: `kernels.hopper.launch`, or that of a changed copy."""
+    return compile_for(package.make_gemm(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
+
+
+compiled_once = cache(compile_config)
+
+
+def simulate_gemm(
+    config: HopperConfig, shape: tuple[int, int, int], clusters: int, compiled: Traced | None = None
+) -> tuple[torch.Tensor, torch.Tensor, Report]:
+    """(C, what torch says it is, the report). clusters: that the GPU holds at a time."""
+    m, n, k = shape
+    generator = torch.Generator().manual_seed(m * 7 + n * 3 + k)
+    a, b = (
+        in_major(torch.randn(rows, k, generator=generator).to(launch.TORCH[config.dtype]), major)
+        for rows, major in zip((m, n), config.callers_majors, strict=True)
+    )
+    c = torch.full((m, n), torch.nan, dtype=launch.TORCH[config.c_dtype])
+    of_a, of_b = (torch.tensor([SCALE]), torch.tensor([1.0])) if config.scaled else (None, None)
+    given: dict[str, Any] = {"a": a, "b": b, "c": c, "scale_a": of_a, "scale_b": of_b}
+    if config.transposed:
+        given = {"a": b, "b": a, "c": c.T, "scale_a": of_b, "scale_b": of_a}
+    tensors = {name: x for name, x in given.items() if x is not None} | room_for_accumulators(config, clusters)
+    arguments = [launch.dlpack(tensors[name]) if name in tensors else None for name in ARGUMENTS]
+    arguments += [clusters, cuda.CUstream(0)]
+    (report,) = simulate_host(compiled or compiled_once(config), dict(tensors), arguments)
+    if config.stream_k:
+        assert not tensors["flags"].any()
+    return c, a.float() @ b.float().T * (SCALE if config.scaled else 1), report
+
+
+def room_for_accumulators(config: HopperConfig, clusters: int) -> dict[str, torch.Tensor]:
+    """NaN, and zeroed flags, where blocks share tiles."""
+    if not config.stream_k:
+        return {}
+    blocks = clusters * config.cluster_size
+    acc = torch.full((blocks * config.tile[0] * config.tile[1],), torch.nan)
+    return {"acc": acc, "flags": torch.zeros(blocks * config.threads // 32, dtype=torch.int32)}
+
+
+def in_major(matrix: torch.Tensor, major: str) -> torch.Tensor:
+    """The same matrix, whose rows are contiguous; "mn": its columns."""
+    return matrix if major == "k" else matrix.mT.contiguous().mT
+
+
+def worst(c: torch.Tensor, want: torch.Tensor, k: int) -> float:
+    """The largest error, beside what rounding C may do; infinite where nothing was written."""
+    return float(((c.float() - want).abs() / (want.abs() + k**0.5)).nan_to_num(nan=torch.inf).max())
+
+
+# wrong kernels --------------------------------------------------------------------------------------------------------
+
+FOLDER = Path(right.__file__).parent
+
+
+@dataclass(frozen=True)
+class WrongKernel:
+    """place: "module:function" or "module:Class.method" that is changed.
+
+    found: the finding's kind, a part of what it says, and of the line that it names.
+    settings: under which it shows, for HopperConfig.
+    """
+
+    place: str
+    change: Change
+    found: tuple[str, str, str]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+PAIR = {"cluster": (2, 1)}
+SPLIT = {"tile": (64, 64, 64), "persistent": False, "split_k": 4}
+WRONG = {
+    "wrong phase": WrongKernel(
+        "gemm:Multiply.step",
+        swap("wait_full(state.index, state.phase)", "wait_full(state.index, state.phase ^ 1)"),
+        ("unwaited", "wgmma of warpgroup 0 of block 0 reads shared memory into which the TMA copy", "cute.gemm("),
+    ),
+    "arrives before the other block has initialized its mbarriers": WrongKernel(
+        "pipeline:start",
+        without("cute.arch.cluster_wait()"),
+        ("race", "waits for the mbarrier at byte", "mbarrier_wait(mbarrier, phase)"),
+        PAIR,
+    ),
+    "ends while the other block still arrives at its mbarriers": WrongKernel(
+        "pipeline:Loads.finish",
+        swap("self.ring.wait_empty(state.index, state.phase)", "pass"),
+        ("mbarrier", "may end before block 1 of its cluster has arrived", "mbarrier_init(self.empty"),
+        PAIR,
+    ),
+    "adds accumulators that have not arrived": WrongKernel(
+        "epilogue:Exchange.add",
+        without("wait(self.arrived"),
+        ("unwaited", "into which the st.async at line", "self.given[None, four, thread, place].load()"),
+        SPLIT,
+    ),
+    "two blocks give their accumulators to one place": WrongKernel(
+        "epilogue:Exchange.give",
+        swap("place = self.me.part - Int32(self.me.part > part)", "place = self.me.part // 2"),
+        ("unwaited", "into which the st.async at line", "cute.arch.store_async_dsmem("),
+        SPLIT,
+    ),
+}
+
+
+def changed(source: str, name: str, change: Change) -> str:
+    """The text of a module with a function, or a class's method, changed. Raises DoesNotApply."""
+    body: list[ast.stmt] = ast.parse(source).body
+    for part in name.split("."):
+        found = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part]
+        if len(found) != 1:
+            raise DoesNotApply(f"{len(found)} of {part!r}")
+        body = found[0].body
+    lines, first, last = source.split("\n"), found[0].lineno - 1, found[0].end_lineno
+    return "\n".join([*lines[:first], *change(lines[first:last]), *lines[last:]])
+
+
+def build(wrong: WrongKernel) -> ModuleType:
+    """`launch` of a copy of the package that has the change. Raises DoesNotApply."""
+    module, function = wrong.place.split(":")
+    parent = lasting_folder()
+    package = f"wrong_{parent.name.replace('-', '_')}"
+    folder = parent / package
+    folder.mkdir()
+    for file in FOLDER.iterdir():
+        if file.suffix in (".py", ".json"):
+            text = file.read_text(encoding="utf-8").replace(right.__name__, package)
+            if file.stem == module:
+                text = changed(text, function, wrong.change)
+            (folder / file.name).write_text(text, encoding="utf-8")
+    sys.path.insert(0, str(parent))
+    try:
+        return importlib.import_module(f"{package}.launch")
+    finally:
+        sys.path.remove(str(parent))
+
+
+def config_of(launch: ModuleType, wrong: WrongKernel) -> HopperConfig:
+    """The configuration, of the copy's own class."""
+    return sys.modules[launch.__package__ + ".config"].HopperConfig(**wrong.settings)
+
+
+# tests ----------------------------------------------------------------------------------------------------------------
 
 SMALL, E4M3 = {"tile": (128, 128, 64)}, {"dtype": "e4m3"}
 CASES = {  # configuration, shape (M, N, K), clusters that the GPU holds

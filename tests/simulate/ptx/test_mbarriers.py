@@ -143,6 +143,18 @@ def test_a_phase_that_a_thread_knows_to_be_over_is_not_refused_to_it():
     assert 0 in go(body + OUT)[1].tolist()
 
 
+@pytest.mark.parametrize(("between", "known"), [("", False), (WAIT.format(0), True), ("bar.sync 0;", True)])
+def test_a_thread_that_arrives_again_must_know_that_the_phase_is_over(between, known):
+    """Two warps arrive; in another order of the threads one of them would end the phase alone."""
+    leads = "and.b32 %r4, %tid_x, 31; setp.eq.u32 %p4, %r4, 0; "
+    arrive = "@%p4 mbarrier.arrive.shared.b64 _, [%r1]; "
+    report, _ = go(START + MAKE.format(2) + leads + arrive + between + arrive + OUT)
+    if known:
+        assert not report.findings
+    else:
+        only(report, "mbarrier", "thread 0 of block 0 arrives on the mbarrier at byte 0 again", "counted twice")
+
+
 PEEK = {
     "try_wait": "mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0;",
     "test_wait": "bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p3, [%r1], 0;",

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.pages.change import derive, swap
+from tests.pages.change import swap
+from tests.pages.table import base_of
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.blackwell.config import BlackwellConfig
 from tutorlib.kernels.blackwell.gemm import course_parts, make_blackwell_gemm
@@ -65,6 +66,6 @@ FAULTS = {  # by name: the part, what of it is replaced, and what the finding is
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_wrong_is_noticed(name):
     part, right, old, new, kind, words = FAULTS[name]
-    parts = replace(course_parts(), **{part: derive(right, name, "", swap(old, new))})
+    parts = replace(course_parts(), **{part: base_of(right)([swap(old, new)], name)})
     _, findings, _ = simulated(ALONE, parts, (128, 192, 256), 1)
     assert any(finding.kind == kind and words in finding.message for finding in findings), findings

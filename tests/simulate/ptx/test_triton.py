@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from tutorlib.simulate.ptx.findings import by_loc
 from tutorlib.simulate.ptx.launch import run as run_ptx
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import by_loc
 
 CORPUS = Path(__file__).parent / "corpus"
 BLOCK_M, BLOCK_N = 64, 64

@@ -61,20 +61,6 @@ def test_reductions(values):
         )
 
 
-@pytest.mark.parametrize("mode", ["min", "max"])
-def test_the_extreme_of_floats(mode):
-    a = np.linspace(-3, 5, 32, dtype=np.float32)
-    ufunc = {"min": np.min, "max": np.max}[mode]
-    for values, modifier, want in (
-        (a, "", ufunc(a)),
-        (a, ".abs", ufunc(np.abs(a))),
-        (np.where(LANES == 7, np.nan, a), "", ufunc(np.delete(a, 7))),
-        (np.where(LANES == 7, np.nan, a), ".NaN", np.nan),
-    ):
-        got = execute(f"redux.sync.{mode}{modifier}.f32", [("f32", values.astype(np.float32))], "f32", "-1")
-        np.testing.assert_array_equal(got, np.full(32, want, np.float32))
-
-
 def run(body, threads=32, **values):
     tensors = {name: as_bytes(array, array.dtype) for name, array in values.items()}
     report = launch(kernel(body, list(tensors)), tensors, threads)

@@ -11,8 +11,7 @@ from tests.simulate.tool import kernels, tiles
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Hazard
 from tutorlib.simulate import Finding, Report, simulate
-from tutorlib.simulate.ptx.findings import SourceLine
-from tutorlib.simulate.ptx.places import name_made_at, quoted
+from tutorlib.simulate.ptx.findings import SourceLine, name_made_at, quoted
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import causes, fingerprint, to_sarif
 

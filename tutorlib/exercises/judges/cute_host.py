@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import Part, require_jit
-from tutorlib.checking.served import Served
 from tutorlib.compiling.dsls import call_host, compile_cute, compile_host
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec

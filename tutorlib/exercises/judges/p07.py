@@ -5,15 +5,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.cutile import Look
-from tutorlib.checking.evidence import CutileEvidence
-from tutorlib.checking.interpreting import Interpretation
-from tutorlib.checking.launching import compiled_cutile
-from tutorlib.checking.served import Served
+from tutorlib.checking.answer import Served
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.programs import serialized
 from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.catalogue import accumulation, gemm
-from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
@@ -50,27 +46,20 @@ def tiles_in_kernel(served: Served, rows: int, columns: int, group: int) -> list
     return [tuple(tile) for tile in tiles.tolist()]
 
 
-# Looks whether the accumulators of a kernel fit into a thread's registers: the compilers' reports tell.
+# Whether the accumulators of a kernel fit into a thread's registers: the compilers' reports tell.
 
 
-@dataclass(frozen=True, kw_only=True)
-class InRegisters(Look):
-    """Compiled for this architecture at this size, the kernel may not spill, issue one wgmma at a time, or store by
-    TMA.
-    """
-
-    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
-        compiled = compiled_cutile(evidence, self.problem, self.shape, self.arch)
-        if compiled.stack_bytes:
-            what = f"each thread keeps {compiled.stack_bytes:,} bytes of its accumulators on the stack."
-            return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.SPILLS)
-        if reason := serialized(compiled.ptx):
-            what = f"each wgmma waits for the one before it. ptxas gives the reason: {reason}."
-            return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.NO_OVERLAP)
-        if re.search(r"cp\.async\.bulk\.tensor\S*\.global\.shared", compiled.ptx):
-            what = "a store goes by TMA: it takes shared memory for a whole tile from the loop's stages."
-            return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.USES(instruction="TMA"))
-        return ""
+def beyond_registers(compiled: Compiled) -> str:
+    """That compiled code spills, issues one wgmma at a time, or stores by TMA, as the end of a sentence; or ""."""
+    if compiled.stack_bytes:
+        return Flaw(f"each thread keeps {compiled.stack_bytes:,} bytes of its accumulators on the stack.", Fail.SPILLS)
+    if reason := serialized(compiled.ptx):
+        what = f"each wgmma waits for the one before it. ptxas gives the reason: {reason}."
+        return Flaw(what, Fail.NO_OVERLAP)
+    if re.search(r"cp\.async\.bulk\.tensor\S*\.global\.shared", compiled.ptx):
+        what = "a store goes by TMA: it takes shared memory for a whole tile from the loop's stages."
+        return Flaw(what, Fail.USES(instruction="TMA"))
+    return ""
 
 
 # A GEMM's partial products: the results of blocks that share K, before they are added.
@@ -105,22 +94,3 @@ def parts_of_gemm(step: int) -> PartialProducts:
     return PartialProducts(
         **vars(replace(plain, name="partial products", dims="SMNK", output=Operand("parts", "SMN", "fp32"))), step=step
     )
-
-
-# Looks at a kernel that multiplies fp32 matrices in tf32: it leaves matrices of other dtypes as they are.
-
-
-@dataclass(frozen=True, kw_only=True)
-class InTheirOwn(Look):
-    """problem, shape: of matrices in bf16. Their products are exact in fp32, so accumulators that are rounded show."""
-
-    tried: bool = True
-
-    def fault(self, seen: Interpretation) -> Wrong | None:
-        wrong = seen.wrong
-        return wrong and Wrong(Flaw("given matrices in bf16: ") + wrong.what, wrong.mistake)
-
-    def waste(self, evidence: CutileEvidence, seen: Interpretation | None) -> str:
-        reports = seen.reports if seen else ()
-        other = min(set().union(*(report.factors for report in reports)) - {"bfloat16"}, default="")
-        return other and Flaw(f"given matrices in bf16, ct.mma multiplies in {other}.", Fail.USES(instruction=other))

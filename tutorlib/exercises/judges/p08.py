@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tutorlib.checking.cuda_host import RUNTIME, program_run
-from tutorlib.checking.cuda_host.gpu import AddingGpu
-from tutorlib.checking.cuda_host.program import build_program
-from tutorlib.checking.evidence import SourceRequest, evidence_of, used
+from tutorlib.checking.answer import Served
+from tutorlib.checking.cuda_host import RUNTIME, TIME_LIMIT_S, addends, build_program, run_program
+from tutorlib.checking.evidence import used
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_rng
-from tutorlib.checking.served import Served
+from tutorlib.checking.requests import SourceRequest, evidence_of
 from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -24,7 +23,6 @@ from tutorlib.problems.differences import count
 AGAIN_S = 1  # for each run of a program that did not end before
 # A right program loses a point for one of these.
 UNASKED = "cudaGetLastError is not called after the launch, so a launch that the GPU refuses goes unnoticed"
-MOVED = "cudaMemcpy and cudaMemset "  # more often than needed: the beginning of what is noticed
 LOUD = "it prints to stderr, and no launch has failed"
 REFUSED = "where the GPU refuses the launch, the program "
 SILENT = "ends as if all went well: it prints nothing to stderr"
@@ -38,9 +36,8 @@ CUT_OFF = "it ends before main writes the sums"
 class ProgramExercise(Exercise):
     """An exercise whose answer is a function without parameters that returns C++ source: it adds two vectors on a GPU.
 
-    The program first runs with a stand-in for the CUDA runtime library and a GPU that is another process
-    (checking.cuda_host): only a launch of the kernel brings the results that are right there. Then it runs on the GPU,
-    if there is one.
+    The program first runs with a stand-in for the CUDA runtime library (checking.cuda_host): only a launch of the
+    kernel brings the results that are right there. Then it runs on the GPU, if there is one.
 
     program: takes that source, returns the whole program's, which takes a number of elements and a seed as arguments
         and writes the result, an array of float32, to stdout. vectors: what it adds, of the number and the seed.
@@ -66,9 +63,7 @@ class ProgramExercise(Exercise):
             return Verdict(self.points - 1, (Flaw(f"right, but {REFUSED}{does}.", Fail.NOTICED),), "partial")
         if not wrongs:
             return Verdict(self.points)
-        if all(
-            wrong.startswith(tuple(f"right, but {one}" for one in (UNASKED, MOVED, LOUD))) for wrong in wrongs.values()
-        ):
+        if {str(wrong) for wrong in wrongs.values()} <= {f"right, but {one}" for one in (UNASKED, LOUD)}:
             return Verdict(self.points - 1, (next(iter(wrongs.values())) + ".",), "partial")
         right = len(self.numbers) - len(wrongs)
         number, what = next(iter(wrongs.items()))
@@ -79,30 +74,28 @@ class ProgramExercise(Exercise):
         """What it does wrong where there is no GPU to take its launch, as the end of a sentence, or "". One that ends
         with an error frees all.
         """
-        with program_run.command_for(program) as command:
-            run = program_run.run_of([*command, "1000", "0"], None)
+        run = run_program(program, ("1000", "0"))
         if run.wrong:
             return ""
         if not any(error in run.said for error in ERRORS):
             return UNNAMED if run.said else SILENT
-        return LEAKING if run.later else ""
+        return LEAKING if run.noticed[1:] else ""
 
     def faults(self, program: Path, simulated: bool) -> dict[int, str]:
         """The numbers at which the program is wrong, and what is."""
         rng = fresh_rng()
-        wrongs, limit_s = {}, program_run.TIME_LIMIT_S
+        wrongs, limit_s = {}, TIME_LIMIT_S
         for number in self.numbers:
-            seed = rng.getrandbits(32)
+            seed, key = rng.getrandbits(32), rng.randbytes(8) if simulated else b""
             a, b = self.vectors(number, seed)
-            gpu = AddingGpu(a, b, rng.getrandbits(64)) if simulated else None
-            with program_run.command_for(program) as command:
-                run = program_run.run_of([*command, str(number), str(seed)], gpu, limit_s)
+            run = run_program(program, (str(number), str(seed)), key, limit_s)
             limit_s = AGAIN_S if run.endless else limit_s
-            if wrong := run.wrong or wrong_result(run.printed, a + b, gpu.add(a, b) if gpu else a + b):
-                more = run.noticed and run.noticed != UNASKED
-                wrongs[number] = wrong + f". Noticed: {run.noticed}" if more else wrong
-            elif noticed := run.noticed or (LOUD if run.said else ""):
-                wrongs[number] = Flaw(f"right, but {noticed}", Fail.NOTICED)
+            noticed = run.noticed[0] if run.noticed else ""
+            wanted = a + b + addends(a, b, key) if simulated else a + b
+            if wrong := run.wrong or wrong_result(run.printed, a + b, wanted):
+                wrongs[number] = wrong + f". Noticed: {noticed}" if noticed and noticed != UNASKED else wrong
+            elif noticed or run.said:
+                wrongs[number] = Flaw(f"right, but {noticed or LOUD}", Fail.NOTICED)
         return wrongs
 
 

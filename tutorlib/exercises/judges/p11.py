@@ -1,19 +1,16 @@
 """What the process of an answer needs of page 11's exercises."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tutorlib.checking.ampere import ampere
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.part import HostFunction, Inside, need_callable
+from tutorlib.checking.part import HostFunction, Inside, ampere, need_callable
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
-from tutorlib.problems.differences import count
 
 # Answers that map a block's number to its tile.
 
@@ -132,16 +129,10 @@ def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
         return Flaw(what, OrderFlaw.EXCHANGED)
     if len(set(tiles)) == 1:
         return Flaw(f"every block computes {tiles[0]}.", OrderFlaw.ONE_TILE)
+    missing = f"No block computes {min(inside - set(tiles))}."
     if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
         block, tile = outside[0]
-        what = f"block {block} computes {tile}, which is outside the grid. "
-        return Flaw(what, OrderFlaw.OUTSIDE) + unvisited(inside - set(tiles))
-    takers = Counter(tiles)
-    twice = next(tile for tile in tiles if takers[tile] > 1)
+        return Flaw(f"block {block} computes {tile}, which is outside the grid. {missing}", OrderFlaw.OUTSIDE)
+    twice = next(tile for tile in tiles if tiles.count(tile) > 1)
     first, second = [block for block, tile in enumerate(tiles) if tile == twice][:2]
-    return Flaw(f"blocks {first} and {second} both compute {twice}. ", OrderFlaw.TWICE) + unvisited(inside - set(tiles))
-
-
-def unvisited(tiles: set[Tile]) -> str:
-    some = f"{min(tiles)}" + (f" and {count(len(tiles) - 1, 'other')}" if len(tiles) > 1 else "")
-    return f"No block computes {some}."
+    return Flaw(f"blocks {first} and {second} both compute {twice}. {missing}", OrderFlaw.TWICE)

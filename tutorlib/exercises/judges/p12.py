@@ -6,21 +6,21 @@ from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from tutorlib.checking.compile_calls import (
+from tutorlib.checking.answer import place_in
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
+from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
+from tutorlib.checking.values import attempt
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.dsls import compile_cute
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.compile_calls import (
     CompiledBefore,
     Requested,
     WithoutCompile,
     compile_requests,
     tensor_type,
 )
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
-from tutorlib.checking.served import place_in
-from tutorlib.checking.values import attempt
-from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.dsls import compile_cute
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import is_jit
 from tutorlib.exercises.judges.p11 import OrderFlaw, in_a_kernel, little_saved
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -186,15 +186,12 @@ COPIED = re.compile(r"cp\.async\.c[ag]\.shared\.global\S* \[[^]]*\], \[[^]]*\], 
 
 
 class HostFlaw(FailureKind):
-    """What is wrong with a host function of torch tensors."""
+    """What is wrong with a host function of torch tensors. TENSORS: in what [how: "layout" or "alignment"]."""
 
     NOT_COMPILED = "not compiled"
-    ARGUMENTS = "arguments"
-    DYNAMIC = "dynamic sizes"
-    ALIGNMENT = "alignment"
+    TENSORS = "compiled for other tensors"
     NOT_CALLED = "not called"
     OTHER_TENSORS = "other tensors"
-    OTHER_SHAPE = "compiled for another shape"
     ANEW = "compiled anew"
     NARROW = "narrow copies"
     BY_TORCH = "written by torch"
@@ -252,9 +249,10 @@ def first_flaw(answer: Answer, shape: Shape, requests: list[Requested]) -> str:
 
     requests: the list that the surrounding `compile_requests` fills.
     """
+    called = f"called at {by(shape)}, it"
     tensors = tensors_of(shape)
     versions = [tensor._version for tensor in tensors]
-    known, before = len(requests), [len(one.calls or ()) for one in requests]
+    before = [len(one.calls or ()) for one in requests]
     try:
         answer(*tensors)
     except WithoutCompile as error:
@@ -262,63 +260,37 @@ def first_flaw(answer: Answer, shape: Shape, requests: list[Requested]) -> str:
         return Flaw(what, HostFlaw.NOT_COMPILED)
     except CompiledBefore:
         what = f"at {by(shape)} it has kept a kernel from before. Run its cell once more, then this check."
-        return Flaw(what, HostFlaw.OTHER_SHAPE)
+        return Flaw(what, HostFlaw.TENSORS)
     except Exception as error:
         if isinstance(error, NotImplementedError) and is_placeholder(error):
             raise
         said = str(error).strip().partition("\n")[0]
-        what = f"called at {by(shape)}, it raises {type(error).__name__}: {said}{place_in(answer, error)}."
+        what = f"{called} raises {type(error).__name__}: {said}{place_in(answer, error)}."
         return Flaw(what, Fail.RAISED(error=type(error).__name__))
-    if flaw := next(filter(None, (bad_request(request) for request in requests[known:])), ""):
-        return flaw
     for name, tensor, version in zip("abc", tensors, versions, strict=True):
         if tensor._version != version:
-            what = f"called at {by(shape)}, it writes to {name} with torch, too; the kernel alone should write, to c."
+            what = f"{called} writes to {name} with torch, too; the kernel alone should write, to c."
             return Flaw(what, HostFlaw.BY_TORCH)
-    before += [0] * (len(requests) - known)
+    before += [0] * (len(requests) - len(before))
     calls = [(one, call) for one, n in zip(requests, before, strict=True) for call in (one.calls or [])[n:]]
     if len(calls) != 1:
         what = "compiles, and does not call the result" if not calls else f"launches {len(calls)} times"
-        return Flaw(f"called at {by(shape)}, it {what}; it should launch once.", HostFlaw.NOT_CALLED)
-    ((request, args),) = calls
-    padded = (*args, None, None, None)  # it may be called with fewer
-    for name, argument, tensor, passed in zip("abc", request.arguments, tensors, padded, strict=False):
-        made_for, wanted = (tuple(argument.shape), tuple(argument.stride)), (tuple(tensor.shape), tensor.stride())
-        if made_for != wanted:
-            what = f"called at {by(shape)}, it launches what it compiled for {name} as {as_layout(*made_for)}"
-            return Flaw(f"{what}; this one is {as_layout(*wanted)}.", HostFlaw.OTHER_SHAPE)
-        if address_of(passed) != tensor.data_ptr():
-            return Flaw(f"called again with other tensors, it launches on another {name}.", HostFlaw.OTHER_TENSORS)
-    return ""
-
-
-def tensors_of(shape: Shape) -> "list[Tensor]":
-    import torch
-
-    shapes = ((op, PROBLEM.shape_of(op, shape)) for op in PROBLEM.operands)
-    return [op.laid_out(torch.zeros(size, dtype=torch.bfloat16)) for op, size in shapes]
-
-
-def bad_request(request: Requested) -> str:
-    """The flaw of a request to compile, or ""."""
-    from cutlass import BFloat16, cute
-
+        return Flaw(f"{called} {what}; it should launch once.", HostFlaw.NOT_CALLED)
+    ((request, passed),) = calls
     if not is_jit(request.host):
         name = getattr(request.host, "__name__", repr(request.host))
         return Flaw(f"{name}, which it compiles, is not a @cute.jit function.", Fail.NOT_JIT)
-    tensors = request.arguments[:3]
-    if len(tensors) < 3 or not all(isinstance(one, cute.Tensor) and cute.rank(one) == 2 for one in tensors):
-        return Flaw("it should compile for three matrices: a, b and c, wrapped, come first.", HostFlaw.ARGUMENTS)
-    for name, one in zip("abc", tensors, strict=True):
-        told = tensor_type(one)
-        if one.element_type is not BFloat16:
-            return Flaw(f"{name} is compiled as {one.element_type.__name__}; it is BFloat16.", HostFlaw.ARGUMENTS)
-        if told is None or None in (*told.shape, *told.stride):
-            what = f"{name}'s layout is dynamic: the tiles then need predicates. Compile for each shape."
-            return Flaw(what, HostFlaw.DYNAMIC)
+    for n, (name, tensor) in enumerate(zip("abc", tensors, strict=True)):
+        argument = request.arguments[n] if n < len(request.arguments) else None
+        told, wanted = tensor_type(argument), f"{tuple(tensor.shape)}:{tensor.stride()}"
+        if told is None or (layout := f"{told.shape}:{told.stride}".replace("None", "?")) != wanted:
+            what = f"{called} launches what it compiled for {layout if told else 'no tensor'} as {name}; this one is"
+            return Flaw(f"{what} {wanted}.", HostFlaw.TENSORS(how="layout"))
         if (told.align or 2) % WIDEST:
             what = f"{name} is wrapped as aligned to {told.align or 2} bytes; copies of {WIDEST} need {WIDEST}."
-            return Flaw(what, HostFlaw.ALIGNMENT)
+            return Flaw(what, HostFlaw.TENSORS(how="alignment"))
+        if address_of(passed[n] if n < len(passed) else None) != tensor.data_ptr():
+            return Flaw(f"called again with other tensors, it launches on another {name}.", HostFlaw.OTHER_TENSORS)
     return ""
 
 
@@ -328,5 +300,8 @@ def address_of(passed: Any) -> int | None:
     return found() if callable(found) else found
 
 
-def as_layout(shape: tuple[int, ...], stride: tuple[int, ...]) -> str:
-    return f"{shape}:{stride}".replace(" ", "")
+def tensors_of(shape: Shape) -> "list[Tensor]":
+    import torch
+
+    shapes = ((op, PROBLEM.shape_of(op, shape)) for op in PROBLEM.operands)
+    return [op.laid_out(torch.zeros(size, dtype=torch.bfloat16)) for op, size in shapes]

@@ -2,43 +2,27 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
-from tutorlib.checking.cutile import ARCH
-from tutorlib.checking.evidence import (
-    CuteEvidence,
-    CuteRequest,
-    CutileEvidence,
-    CutileRequest,
-    Request,
-    Trial,
-    used,
-)
+from tutorlib.checking.answer import Served
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.evidence import TileEvidence, used
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.launching import (
-    LaunchedCuteEvidence,
-    LaunchedCutileEvidence,
-    SimulatedCuteEvidence,
-    SimulatedCutileEvidence,
-    compiled_cute,
-    compiled_cutile,
-)
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
+from tutorlib.checking.requests import Request, SourceRequest, TileRequest
+from tutorlib.checking.running import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
-from tutorlib.machine import device
-from tutorlib.machine.features import cute_target
-from tutorlib.measuring.launchers import CudaLauncher, tensor_specs
+from tutorlib.measuring.launchers import CudaLauncher
 from tutorlib.measuring.simulated_launchers import as_simulated, launched, launcher_of, simulator_of
 from tutorlib.problems.differences import by, find_difference
 from tutorlib.problems.problem import Shape
@@ -49,8 +33,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-
-    Evidence = CudaLauncher | CuteEvidence | CutileEvidence
 
 
 # Exercises whose answer is a diagnosis of a broken kernel: which line, which cause, and an input that shows it.
@@ -195,7 +177,6 @@ class DiagnosisExercise(Exercise):
 
     def shown(self, found: Diagnosis) -> str:
         """What goes wrong on its input, without the cause; "" for nothing."""
-
         work = Work(self.bug.problem, tuple(map(int, found["shape"])), "cpu")
         work.refill(fresh_generator())
         if found.get("data") is not None:
@@ -278,52 +259,7 @@ def put_inputs(work: Work, given: "Sequence[Tensor]") -> None:
 
 # Exercises whose answer fixes a broken kernel's source; the kernel is then checked like any other.
 
-BARRIER = re.compile(r"\bbar(rier)?(\.cta)?\.sync\b")
-BETWEEN = re.compile(  # a label, a jump, or an access to memory
-    r"\s*(\$\S+:|(@\S+\s+)?(bra|call|ret|ldu?|ldmatrix|st|atom|red|cp|wmma|mma|wgmma|mbarrier|fence|membar)\b)"
-)
-
-
-def barriers_in_a_row(ptx: str) -> bool:
-    """Whether straight-line code has two barriers of the block and no access to memory between them."""
-    waiting = False
-    for line in ptx.splitlines():
-        if BARRIER.search(line):
-            if waiting:
-                return True
-            waiting = True
-        elif BETWEEN.match(line):
-            waiting = False
-    return False
-
-
-def fixed_source(answer: Answer, source: str) -> str:
-    """The source that the answer returns for the broken one. Raises WrongKind and the placeholder's error."""
-    if not callable(answer):
-        raise WrongKind(f"{answer!r} is not a function that takes the source and returns it fixed.")
-    try:
-        text = answer(source)
-    except (NotImplementedError, WrongKind):
-        raise
-    except Exception as error:
-        name = getattr(answer, "__name__", "it")
-        raise WrongKind(f"{name}(source) raised {type(error).__name__}: {error}") from error
-    if not isinstance(text, str):
-        raise WrongKind(f"it should return the fixed source, a string; it returns {text!r}.")
-    return text
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedSource(Request):
-    """Of an answer that fixes C++."""
-
-    source: str
-
-    def made_of(self, answer: Answer) -> str:
-        text = fixed_source(answer, self.source)
-        if "__global__" not in text:
-            raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
-        return text
+FIXED = "the fixed source, a string"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,57 +272,19 @@ class FixedKernel(Part):
 
     def host(self, answer: Answer) -> HostFunction:
         """Raises CompileFailed where the fixed source cannot be imported."""
-        return launched(fixed_source(answer, self.source), self.file, self.name)
+        text = SourceRequest(args=(self.source,), returns=FIXED).made_of(answer)
+        return launched(text, self.file, self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixExercise(KernelExercise):
     """The answer takes the broken kernel's source, a string, and returns the fixed one.
 
-    two_stages: bytes that two stages of its pipeline take; with less shared memory the pipeline is gone.
     symptom_told: whether a message says which element is wrong, and how; else the reader has to find that.
     """
 
     bug: Bug
-    two_stages: int = 0
     symptom_told: bool = True
-
-    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> Request:
-        """Of C++ the source is all that is needed. Python is imported where the answer lives, and there alone."""
-        common = self.for_request(run)
-        last, since, bug = self.sizes[-1], str(self.needs.since), self.bug
-        match bug.launch:
-            case CudaLaunch():
-                return FixedSource(**self.for_request(()), source=bug.source)
-            case CuteLaunch(host, dynamic, divisible):
-                sizes = {*simulated, *run, last}
-                return CuteRequest(
-                    **common,
-                    part=FixedKernel(source=bug.source, file=bug.name, name=host),
-                    points=self.correctness_points,
-                    specs={at: tuple(tensor_specs(self.problem, at, dynamic, divisible)) for at in sizes},
-                    dynamic=dynamic,
-                    examined=(last, since),
-                    simulated=simulated,
-                    run=run,
-                    target=self.needs.target,
-                )
-            case CutileLaunch(kernel, grid, constants):
-                wanted = {(at, ARCH) for at in simulated} | {(at, device.tile_target()) for at in run}
-                wanted.add((last, f"sm_{since}"))
-                return CutileRequest(
-                    **common,
-                    part=FixedKernel(source=bug.source, file=bug.name, name=kernel),
-                    trials={(self.problem.name, at): Trial(grid=grid(at), constants=constants) for at, _ in wanted},
-                    compiled={
-                        ((self.problem.name, at), arch): tuple(tensor_specs(self.problem, at)) for at, arch in wanted
-                    },
-                )
-
-    def seen(self, request: Request, found: Any) -> Any:
-        kinds = {CuteRequest: CuteEvidence, CutileRequest: CutileEvidence, FixedSource: str}
-        evidence: Any = used(found, kinds[type(request)])
-        return launcher_of(self.bug, evidence) if isinstance(evidence, str) else evidence
 
     def judge(self, served: Served) -> Verdict:
         """Sizes at which the broken kernel is right, too, earn nothing."""
@@ -414,69 +312,76 @@ class FixExercise(KernelExercise):
         except (CompileFailed, KernelFault):
             return 0
 
-    def examine(self, evidence: "Evidence") -> Verdict | None:
-        if not (self.requires or self.forbids):
-            return None
-        compiled = self.compile_for(evidence)
-        lacks = self.lacking(compiled.instructions) or self.lost_pipeline(compiled) or self.broken_promise(compiled)
+
+@dataclass(frozen=True, kw_only=True)
+class CuteFix(FixExercise, CuteExercise):
+    """A fix of a @cute.jit host function."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutileFix(FixExercise, CutileExercise):
+    """A fix of a @ct.kernel, which is simulated and not interpreted. part: the kernel in the source."""
+
+    part: Part
+
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> TileRequest:
+        return replace(super().request(simulated, run), part=self.part, calls={})
+
+    def look(self, evidence: TileEvidence) -> None:
+        """Nothing: the simulator finds more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaFix(FixExercise):
+    """A fix of CUDA C++."""
+
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> SourceRequest:
+        return SourceRequest(**self.for_request(()), args=(self.bug.source,), returns=FIXED)
+
+    def seen(self, request: Request, found: Any) -> Any:
+        if "__global__" not in (text := used(found, str)):
+            raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
+        return launcher_of(self.bug, text)
+
+    def examine(self, evidence: CudaLauncher) -> Verdict | None:
+        lacks = self.lacking(evidence.compiled(str(self.needs.since)).instructions)
         return wrong(lacks) if lacks else None
 
-    def lost_pipeline(self, compiled: Compiled) -> str | None:
-        """What shared memory says of a pipeline whose stages were given up, as a sentence."""
-        if compiled.smem_bytes >= self.two_stages:
-            return None
-        return Flaw(
-            f"it compiles, but with {compiled.smem_bytes:,} bytes of shared memory, and two stages take "
-            f"{self.two_stages:,}: with one stage, no copy is in flight while the kernel computes. "
-            "Keep the pipeline, and fix it.",
-            Fail.CONFIG,
-        )
+    def simulator(self, evidence: CudaLauncher) -> "SimulatedLauncher":
+        return as_simulated(self.bug, evidence)
 
-    def broken_promise(self, compiled: Compiled) -> str | None:
-        """What the compiler was promised of a row's pitch and no size keeps, as a sentence.
+    def launcher(self, evidence: CudaLauncher) -> Launcher:
+        return evidence
 
-        A kernel of CuTe has its tensors' layouts in its name: strides (? {i64 div=8}, 1) are i64div81 there.
-        """
-        known = self.bug.launch.divisible if isinstance(self.bug.launch, CuteLaunch) else 0
-        promised = [int(n) for n in re.findall(r"i64div(\d+)1_", compiled.ptx)]
-        broken = [n for n in promised if known and known % n]
+
+def false_promise(known: int) -> Callable[[Compiled], str]:
+    """Finds that the compiler was promised of a row's pitch what no size keeps. known: what divides it.
+
+    A kernel of CuTe has its tensors' layouts in its name: strides (? {i64 div=8}, 1) are i64div81 there.
+    """
+
+    def found(compiled: Compiled) -> str:
+        broken = [n for n in map(int, re.findall(r"i64div(\d+)1_", compiled.ptx)) if known % n]
         if not broken:
-            return None
-        columns = next((shape[-1] for shape in self.shapes if shape[-1] % broken[0]), known)
+            return ""
         return Flaw(
             f"it promises the compiler that {broken[0]} divides a row's pitch, and only {known} is known to divide it: "
-            f"with {columns} columns the promise is broken, and an access that relied on it would be misaligned.",
+            f"with {known} columns the promise is broken, and an access that relied on it would be misaligned.",
             Fail.PARAMETERS,
         )
 
-    def compile_for(self, evidence: "Evidence") -> Compiled:
-        arch = str(self.needs.since)
-        if isinstance(evidence, CudaLauncher):
-            return evidence.compiled(arch)
-        if isinstance(evidence, CuteEvidence):
-            return compiled_cute(evidence.compiled_at(self.sizes[-1], arch), arch)
-        return compiled_cutile(evidence, self.problem, self.sizes[-1], f"sm_{arch}")
+    return found
 
-    def judge_evidence(self, evidence: "Evidence") -> Verdict:
-        verdict = super().judge_evidence(evidence)
-        if verdict.points < self.points or not barriers_in_a_row(self.compile_for(evidence).ptx):
-            return verdict
-        what = "two barriers follow each other with no access to memory between them, so the second orders nothing."
-        return self.more_than_it_must(Flaw(what, Fail.TOO_MANY(instruction="bar.sync")))
 
-    def unrun(self, why: str) -> Verdict:
-        return compiled_not_run(cute_target(str(self.needs.since)), why)
-
-    def simulator(self, evidence: "Evidence") -> "SimulatedLauncher":
-        if isinstance(evidence, CudaLauncher):
-            return as_simulated(self.bug, evidence)
-        if isinstance(evidence, CuteEvidence):
-            return SimulatedCuteEvidence(evidence)
-        return SimulatedCutileEvidence(evidence, self.problem, self.bug.grid)
-
-    def launcher(self, evidence: "Evidence") -> Launcher:
-        if isinstance(evidence, CudaLauncher):
-            return evidence
-        if isinstance(evidence, CuteEvidence):
-            return LaunchedCuteEvidence(evidence)
-        return LaunchedCutileEvidence(evidence, self.bug.grid)
+def fix_of(bug: Bug, **asked: Any) -> FixExercise:
+    """The exercise to fix a bug. asked: what the fixed kernel must have, as its kind of exercise has it."""
+    common = {"bug": bug, "problem": bug.problem, "shapes": bug.fix_shapes, "needs": bug.needs, **asked}
+    match bug.launch:
+        case CudaLaunch():
+            return CudaFix(**common)
+        case CuteLaunch(host, dynamic, divisible):
+            part = FixedKernel(source=bug.source, file=bug.name, name=host)
+            return CuteFix(**common, part=part, dynamic=dynamic, divisible=divisible)
+        case CutileLaunch(kernel, grid, constants):
+            part = FixedKernel(source=bug.source, file=bug.name, name=kernel)
+            return CutileFix(**common, part=part, grid=grid, constants=lambda shape: constants)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tutorlib.kernels.attention.roles import AttentionParts
 
 
-# Answers that fill slots of the attention kernel (`kernels.attention.parts`), and one that fills all of them.
+# Answers that fill slots of the attention kernel (`kernels.attention.roles`), and one that fills all of them.
 
 
 class AttnFlaw(FailureKind):

@@ -9,7 +9,7 @@ from cutlass import Float32, cute
 from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.ampere.config import WARP, GemmConfig
-from tutorlib.kernels.ampere.gemm import GemmParts, gemm_kernel, store
+from tutorlib.kernels.ampere.gemm import GemmParts, launch, store
 from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import Accumulators, Epilogue
 
@@ -103,10 +103,7 @@ def make_fused(fusion: Fusion, config: GemmConfig = CONFIG) -> Callable[..., Non
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, d: cute.Tensor, c: cute.Tensor) -> None:
-        grid_m, grid_n = config.grid(*c.shape)
-        gemm_kernel(a, b, c, fusion.as_matrix(d, c.shape[0]), config, parts).launch(
-            grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1)
-        )
+        launch(a, b, c, fusion.as_matrix(d, c.shape[0]), config, parts)
 
     return gemm
 
@@ -140,8 +137,7 @@ def make_gated(activate: Callable[[cute.Tensor], cute.Tensor], config: GemmConfi
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
-        grid_m, grid_n = config.grid(a.shape[0], b.shape[0])
-        gemm_kernel(a, b, c, None, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
+        launch(a, b, c, None, config, parts)
 
     return gemm
 
@@ -186,7 +182,7 @@ def make_amax(reduce: Callable[[Values, cute.Tensor, Any], Any], config: GemmCon
         grid_m, grid_n = amax.shape
         spread = cute.make_layout(((rows, grid_m), (columns, grid_n)), stride=((0, grid_n), (0, 1)))
         c = cute.make_tensor(amax.iterator, spread)  # of C's shape, and every element of a tile is the same one
-        gemm_kernel(a, b, c, None, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
+        launch(a, b, c, None, config, parts)
 
     return gemm
 

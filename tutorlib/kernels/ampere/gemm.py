@@ -89,7 +89,6 @@ def store_through_smem(acc: Accumulators) -> None:
 
 # The kernel -----------------------------------------------------------------------------------------------------------
 
-
 Order = Callable[[Any, int, int], tuple[Any, Any]]
 SmemLayout = Callable[[int, int, int], cute.ComposedLayout]
 Dtype = type[cutlass.Numeric]
@@ -193,6 +192,12 @@ def gemm_kernel(
     parts.epilogue(Accumulators(tCrC, tCgC, mine(cC), gC, mC.shape, out, math, tCgD))
 
 
+def launch(a: Any, b: Any, c: Any, d: Any, config: GemmConfig, parts: GemmParts) -> None:
+    """Within a host function: a block for each tile of A·Bᵀ. d: as `gemm_kernel` takes mD."""
+    grid_m, grid_n = config.grid(a.shape[0], b.shape[0])
+    gemm_kernel(a, b, c, d, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
+
+
 def make_gemm(config: GemmConfig, main_loop: MainLoop, order: Order = raster, **others: Any) -> Callable[..., None]:
     """The host function gemm(a, b, c) of these parts, for cute.Tensors of static shape. others: as GemmParts has them.
 
@@ -205,7 +210,6 @@ def make_gemm(config: GemmConfig, main_loop: MainLoop, order: Order = raster, **
         k = a.shape[1]
         if cutlass.const_expr(k % VECTOR != 0):
             raise ValueError(f"K = {k}: rows must start at multiples of 16 bytes, so K must be a multiple of {VECTOR}")
-        grid_m, grid_n = config.grid(*c.shape)
-        gemm_kernel(a, b, c, None, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
+        launch(a, b, c, None, config, parts)
 
     return gemm

@@ -1,6 +1,7 @@
 """Attention's kernels on torch tensors: compiled once for each configuration, for all sizes and strides."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -9,13 +10,13 @@ from typing import Any
 import cuda.tile as ct
 import torch
 from cutlass import BFloat16, Float32, Int32, cute
-from cutlass.cute.runtime import from_dlpack, make_fake_stream, make_fake_tensor
+from cutlass.cute.runtime import make_fake_tensor
 from torch import Tensor
 
 from tutorlib.kernels.attention import tiles
 from tutorlib.kernels.attention.hopper import make_attention
 from tutorlib.kernels.attention.schedule import AttentionConfig
-from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, max_clusters
+from tutorlib.kernels.hopper.launch import compile_for_torch, max_clusters
 from tutorlib.machine import device
 
 TILES = Path(__file__).with_name("tiles.json")
@@ -90,15 +91,7 @@ def attention_fakes(config: AttentionConfig) -> tuple[Any, ...]:
 
 @cache
 def compiled_attention(config: AttentionConfig) -> Any:
-    stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
-    options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''}"
-    return cute.compile(make_attention(config), *attention_fakes(config), stream, options=options)
-
-
-def as_cute(tensor: Tensor) -> cute.Tensor:
-    """A cute.Tensor of dynamic shape whose last mode is contiguous."""
-    aligned = 16 if tensor.dtype == torch.bfloat16 else 4
-    return from_dlpack(tensor, assumed_align=aligned).mark_layout_dynamic(leading_dim=tensor.ndim - 1)
+    return compile_for_torch(make_attention(config), *attention_fakes(config))
 
 
 def attention_forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
@@ -117,22 +110,12 @@ def forward_into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale:
 def configured_into(
     config: AttentionConfig, o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float
 ) -> None:
-    launch, blocks = compiled_attention(config), max_clusters(1)
-    stream = torch.cuda.current_stream().cuda_stream
+    """As `forward_into`, in this configuration, whose causality, head_dim and group are those of the tensors."""
     counter = None
     if config.persistent:  # a graph that is being captured needs a counter of its own, and zeroes it in every replay
-        counter = (
-            make_counter()
-            if torch.cuda.is_current_stream_capturing()
-            else counter_of(torch.cuda.current_device(), stream)
-        )
-    if TVM_FFI:
-        launch(q, k, v, o, lse, scale, counter, blocks)
-    else:
-        import cuda.bindings.driver as cuda
-
-        *tensors, counter = (None if x is None else as_cute(x) for x in (q, k, v, o, lse, counter))
-        launch(*tensors, Float32(scale), counter, Int32(blocks), cuda.CUstream(stream))
+        device, stream = torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
+        counter = make_counter() if torch.cuda.is_current_stream_capturing() else counter_of(device, stream)
+    compiled_attention(config)(q, k, v, o, lse, scale, counter, max_clusters(1))
 
 
 def make_counter() -> Tensor:
@@ -158,10 +141,6 @@ def forward_by_tiles(
     )
 
 
-def sms(tensor: Tensor) -> int:
-    return torch.cuda.get_device_properties(tensor.device).multi_processor_count
-
-
 def backward(
     do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -185,30 +164,18 @@ def backward_into(
     causal: bool,
 ) -> None:
     """Three cuTile kernels; each adds in a fixed order."""
-    (batch, heads, queries, d), delta = q.shape, torch.empty_like(lse)
+    (batch, heads, queries, d), (_, kv_heads, keys, _), stream = q.shape, k.shape, torch.cuda.current_stream()
+    delta = torch.empty_like(lse)
     grid = -(-queries // DELTA_ROWS), heads, batch
-    ct.launch(torch.cuda.current_stream(), grid, tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
-    inputs = q, k, v, do, lse, delta
-    keys_gradients_into(dk, dv, inputs, scale, causal)
-    queries_gradients_into(dq, inputs, scale, causal)
+    ct.launch(stream, grid, tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
 
+    def launch(kernel: str, blocks: Callable[[Tile], tuple[int, int, int]], *gradients: Tensor) -> None:
+        tile = tile_of(kernel, d, causal)
+        sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
+        ct.launch(stream, blocks(tile), hinted(kernel, tile), (q, k, v, do, lse, delta, *gradients, scale, *sizes))
 
-def keys_gradients_into(dk: Tensor, dv: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool) -> None:
-    """inputs: q, k, v, do, lse, delta."""
-    (heads, d), (batch, kv_heads, keys, _) = inputs[0].shape[1::2], dk.shape
-    tile = tile_of("backward_keys", d, causal)
-    sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
-    grid = -(-keys // tile.tn), kv_heads, batch
-    ct.launch(torch.cuda.current_stream(), grid, hinted("backward_keys", tile), (*inputs, dk, dv, scale, *sizes))
-
-
-def queries_gradients_into(dq: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool) -> None:
-    """inputs: q, k, v, do, lse, delta."""
-    (batch, heads, queries, d), kv_heads = dq.shape, inputs[1].shape[1]
-    tile = tile_of("backward_queries", d, causal)
-    sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
-    grid = -(-queries // tile.tm), heads, batch
-    ct.launch(torch.cuda.current_stream(), grid, hinted("backward_queries", tile), (*inputs, dq, scale, *sizes))
+    launch("backward_keys", lambda tile: (-(-keys // tile.tn), kv_heads, batch), dk, dv)
+    launch("backward_queries", lambda tile: (-(-queries // tile.tm), heads, batch), dq)
 
 
 def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, tile: Tile | None = None) -> None:
@@ -220,7 +187,8 @@ def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, tile: 
     (batch, heads, _, d), (_, kv_heads, keys, _) = q.shape, k.shape
     group, stream = heads // kv_heads, torch.cuda.current_stream()
     tile = tile or tile_of("decode_parts", d, False)
-    run, splits = split_keys(-(-keys // tile.tn), batch * kv_heads, tile.occupancy * sms(q))
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    run, splits = split_keys(-(-keys // tile.tn), batch * kv_heads, tile.occupancy * sms)
     o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))
     parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device) if splits > 1 else o[:, :, None]
     lse = torch.empty(batch, kv_heads, splits, group, device=q.device)

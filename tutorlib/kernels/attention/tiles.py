@@ -7,9 +7,12 @@ Causal: query i sees keys 0 … i.
 """
 
 import math
+from typing import TypeAlias
 
 import cuda.tile as ct
 
+Int: TypeAlias = ct.Constant[int]  # known when a kernel is compiled
+Bool: TypeAlias = ct.Constant[bool]
 ZERO = ct.PaddingMode.ZERO
 LOG2_E = math.log2(math.e)
 
@@ -33,13 +36,13 @@ def scaled_step(s, scale, largest, total):
 
 
 @ct.function
-def load_rows(x, batch, head, n, rows: ct.Constant[int], d: ct.Constant[int]):
+def load_rows(x, batch, head, n, rows: Int, d: Int):
     """Tile n (rows, d) of a head of x; zeros beyond the last row."""
     return ct.reshape(ct.load(x, (batch, head, n, 0), (1, 1, rows, d), padding_mode=ZERO), (rows, d))
 
 
 @ct.function
-def scores(q_tile, k, batch, head, n, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
+def scores(q_tile, k, batch, head, n, tm: Int, tn: Int, d: Int):
     """Q Kᵀ (tm, tn) of tile n of the keys."""
     return ct.mma(q_tile, ct.transpose(load_rows(k, batch, head, n, tn, d)), ct.zeros((tm, tn), ct.float32))
 
@@ -54,10 +57,7 @@ TWO_WARPGROUPS = ct.ByTarget(sm_80=8, sm_90=8)  # of workers: the accumulators o
 
 
 @ct.function
-def forward_tile(
-    q, k, v, o, lse, scale, batch, head, m, group: ct.Constant[int], causal: ct.Constant[bool],
-    tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int],
-):  # fmt: skip
+def forward_tile(q, k, v, o, lse, scale, batch, head, m, group: Int, causal: Bool, tm: Int, tn: Int, d: Int):
     """Rows m * tm … of a head. scale: of the scores, times log2(e).
 
     The scores of a tile are issued before the softmax of the tile before it, which the compiler puts under them.
@@ -91,37 +91,14 @@ def forward_tile(
 
 
 @ct.kernel(num_worker_warps=TWO_WARPGROUPS)
-def tile_forward(
-    q,
-    k,
-    v,
-    o,
-    lse,
-    scale: float,
-    group: ct.Constant[int],
-    causal: ct.Constant[bool],
-    tm: ct.Constant[int],
-    tn: ct.Constant[int],
-    d: ct.Constant[int],
-):
+def tile_forward(q, k, v, o, lse, scale: float, group: Int, causal: Bool, tm: Int, tn: Int, d: Int):
     """A block for tm queries of a head."""
     m = ct.num_blocks(0) - 1 - ct.bid(0) if causal else ct.bid(0)  # the longest rows first
     forward_tile(q, k, v, o, lse, scale, ct.bid(2), ct.bid(1), m, group, causal, tm, tn, d)
 
 
 @ct.kernel
-def decode_parts(
-    q,
-    k,
-    v,
-    parts,
-    lse,
-    scale: float,
-    group: ct.Constant[int],
-    run: ct.Constant[int],
-    tn: ct.Constant[int],
-    d: ct.Constant[int],
-):
+def decode_parts(q, k, v, parts, lse, scale: float, group: Int, run: Int, tn: Int, d: Int):
     """One query for each sequence: the `group` heads of a head of K and V are the rows of a tile, padded to 16.
 
     A block has `run` tiles of tn keys. parts (batch, kv_heads, splits, group, d), fp32, or O where there is one split,
@@ -144,7 +121,7 @@ def decode_parts(
 
 
 @ct.kernel
-def decode_add(parts, lse, o, splits: ct.Constant[int], rows: ct.Constant[int], d: ct.Constant[int]):
+def decode_add(parts, lse, o, splits: Int, rows: Int, d: Int):
     """O of some rows: their parts, weighted by shares of the denominator. splits: a power of two, at least all."""
     batch, kv_head, m = ct.bid(2), ct.bid(1), ct.bid(0)
     logs = ct.load(lse, (batch, kv_head, 0, m), (1, 1, splits, rows), padding_mode=ct.PaddingMode.NEG_INF)
@@ -158,7 +135,7 @@ def decode_add(parts, lse, o, splits: ct.Constant[int], rows: ct.Constant[int], 
 
 
 @ct.kernel
-def delta_rows(o, do, delta, tm: ct.Constant[int], d: ct.Constant[int]):
+def delta_rows(o, do, delta, tm: Int, d: Int):
     """delta (batch, heads, queries) = Σ_d O · dO: the softmax's term that all of a row's dS share."""
     m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
     out = ct.load(o, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO).astype(ct.float32)
@@ -167,14 +144,14 @@ def delta_rows(o, do, delta, tm: ct.Constant[int], d: ct.Constant[int]):
 
 
 @ct.function
-def load_logs(lse, batch, head, m, tm: ct.Constant[int]):
+def load_logs(lse, batch, head, m, tm: Int):
     """(tm,) of lse; +inf for a row of -inf alone, so that all its P are 0."""
     logs = ct.reshape(ct.load(lse, (batch, head, m), (1, 1, tm), padding_mode=ZERO), (tm,))
     return ct.where(logs == -math.inf, math.inf, logs)
 
 
 @ct.function
-def load_deltas(delta, batch, head, m, tm: ct.Constant[int]):
+def load_deltas(delta, batch, head, m, tm: Int):
     return ct.reshape(ct.load(delta, (batch, head, m), (1, 1, tm), padding_mode=ZERO), (tm,))
 
 
@@ -191,22 +168,7 @@ def keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, seen, scale, k_acc,
 
 
 @ct.kernel(num_worker_warps=TWO_WARPGROUPS)
-def backward_keys(
-    q,
-    k,
-    v,
-    do,
-    lse,
-    delta,
-    dk,
-    dv,
-    scale: float,
-    group: ct.Constant[int],
-    causal: ct.Constant[bool],
-    tm: ct.Constant[int],
-    tn: ct.Constant[int],
-    d: ct.Constant[int],
-):
+def backward_keys(q, k, v, do, lse, delta, dk, dv, scale: float, group: Int, causal: Bool, tm: Int, tn: Int, d: Int):
     """dK and dV of tn keys of a head of K and V: over all its query heads, and all their queries that see the keys.
 
     Scores are transposed, (tn, tm), so that Pᵀ and dSᵀ are A operands as they are. scale: of the scores.
@@ -246,21 +208,7 @@ def queries_step(q_tile, do_tile, k_tile, v_tile, logs, deltas, seen, scale, acc
 
 
 @ct.kernel(num_worker_warps=TWO_WARPGROUPS)
-def backward_queries(
-    q,
-    k,
-    v,
-    do,
-    lse,
-    delta,
-    dq,
-    scale: float,
-    group: ct.Constant[int],
-    causal: ct.Constant[bool],
-    tm: ct.Constant[int],
-    tn: ct.Constant[int],
-    d: ct.Constant[int],
-):
+def backward_queries(q, k, v, do, lse, delta, dq, scale: float, group: Int, causal: Bool, tm: Int, tn: Int, d: Int):
     """dQ of tm queries of a head."""
     m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0) if causal else ct.bid(0), ct.bid(1), ct.bid(2)
     kv_head, keys = head // group, k.shape[2]

@@ -15,7 +15,6 @@ from tutorlib.models.l2 import grouped
 
 # Steps ----------------------------------------------------------------------------------------------------------------
 
-
 GROUP = 8  # rows of tiles in a band
 
 
@@ -187,7 +186,6 @@ class TileSteps:
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------
-
 
 TMEM_ALIGNMENT = 16  # bytes; an allocation begins at a column
 

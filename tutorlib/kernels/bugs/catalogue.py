@@ -52,7 +52,7 @@ class CutileLaunch:
 class Bug:
     """A broken kernel.
 
-    file: its source, in this folder. problem: what it should compute.
+    file: its source: a .cu file of this folder, or a section of kernels.py. problem: what it should compute.
     right_at: a shape at which its result is right, or () if there is none.
     wrong_at: the shape that the report is about, small enough to be simulated.
     fix_shapes: shapes at which a fixed kernel is tested; the broken one fails at one of them.
@@ -76,7 +76,12 @@ class Bug:
 
     @property
     def source(self) -> str:
-        return (Path(__file__).parent / self.file).read_text(encoding="utf-8")
+        folder = Path(__file__).parent
+        if self.language == "cpp":
+            return (folder / self.file).read_text(encoding="utf-8")
+        _, *sections = (folder / "kernels.py").read_text(encoding="utf-8").split("\n# %% ")
+        by_name = dict(section.split("\n", 1) for section in sections)
+        return by_name[self.name].strip() + "\n"
 
     @property
     def grid(self) -> LaunchSize:

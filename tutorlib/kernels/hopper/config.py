@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tutorlib.kernels import ConfigError as ConfigError
-from tutorlib.kernels import whole_number, whole_numbers
+from tutorlib.kernels import whole_numbers
 
 SMEM_PER_SM = 233_472  # bytes
 SMEM_RESERVED = 1_024  # of each block's share, for the system
@@ -20,9 +20,6 @@ MAX_CLUSTER = 8  # blocks that every Hopper GPU can run
 MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
 BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
 PATTERN_ROWS = 8  # of a swizzle pattern
-NUMBERS = {"tile": "(M, N, K)", "cluster": "(M, N)"}
-COUNTS = ("warpgroups", "stages", "store_stages")  # None: it follows
-FIXED = ("group", "split_k")
 WORDS = {"schedule": ("plain", "cooperative", "pingpong"), "raster": ("m", "n"), "dtype": tuple(BYTES)}
 Major = Literal["k", "mn"]
 Majors = tuple[Major, Major]
@@ -77,11 +74,12 @@ class HopperConfig:
     scaled: bool = False
 
     def __post_init__(self) -> None:
-        given = vars(self).copy()
-        for name, says in NUMBERS.items():
-            object.__setattr__(self, name, whole_numbers(name, says, given[name]))
-        for name in (*FIXED, *(name for name in COUNTS if given[name] is not None)):
-            object.__setattr__(self, name, whole_number(name, given[name]))
+        object.__setattr__(self, "tile", whole_numbers("tile", self.tile, 3))
+        object.__setattr__(self, "cluster", whole_numbers("cluster", self.cluster, 2))
+        for name in ("group", "split_k", "warpgroups", "stages", "store_stages"):
+            given = getattr(self, name)
+            if given is not None or name in ("group", "split_k"):  # None: it follows
+                whole_numbers(name, given, 1)
         for broken in self.broken_rules():
             raise ConfigError(broken)
 

@@ -9,15 +9,15 @@ import cutlass
 import torch
 from cuda.bindings.driver import CUstream
 from cutlass import Float32, Int32, Int64, cute
-from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
+from cutlass.cute.runtime import make_fake_compact_tensor
 
 from tutorlib.kernels.ampere.fused import add, bias_gelu, swiglu
 from tutorlib.kernels.hopper.choose import NO_WORK, OpWork, ShapeError, candidates, cost, shape_problem
 from tutorlib.kernels.hopper.config import MMA_M, REGISTERS_BESIDE_RESULTS, STORE_ROWS, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Stores
-from tutorlib.kernels.hopper.gemm import Beside, gemm_kernel, geometry, plan_for
-from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, fakes, max_clusters, scratch, through_dlpack
-from tutorlib.kernels.hopper.pipeline import make_load, make_store, stage_layout
+from tutorlib.kernels.hopper.gemm import Beside, launch_gemm
+from tutorlib.kernels.hopper.launch import compile_for_torch, fakes, max_clusters, scratch
+from tutorlib.kernels.hopper.parts import COURSE
 
 GROUP = 8  # columns or rows: in each 8×8 group of a wgmma's results a thread has two adjacent columns of a row
 
@@ -124,7 +124,6 @@ class GatedStores(Stores):
 
 # Launches -------------------------------------------------------------------------------------------------------------
 
-
 PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matrix
 BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48)
 BIAS = Fusion(add, work=OpWork(arithmetic=1), registers=48)
@@ -182,16 +181,7 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
         max_clusters: Int32,
         stream: CUstream,
     ):
-        m, (n, k) = a.shape[0], b.shape
-        cluster_m, cluster_n = config.cluster
-        load_a = make_load(a, stage_layout(0, config), cluster_n)
-        load_b = make_load(b, stage_layout(1, config), cluster_m)
-        whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # (M, N) of the accumulators; C may be half
-        plan, clusters = plan_for(whole, k, max_clusters, config)
-        beside = Beside(None, None, acc, flags, operand)
-        store_c = make_store(c, fusion.out(config))
-        kernel = gemm_kernel(load_a, load_b, store_c, beside, plan, config, fusion)
-        kernel.launch(**geometry(clusters, config), stream=stream)
+        launch_gemm(a, b, c, Beside(None, None, acc, flags, operand), max_clusters, config, COURSE, stream, fusion)
 
     return gemm
 
@@ -212,11 +202,7 @@ def fused_fakes(config: HopperConfig, fusion: Fusion, rank: int) -> tuple[Any, .
 @cache
 def compile_fused(config: HopperConfig, fusion: Fusion, rank: int = 1) -> Any:
     """make_fused's host function, compiled for all shapes. rank: of the operand."""
-    stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
-    options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''}"
-    gemm = make_fused(config, fusion)
-    compiled = cute.compile(gemm, *fused_fakes(config, fusion, rank), Int32(1), stream, options=options)
-    return compiled if TVM_FFI else through_dlpack(compiled)
+    return compile_for_torch(make_fused(config, fusion), *fused_fakes(config, fusion, rank), Int32(1))
 
 
 def launch_fused(

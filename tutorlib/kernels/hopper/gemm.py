@@ -270,24 +270,21 @@ def launch_gemm(
     beside: Beside,
     max_clusters: Int32,
     config: HopperConfig,
-    parts: Parts,
+    parts: Parts = COURSE,
     stream: CUstream | None = None,
+    fusion: Any = None,
 ) -> None:
-    """Within a host function. a: (M, K), b: (N, K), c: (M, N)."""
-    cluster_m, cluster_n = config.cluster
+    """Within a host function. a: (M, K), b: (N, K), c: (M, N), or (M, N / 2) where the fusion is gated."""
+    (bM, bN, bK), (cluster_m, cluster_n) = config.tile, config.cluster
     load_a = make_load(a, stage_layout(0, config), cluster_n)
     load_b = make_load(b, stage_layout(1, config), cluster_m)
-    plan, clusters = plan_for(c, a.shape[1], max_clusters, config)
-    kernel = gemm_kernel(load_a, load_b, make_store(c, config), beside, plan, config, None, parts)
+    store_c = make_store(c, config if fusion is None else fusion.out(config))
+    m, n = c.shape if fusion is None else (a.shape[0], b.shape[0])  # of the accumulators
+    tiles = cute.ceil_div(m, bM * cluster_m), cute.ceil_div(n, bN * cluster_n)
+    plan, clusters = make_plan(tiles, cute.ceil_div(a.shape[1], bK), max_clusters, config)
+    kernel = gemm_kernel(load_a, load_b, store_c, beside, plan, config, fusion, parts)
     queue = {} if stream is None else {"stream": stream}
     kernel.launch(**geometry(clusters, config), **queue)
-
-
-def plan_for(c: cute.Tensor, k: Int32, max_clusters: Int32, config: HopperConfig) -> tuple[Plan, Int32]:
-    """(who computes what of C, clusters to launch)."""
-    (bM, bN, bK), (cluster_m, cluster_n) = config.tile, config.cluster
-    tiles = cute.ceil_div(c.shape[0], bM * cluster_m), cute.ceil_div(c.shape[1], bN * cluster_n)
-    return make_plan(tiles, cute.ceil_div(k, bK), max_clusters, config)
 
 
 def geometry(clusters: Int32, config: HopperConfig) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """gemm(a, b, c): chooses a configuration, compiles it once, and launches it on torch tensors.
 
-With apache-tvm-ffi installed a launch costs the host a few µs; without it the tensors go through DLPack, about 40 µs.
+Compiled functions take torch's tensors by TVM-FFI, so a launch costs the host a few µs.
 """
 
-import importlib.util
 from collections.abc import Callable
 from functools import cache
 from math import ceil, log2
@@ -136,11 +135,9 @@ def address_problem(name: str, address: int) -> str | None:
 
 # Launches -------------------------------------------------------------------------------------------------------------
 
-
 ARCH = "sm_90a"
 HOPPER = (9, 0)  # its compute capability
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m3fn}
-TVM_FFI = importlib.util.find_spec("tvm_ffi") is not None
 
 
 def fakes(config: HopperConfig) -> tuple[Any, ...]:
@@ -171,11 +168,14 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
 
 @cache
 def compile_gemm(config: HopperConfig, options: str = "", parts: Parts = COURSE) -> Any:
-    """make_gemm's host function, compiled for all shapes. With TVM-FFI it finds the stream itself."""
-    stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
-    options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''} {options}"
-    gemm = make_gemm(config, parts)
-    return cute.compile(gemm, *fakes(config), Int32(1), stream, options=options)
+    """make_gemm's host function, compiled for all shapes."""
+    return compile_for_torch(make_gemm(config, parts), *fakes(config), Int32(1), options=options)
+
+
+def compile_for_torch(host: Callable[..., None], *fakes: Any, options: str = "") -> Any:
+    """A host function, compiled for torch tensors of any size; it finds torch's stream itself."""
+    stream = make_fake_stream(use_tvm_ffi_env_stream=True)
+    return cute.compile(host, *fakes, stream, options=f"--gpu-arch {ARCH} --enable-tvm-ffi {options}")
 
 
 @cache
@@ -203,7 +203,7 @@ def room(stream: int, log_acc: int, log_flags: int) -> tuple[torch.Tensor, torch
 
 
 def dlpack(tensor: torch.Tensor) -> cute.Tensor:
-    """A cute.Tensor of dynamic shape."""
+    """A cute.Tensor of dynamic shape, for code that does not take torch's, such as the simulator's."""
     made = from_dlpack(tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor, assumed_align=16)
     if tensor.dtype == torch.float8_e4m3fn:
         made.element_type = cutlass.Float8E4M3FN
@@ -221,22 +221,9 @@ def launcher(config: HopperConfig, m: int, n: int, k: int, parts: Parts = COURSE
     clusters = max_clusters(config.cluster_size)
     compiled = compile_gemm(config, parts=parts)
     acc, flags = scratch(config, clusters)
-    if not TVM_FFI:
-        compiled = through_dlpack(compiled)
     if config.transposed:
         return lambda a, b, c, scale_a=None, scale_b=None: compiled(b, a, c.mT, scale_b, scale_a, acc, flags, clusters)
     return lambda a, b, c, scale_a=None, scale_b=None: compiled(a, b, c, scale_a, scale_b, acc, flags, clusters)
-
-
-def through_dlpack(compiled: Any) -> Callable[..., None]:
-    """The same for torch tensors, on torch's stream."""
-    import cuda.bindings.driver as cuda
-
-    def call(*args: Any) -> None:
-        stream = cuda.CUstream(torch.cuda.current_stream().cuda_stream)
-        compiled(*(dlpack(arg) if isinstance(arg, torch.Tensor) else arg for arg in args), stream)
-
-    return call
 
 
 @cache

@@ -134,20 +134,10 @@ class Sizes:
         """The most tiles that a block takes."""
         return -(-self.tiles_m * self.tiles_n // self.blocks)
 
-    def tiles_of(self, block: Int32) -> Int32:
-        """How many tiles a block takes: every `blocks`-th."""
-        return (self.tiles_m * self.tiles_n - block + self.blocks - 1) // self.blocks
-
-    def steps_of(self, number: Int32, block: Int32, steps: RoleSteps) -> RoleSteps:
-        """The steps of a block's number-th tile: another place, other mbarriers."""
-        tile = grouped(block + number * self.blocks, self.tiles_m, self.tiles_n, GROUP)
-        ring = 2 * steps.stages * number
-        return replace(steps, tile=tile, full=steps.full + ring, empty=steps.empty + ring)
-
 
 @dataclass(frozen=True)
 class Tiles:
-    """A block's tiles. threads: of the consumers and the producer warp."""
+    """A block's tiles, every `blocks`-th. first: the steps of one. threads: of the consumers and the producer warp."""
 
     sizes: Sizes
     block: Int32
@@ -156,10 +146,15 @@ class Tiles:
 
     @property
     def number(self) -> Int32:
-        return self.sizes.tiles_of(self.block)
+        """How many tiles this block takes."""
+        sizes = self.sizes
+        return (sizes.tiles_m * sizes.tiles_n - self.block + sizes.blocks - 1) // sizes.blocks
 
     def steps(self, number: Int32) -> RoleSteps:
-        return self.sizes.steps_of(number, self.block, self.first)
+        """The steps of the number-th tile: another place, other mbarriers."""
+        sizes, ring = self.sizes, 2 * self.first.stages * number
+        tile = grouped(self.block + number * sizes.blocks, sizes.tiles_m, sizes.tiles_n, GROUP)
+        return replace(self.first, tile=tile, full=self.first.full + ring, empty=self.first.empty + ring)
 
 
 @cute.jit

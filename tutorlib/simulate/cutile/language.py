@@ -106,11 +106,10 @@ def nothing(*args: Value, **options: Any) -> None:
 
 
 def printf(format: str, *args: Value) -> None:
-    """C's printf; Python knows no length modifiers (%lld), and needs none."""
-    numbers = tuple(tile_of(arg).data.tolist() for arg in args)
-    if any(isinstance(number, list) for number in numbers):
-        format = re.sub(r"%[-+ #0-9.]*[hlLqjzt]*[a-zA-Z]", "%s", format)
-    builtins.print(re.sub(r"(%[-+ #0-9.]*)[hlLqjzt]+", r"\1", format) % numbers, end="")
+    """C's printf, with each value as Python prints it."""
+    values = map(tile_of, args)
+    spec = r"%[-+ #0-9.]*[hlLqjzt]*[a-zA-Z%]"
+    builtins.print(re.sub(spec, lambda found: "%" if found[0] == "%%" else str(next(values)), format), end="")
 
 
 class Range:

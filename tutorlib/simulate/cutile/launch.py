@@ -20,9 +20,8 @@ from torch import Tensor
 
 from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.cutile.dtypes import Number, poison
-from tutorlib.simulate.ptx.findings import Finding, NotSimulated, SourceLine
+from tutorlib.simulate.ptx.findings import Finding, NotSimulated, SourceLine, quoted
 from tutorlib.simulate.ptx.geometry import coordinates, in_grid
-from tutorlib.simulate.ptx.places import quoted
 
 NEVER = 0  # the number of the history without accesses
 Known = dict[int, int]  # by block: how many of its epochs, each of which ends with a release, are over
@@ -173,7 +172,7 @@ class TileLaunch:
     undetermined: the number that stands where cuTile leaves a value of a dtype undetermined.
     padding: the same for a load, where it is another number. silent: whether the kernel prints nothing.
     running: the block that runs; last: the number of the last one.
-    changes: how often a block changed the value of an element.
+    changes: how often a block changed an element's value.
     padded: the loads that left elements undetermined, as findings; padding_blocks: the blocks that did them.
     tensors: the arguments by name; before: copies of those stored to, made before that.
     loaded: of each array, how many elements were loaded. largest: the elements of the largest tile of it.

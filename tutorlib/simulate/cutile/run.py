@@ -8,7 +8,6 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -155,19 +154,11 @@ Results = dict[str, Tensor]
 
 
 def largest(dtype: ct.DType) -> Number:
-    return True if dtype == ct.bool_ else finfo(dtype).max if category(dtype) == 2 else 1
+    return torch.finfo(STORAGE[dtype]).max if category(dtype) == 2 else True if dtype == ct.bool_ else 1
 
 
 def smallest(dtype: ct.DType) -> Number:
-    return False if dtype == ct.bool_ else finfo(dtype).min if category(dtype) == 2 else 0
-
-
-def finfo(dtype: ct.DType) -> torch.finfo:
-    return torch.finfo(STORAGE[dtype])
-
-
-def zero(dtype: ct.DType) -> Number:
-    return 0
+    return torch.finfo(STORAGE[dtype]).min if category(dtype) == 2 else False if dtype == ct.bool_ else 0
 
 
 def uses(
@@ -182,21 +173,22 @@ def uses(
     of_blocks = torch.tensor(sorted(blocks))
     stored = [array for array in arrays if array.name in launch.before]
     where = {array.name: torch.isin(launch.histories.writers(array.history), of_blocks) for array in stored}
-    first = results(stored)
+    results = lambda: {array.name: array.data.clone() for array in stored}  # noqa: E731
+    first = results()
 
     def repeated(padding: Padding) -> Results:
         for array in stored:
             array.data.copy_(launch.before[array.name])
         with suppress(Exception):  # such as an assertion of the kernel's own: nothing more is stored
             again(padding, sorted(blocks))
-        return results(stored)
+        return results()
 
     def changed(some: Results, others: Results) -> str:
         """The first array of which they differ, or ""."""
         return next((a.name for a in stored if (a.differ(some[a.name], others[a.name]) & where[a.name]).any()), "")
 
     if any(changed(first, repeated(dict.fromkeys(launch.padded, number))) for number in (largest, smallest)):
-        determined: dict[Load, Callable[[ct.DType], Number]] = dict.fromkeys(launch.padded, zero)
+        determined: dict[Load, Callable[[ct.DType], Number]] = dict.fromkeys(launch.padded, lambda dtype: 0)
         plain = repeated(determined)
         for load, finding in launch.padded.items():
             tried = (repeated(determined | {load: number}) for number in (poison, largest, smallest))
@@ -205,10 +197,6 @@ def uses(
                 yield replace(finding, message=Flaw(message, *failures_in([finding.message])))
     for array in stored:
         array.data.copy_(first[array.name])
-
-
-def results(stored: Sequence[Array]) -> Results:
-    return {array.name: array.data.clone() for array in stored}
 
 
 ARCH = "sm_90"  # whose compiler a kernel must pass
@@ -256,11 +244,15 @@ def run(
     x, y, z = *grid, *(1,) * (3 - len(grid))
     launch = TileLaunch((x, y, z), function_of(kernel).__code__.co_filename, undetermined)
     linecache.checkcache(launch.file)
+
+    def again(padding: Padding, blocks: Sequence[int]) -> None:
+        interpret(kernel, args, TileLaunch(launch.grid, launch.file, undetermined, padding, silent=True), blocks)
+
     with one_thread():
         arrays = interpret(kernel, args, launch, range(launch.blocks))
         findings = [*launch.findings()]
         if launch.padded and undetermined is poison:
-            findings += uses(launch, arrays, partial(again, kernel, args, launch))
+            findings += uses(launch, arrays, again)
     storers = {a.name: launch.histories.writers(a.history).numpy() for a in arrays}
     return TileReport(
         tuple(findings),
@@ -292,11 +284,6 @@ def interpret(kernel: ct.kernel, args: Sequence[Any], launch: TileLaunch, blocks
                 raise NotSimulated("a class whose methods call cuda.tile") from error
             raise
     return arrays
-
-
-def again(kernel: ct.kernel, args: Sequence[Any], first: TileLaunch, padding: Padding, blocks: Sequence[int]) -> None:
-    """Repeat blocks of a launch with other numbers beyond the ends of arrays."""
-    interpret(kernel, args, TileLaunch(first.grid, first.file, first.undetermined, padding, silent=True), blocks)
 
 
 def value(parameter: Parameter, arg: Any, launch: TileLaunch, arrays: list[Array]) -> Any:

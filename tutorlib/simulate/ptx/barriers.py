@@ -97,8 +97,8 @@ class BlockBarriers(Meeting):
 
     def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """bar.arrive: count these lanes, which go on."""
-        for (*key, _), which in self.keyed(by, lanes).items():
-            some, at = lanes[which], (key[0], key[1])
+        for (slot, number, _), which in self.keyed(by, lanes).items():
+            some, at = lanes[which], (slot, number)
             before, knew = self.arrived.get(at, (lanes[:0], self.clocks.nothing()))
             self.tell_early(by.site, at, np.union1d(np.intersect1d(some, before), self.unaware(at, some)))
             self.arrived[at] = np.append(before, some), knew | self.clocks.release(some)
@@ -113,18 +113,19 @@ class BlockBarriers(Meeting):
                 self.clocks.meet_by_block(slots)
                 return lanes
         for key, which in self.keyed(by, lanes).items():
-            self.tell_early(by.site, key[:2], self.unaware(key[:2], lanes[which]))
+            at = key[0], key[1]
+            self.tell_early(by.site, at, self.unaware(at, lanes[which]))
             self.waiting.append(WaitingInBarrier(by.site, lanes[which], then, key, by.reduction))
         return lanes[:0]
 
-    def keyed(self, by: BarrierInstruction, lanes: np.ndarray) -> dict[tuple[int, int, int], np.ndarray]:
+    def keyed(self, by: BarrierInstruction, lanes: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
         """The block, the barrier and what it expects of each of these lanes. A barrier that does not exist is noticed,
         and another takes its place."""
         number, expected = (np.broadcast_to(each, len(self.slot))[lanes] for each in (by.number, by.expected))
         if len(beyond := lanes[number >= BARRIERS]):
             says = f"{self.span(beyond)} name barrier {number.max()}, and a block has the barriers 0 to {BARRIERS - 1}"
             self.notice(Hazard.OUTSIDE(tensor="barriers"), by.site, says, len(beyond))
-        return by_key(zip(*(each.tolist() for each in (self.slot[lanes], number % BARRIERS, expected)), strict=True))
+        return by_key(self.slot[lanes], number % BARRIERS, expected)
 
     def unaware(self, key: Key, lanes: np.ndarray) -> np.ndarray:
         """Those of these lanes that may come before a barrier was passed last, since they cannot know that it was: that

@@ -250,29 +250,26 @@ class LaneClocks:
     def meet_by_warp(self, lanes: np.ndarray) -> None:
         """bar.warp.sync of all of these threads."""
         parts = self.parts(lanes)
-        easy = parts.whole & ~self.apart[parts.warps]
-        warps = parts.warps[easy]
-        self.note_steps(self.values, warps, warps[:, None])
-        for warp in parts.warps[~easy].tolist():
+        self.meet_by(parts.warps[parts.whole][:, None])
+        for warp in parts.warps[~parts.whole].tolist():
             self.meet(lanes[lanes // WARP == warp])
 
     def meet_by_block(self, slots: np.ndarray) -> None:
         """A barrier of all threads of each of these blocks."""
-        warps = slots[:, None] * self.geometry.warps + np.arange(self.geometry.warps)
-        if self.far or self.apart[warps].any():
-            for slot in slots.tolist():
-                lanes = slot * self.geometry.of_block + np.arange(self.geometry.of_block)
-                self.meet(lanes[self.alive[lanes]])
-            return
-        seen = self.values[warps].max(1)
-        self.note_steps(seen, warps.reshape(-1), np.repeat(np.arange(len(slots)), self.geometry.warps)[:, None])
-        self.values[warps] = seen[:, None, :]
+        self.meet_by(slots[:, None] * self.geometry.warps + np.arange(self.geometry.warps))
 
-    def note_steps(self, seen: np.ndarray, warps: np.ndarray, rows: np.ndarray) -> None:
-        """Put what all threads of these warps have done into these rows, (warps, 1). They begin a new step."""
-        lanes = warps[:, None] * WARP + np.arange(WARP)
+    def meet_by(self, warps: np.ndarray) -> None:
+        """Barriers of whole warps, (barriers, warps)."""
+        apart = self.apart[warps].any(1) | bool(self.far)
+        for group in warps[apart]:
+            lanes = (group[:, None] * WARP + np.arange(WARP)).reshape(-1)
+            self.meet(lanes[self.alive[lanes]])
+        warps = warps[~apart]
+        lanes = (warps[..., None] * WARP + np.arange(WARP)).reshape(len(warps), warps.shape[1] * WARP)
+        seen, rows = self.values[warps].max(1), np.arange(len(warps))[:, None]
         seen[rows, self.columns[:, lanes]] = self.counts[:, lanes]
-        seen[rows[:, 0], self.of_warp[warps]] = self.now[lanes[:, 0]]
+        seen[rows, self.of_warp[warps]] = self.now[warps * WARP]
+        self.values[warps] = seen[:, None, :]
         self.step(warps)
 
     def has_read(self, lanes: np.ndarray) -> None:

@@ -7,12 +7,11 @@ order others (`flags`). For each piece of global memory the last store is kept, 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.arena import Allocation, Arena, Before
 from tutorlib.simulate.ptx.clocks import KNOWN
 from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
 from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import GlobalAccess, Listener, Touched
+from tutorlib.simulate.ptx.memory import Allocation, Arena, Before, GlobalAccess, Listener, Touched
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Asked, Shadow
 
 MOST_RECORDS = 2**31  # bytes

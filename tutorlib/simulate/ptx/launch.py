@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from tutorlib.compiling.cpp import cpp_name
-from tutorlib.simulate.ptx.arena import ALIGNMENT, HOST_ALIGNMENT, Arena, Before
+from tutorlib.simulate.ptx.findings import Find, by_loc
 from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
+from tutorlib.simulate.ptx.memory import ALIGNMENT, HOST_ALIGNMENT, Arena, Before
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import Find, by_loc
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
 from tutorlib.simulate.ptx.types import numpy_type

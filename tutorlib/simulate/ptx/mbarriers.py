@@ -79,6 +79,7 @@ class Mbarriers(Meeting):
     def restart(self) -> None:
         super().restart()
         self.slot = self.geometry.slot()
+        self.clusters = [slot // self.geometry.cluster_size for slot in range(self.geometry.batch)]
         self.made: dict[SharedPlace, MbarrierState] = {}
         self.count = [0] * self.geometry.batch
         self.ended = np.zeros(self.geometry.batch, bool)
@@ -187,13 +188,13 @@ class Mbarriers(Meeting):
             self.changed, self.gave_up = True, 0
 
     def complete(self, site: int, mbarrier: MbarrierState, count: int, lane: int) -> None:
-        """So many bytes have come, which TMA was told to bring at a site, by a lane. In a cluster that may be another
-        block's: its threads' arrivals for which that lane has waited are over, too."""
-        if self.geometry.cluster_size > 1:
-            waited = [self.component(one.place[0], one.number) for one in self.made.values() if not one.asynchronous]
-            seen = self.clocks.nothing()
-            seen.vector[waited] = self.clocks.known(lane)[waited]
-            mbarrier.seen |= seen
+        """So many bytes have come, which TMA was told to bring at a site, by a lane: the arrivals of threads for which
+        that lane has waited are over, too."""
+        cluster, seen = self.clusters[mbarrier.place[0]], self.clocks.nothing()
+        quiet = (one for one in self.made.values() if self.clusters[one.place[0]] == cluster and not one.asynchronous)
+        waited = [self.component(one.place[0], one.number) for one in quiet]
+        seen.vector[waited] = self.clocks.known(lane)[waited]
+        mbarrier.seen |= seen
         missing = mbarrier.missing
         mbarrier.missing -= count
         if mbarrier.pending == 0 and 0 <= missing < count:
@@ -239,8 +240,8 @@ class Mbarriers(Meeting):
     ) -> list[WaitingForPhase]:
         """These lanes by what they wait for. Those that name no mbarrier have nothing to wait for."""
         passed[lanes], found = True, []
-        for (place, parity), which in by_key(zip(places, parities.tolist(), strict=True)).items():
-            some = lanes[which]
+        for (slot, start, parity), which in by_key(*np.array(places).T, parities).items():
+            place, some = (slot, start), lanes[which]
             rows = np.flatnonzero(np.diff(self.clocks.row[some], prepend=-1, append=-1))
             for at in np.unique(np.r_[rows[:-1], rows[1:] - 1]).tolist():  # of those who know the same two, lest one
                 mbarrier = self.at(site, int(some[at]), place, "waits for")  # has made it

@@ -4,9 +4,10 @@ warpgroup. setmaxnreg is here too, with which warps take registers that others o
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import CLUSTER, LaneClocks, Seen
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
-
-K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -58,18 +57,19 @@ class Waiting:
     key: tuple[int, ...]
 
 
-def by_key(keys: Iterable[K]) -> dict[K, np.ndarray]:
-    """For each of these keys, the numbers at which it stands."""
-    together: dict[K, list[int]] = {}
-    for at, key in enumerate(keys):
-        together.setdefault(key, []).append(at)
-    return {key: np.array(which) for key, which in together.items()}
+def by_key(*columns: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
+    """For each row of these columns, of which most are the same as the one before, the numbers at which it stands."""
+    table = np.column_stack(columns)
+    starts = np.flatnonzero(np.append(True, (table[1:] != table[:-1]).any(1))[: len(table)])
+    together: dict[tuple[int, ...], list[np.ndarray]] = {}
+    for start, end in pairwise([*starts.tolist(), len(table)]):
+        together.setdefault(tuple(table[start].tolist()), []).append(np.arange(start, end))
+    return {key: np.concatenate(parts) for key, parts in together.items()}
 
 
 def waiting_groups(site: int, lanes: np.ndarray, then: int | None, *keys: np.ndarray) -> list[Waiting]:
     """These lanes by their keys, in order."""
-    keyed = by_key(zip(*(key.tolist() for key in keys), strict=True))
-    return [Waiting(site, lanes[which], then, key) for key, which in keyed.items()]
+    return [Waiting(site, lanes[which], then, key) for key, which in by_key(*keys).items()]
 
 
 def lanes_of(groups: Iterable[Waiting]) -> np.ndarray:

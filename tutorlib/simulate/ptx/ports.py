@@ -13,18 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.arena import POISON
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.memory import PEER_BITS, GlobalAccess, LaneAccess, SharedAccess
+from tutorlib.simulate.ptx.memory import PEER_BITS, POISON, GlobalAccess, LaneAccess, SharedAccess
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import NO_ACCESS, Space
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 
 Lanes = np.ndarray | slice
 Located = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
-Describe = Callable[[int], tuple[Fault, str]]  # of a bad address: its finding, and what that says of the access
 
 
 @dataclass(frozen=True)
@@ -116,17 +114,28 @@ class Port(ABC):
         chosen[lanes] = True
         return chosen
 
-    def sift(
-        self, lanes: Lanes, starts: np.ndarray, inside: np.ndarray, outside: Describe, misaligned: Describe
-    ) -> np.ndarray | None:
+    def outside(self, start: int) -> tuple[Fault, str]:
+        """Of an access beyond the memory: its finding, and what that says of it."""
+        raise NotImplementedError
+
+    def at(self, start: int) -> str:
+        """Where an access begins."""
+        raise NotImplementedError
+
+    def sift(self, lanes: Lanes, starts: np.ndarray, inside: np.ndarray) -> np.ndarray | None:
         """Which addresses are good, None where all are; findings for the others. inside: which lie in the memory."""
         straight = starts % self.width == 0
-        for good, describe in ((inside, outside), (straight | ~inside, misaligned)):
-            if not good.all():
-                at = int((~good).argmax())
-                fault, what = describe(int(starts[at]))
-                who = self.state.geometry.show_thread(int(self.numbered(lanes)[at]))
-                self.op.notice(fault, partial(str, f"{who} {self.does} {what}"), int((~good).sum()))
+        for good in (inside, straight | ~inside):
+            if good.all():
+                continue
+            start = int(starts[int((~good).argmax())])
+            fault, what = Hazard.MISALIGNED(does=self.does), f"{self.width} bytes at {self.at(start)}"
+            if good is inside:
+                fault, what = self.outside(start)
+            else:
+                what += f", whose address is no multiple of {self.width}"
+            who = self.state.geometry.show_thread(int(self.numbered(lanes)[int((~good).argmax())]))
+            self.op.notice(fault, partial(str, f"{who} {self.does} {what}"), int((~good).sum()))
         good = inside & straight
         return None if good.all() else good
 
@@ -147,7 +156,7 @@ class GlobalPort(Port):
         aligned = width == 1 or not (places & (width - 1)).any()
         if not len(places) or (aligned and arena.holds(int(places.min()), int(places.max()) + width)):
             return places, None, None
-        return places, None, self.sift(lanes, places, arena.inside(places, width), self.outside, self.misaligned)
+        return places, None, self.sift(lanes, places, arena.inside(places, width))
 
     def outside(self, start: int) -> tuple[Fault, str]:
         nearest = self.state.arena.nearest(start)
@@ -157,11 +166,9 @@ class GlobalPort(Port):
         what = f"{nearest.element(start - nearest.start)}, which lies outside {nearest.name} of {extent}"
         return Hazard.OUTSIDE(tensor=nearest.name), what
 
-    def misaligned(self, start: int) -> tuple[Fault, str]:
+    def at(self, start: int) -> str:
         nearest = self.state.arena.nearest(start)
-        name = nearest.element(start - nearest.start) if nearest else "an address"
-        what = f"{self.width} bytes at {name}, whose address is no multiple of {self.width}"
-        return Hazard.MISALIGNED(does=self.does), what
+        return nearest.element(start - nearest.start) if nearest else "an address"
 
     def access(self, lanes: np.ndarray, starts: np.ndarray, slots: np.ndarray | None) -> GlobalAccess:
         return GlobalAccess(self.op.site, lanes, starts, self.width, self.op.instruction)
@@ -201,15 +208,14 @@ class SharedPort(Port):
             starts = np.where(named, starts & (1 << PEER_BITS) - 1, starts)
         if (width == 1 or not (starts & (width - 1)).any()) and starts.max() + width <= size:
             return starts, slots, None
-        return starts, slots, self.sift(lanes, starts, starts + width <= size, self.outside, self.misaligned)
+        return starts, slots, self.sift(lanes, starts, starts + width <= size)
 
     def outside(self, start: int) -> tuple[Fault, str]:
-        what = f"byte {signed(start):,} of shared memory, of which the block has {self.state.shared.size:,}"
+        what = f"{self.at(start)}, of which the block has {self.state.shared.size:,}"
         return Hazard.OUTSIDE(tensor="shared memory"), what
 
-    def misaligned(self, start: int) -> tuple[Fault, str]:
-        what = f"{self.width} bytes of shared memory at byte {signed(start):,}, no multiple of {self.width}"
-        return Hazard.MISALIGNED(does=self.does), what
+    def at(self, start: int) -> str:
+        return f"byte {signed(start):,} of shared memory"
 
     def access(self, lanes: np.ndarray, starts: np.ndarray, slots: np.ndarray | None) -> SharedAccess:
         return SharedAccess(self.op.site, lanes, starts, self.width, self.state.slot[lanes] if slots is None else slots)

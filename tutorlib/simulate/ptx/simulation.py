@@ -10,10 +10,19 @@ import numpy as np
 from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.cpp import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
-from tutorlib.simulate.ptx.arena import Arena
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
-from tutorlib.simulate.ptx.findings import CannotLaunch, Finding, Findings, NamedMemory, NotSimulated, TooManyRecords
+from tutorlib.simulate.ptx.findings import (
+    CannotLaunch,
+    Find,
+    Finding,
+    Findings,
+    NamedMemory,
+    NotSimulated,
+    Places,
+    TooManyRecords,
+    unknown_place,
+)
 from tutorlib.simulate.ptx.flags import STRONG, fences_of, is_strong
 from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
@@ -21,8 +30,7 @@ from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import MAKE, AsyncCopies, SharedMemory
-from tutorlib.simulate.ptx.places import Find, Places, unknown_place
+from tutorlib.simulate.ptx.memory import MAKE, Arena, AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.report import AccessLog, BlockTrace, Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes

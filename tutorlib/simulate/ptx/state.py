@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 
-from tutorlib.simulate.ptx.arena import Arena
 from tutorlib.simulate.ptx.barriers import BlockBarriers
 from tutorlib.simulate.ptx.clocks import LaneClocks
 from tutorlib.simulate.ptx.copies import BulkCopies
@@ -20,7 +19,7 @@ from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Kernel, Register
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
 from tutorlib.simulate.ptx.meetings import ClusterBarriers, Meeting, RegisterPool, Running, WarpgroupMeeting
-from tutorlib.simulate.ptx.memory import AsyncCopies, Listener, SharedMemory
+from tutorlib.simulate.ptx.memory import Arena, AsyncCopies, Listener, SharedMemory
 from tutorlib.simulate.ptx.report import AccessLog
 from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_memory import TensorMemory

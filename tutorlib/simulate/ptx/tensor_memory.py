@@ -221,13 +221,20 @@ class TensorMemory(Shadow):
 
     # the warps' own accesses ----------------------------------------------------------------------------------------
 
-    def begin(
-        self, site: int, warp: int, addresses: np.ndarray, where: Fragment, stores: bool
-    ) -> tuple[int, Fragment] | None:
-        """A warp, by its number in the batch, begins to read or store. addresses: its threads', one for all.
+    def access(
+        self,
+        site: int,
+        warp: int,
+        addresses: np.ndarray,
+        registers: Sequence[np.ndarray],
+        where: Fragment,
+        stores: bool,
+    ) -> None:
+        """A warp, by its number in the batch, begins to read, or to store its part of these registers of all lanes.
+        addresses: its threads', one for all. where: its threads' registers lie from there on.
 
-        The slot, and where its threads' registers lie; None and a finding where it cannot. A warp that names other
-        lanes than its own gets at its own.
+        Registers and memory hold the numbers at once, since compilers compute with them before the wait. That the
+        access is over only the wait tells. A warp that names other lanes than its own gets at its own.
         """
         slot, number = divmod(warp, self.geometry.warps)
         lane, column = column_of(int(addresses[0]))
@@ -242,16 +249,23 @@ class TensorMemory(Shadow):
             self.notice(Hazard.OUTSIDE(tensor="lanes"), site, f"{who} {wrong}")
         there = where.at(lane, column)
         if apart or not self.holds(site, slot, there.strips, who):
-            return None
+            return
         knows_least, pieces = self.lane_of(slot, number), slot * OF_BLOCK + there.strips
         self.look_for_work(site, knows_least, pieces, stores)
+        self.open.setdefault((warp, stores), []).append(pieces)
+        held, mine = self.values[slot].view(np.uint32), slice(warp * WARP, (warp + 1) * WARP)
         if stores:
             self.writer[pieces], self.written[pieces] = self.clocks.own[warp * WARP], UNAWAITED
-        else:
-            self.look_for_stores(site, knows_least, slot, pieces, "reads tensor memory")
-            self.read[pieces, number] = UNAWAITED
-        self.open.setdefault((warp, stores), []).append(pieces)
-        return slot, there
+            for at, register in enumerate(registers):
+                held[there.lanes[:, at], there.columns[:, at]] = register[mine]
+            return
+        self.look_for_stores(site, knows_least, slot, pieces, "reads tensor memory")
+        self.read[pieces, number] = UNAWAITED
+        if (self.writer[pieces] == NEVER).any():
+            says = "reads tensor memory to which no tcgen05.mma has been issued yet"
+            self.notice(Hazard.UNWRITTEN, site, f"{who} {says}")
+        for at, register in enumerate(registers):
+            register[mine] = held[there.lanes[:, at], there.columns[:, at]]
 
     def look_for_work(self, site: int, lane: int, pieces: np.ndarray, stores: bool) -> None:
         """A finding if multiplications or copies may still use pieces that a lane's warp reads or stores to."""
@@ -267,35 +281,6 @@ class TensorMemory(Shadow):
         elif stores and (self.read[pieces, -1] > over).any():
             says = f"{who} stores over an A that a tcgen05.mma may still be reading: {NO_COMMIT}"
             self.notice(UNCOMMITTED, site, says)
-
-    def load(
-        self, site: int, warp: int, addresses: np.ndarray, registers: Sequence[np.ndarray], where: Fragment
-    ) -> None:
-        """A warp begins to read. registers: of all lanes of the batch.
-
-        The registers hold the numbers at once, since compilers compute with them before the wait. That the load is over
-        only the wait tells.
-        """
-        if (begun := self.begin(site, warp, addresses, where, False)) is None:
-            return
-        slot, there = begun
-        if (self.writer[slot * OF_BLOCK + there.strips] == NEVER).any():
-            says = "reads tensor memory to which no tcgen05.mma has been issued yet"
-            self.notice(Hazard.UNWRITTEN, site, f"{self.geometry.show_warp(warp)} {says}")
-        held = self.values[slot].view(np.uint32)[there.lanes, there.columns]
-        for at, register in enumerate(registers):
-            register[warp * WARP : (warp + 1) * WARP] = held[:, at]
-
-    def store(
-        self, site: int, warp: int, addresses: np.ndarray, registers: Sequence[np.ndarray], where: Fragment
-    ) -> None:
-        """A warp begins to store its part of these registers, which tensor memory has at once."""
-        if (begun := self.begin(site, warp, addresses, where, True)) is None:
-            return
-        slot, there = begun
-        held = self.values[slot].view(np.uint32)
-        for at, register in enumerate(registers):
-            held[there.lanes[:, at], there.columns[:, at]] = register[warp * WARP : (warp + 1) * WARP]
 
     def wait(self, warps: np.ndarray, stores: bool) -> None:
         """These warps' loads are over, or their stores."""

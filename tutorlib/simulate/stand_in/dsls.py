@@ -20,10 +20,10 @@ from tutorlib.dsl.launching import (
 from tutorlib.dsl.tracing import allocations, locations, no_abort
 from tutorlib.dsl.triton import TritonLaunch, launches_taken_over
 from tutorlib.simulate.ptx.descriptors import write_tensor_map
+from tutorlib.simulate.ptx.findings import by_loc
 from tutorlib.simulate.ptx.languages.cute import STACKS, Host, OnDevice, Stacks
 from tutorlib.simulate.ptx.launch import pack_parameters, pick_kernel
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.simulation import Launch
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 

@@ -18,9 +18,8 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from tutorlib.compiling.errors import is_readers
-from tutorlib.simulate.ptx.findings import CannotLaunch, NotSimulated, SourceLine
+from tutorlib.simulate.ptx.findings import CannotLaunch, NotSimulated, SourceLine, name_made_at, quoted
 from tutorlib.simulate.ptx.launch import LaunchBefore, Piece, bytes_at, pointer_words, simulate_pieces
-from tutorlib.simulate.ptx.places import name_made_at, quoted
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -54,16 +54,9 @@ START = Path(__file__).with_name("start")
 ENTERED = ExitStack()  # until the process ends
 
 
-@dataclass(frozen=True)
-class ScriptRun:
-    """launches: in the order in which they ended. status: of the command, or minus the signal that ended it."""
-
-    launches: "tuple[Report, ...]"
-    status: int
-
-
-def run_script(command: Sequence[str], arch: str, quiet: bool = False) -> ScriptRun:
-    """Run a command whose Python processes find the stand-in.
+def run_script(command: Sequence[str], arch: str, quiet: bool = False) -> "tuple[tuple[Report, ...], int]":
+    """Run a command whose Python processes find the stand-in: the launches, in the order in which they ended, and the
+    command's status, or minus the signal that ended it.
 
     quiet: its output goes to stderr.
     Raises FileNotFoundError and PermissionError where there is no such command.
@@ -81,7 +74,7 @@ def run_script(command: Sequence[str], arch: str, quiet: bool = False) -> Script
         environment.pop("PYTEST_CURRENT_TEST", None)
         program = [*command] if os.sep in command[0] else ["env", *command]
         done = subprocess.run(program, env=environment, stdout=2 if quiet else None, check=False)
-        return ScriptRun(tuple(read_launches(launches)), done.returncode)
+        return tuple(read_launches(launches)), done.returncode
 
 
 def read_launches(file: Path) -> "Iterator[Report]":

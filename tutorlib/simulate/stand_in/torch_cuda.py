@@ -10,9 +10,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from tutorlib.simulate.ptx.arena import ALIGNMENT
 from tutorlib.simulate.ptx.languages.cute import OnDevice
 from tutorlib.simulate.ptx.launch import fresh_memory
+from tutorlib.simulate.ptx.memory import ALIGNMENT
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 from tutorlib.simulate.tensors import poison
 
@@ -23,7 +23,6 @@ EMPTY = (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_em
 DEFAULT_RTOL, DEFAULT_ATOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2}, 1e-5  # of torch.testing.assert_close
 SUM_ROUNDING = 2**-20  # of a few thousand numbers in fp32, relative to the result
 WAITS = {"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__", "__index__"}  # for all launches before
-PRODUCTS = {"matmul", "rmatmul", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum"}
 CONSTRUCTORS = _device_constructors()
 WITHOUT_TORCH = torch._C.DisableTorchFunction
 
@@ -59,8 +58,7 @@ class OnCuda(TorchFunctionMode):
         given = list(tensors_in((args, kwargs)))
         contents = versions_of(given)
         on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
-        is_product = on_gpu and getattr(func, "__name__", "").strip("_") in PRODUCTS
-        result = by_tensor_cores(func, args, kwargs) if is_product else func(*args, **kwargs)
+        result = func(*args, **kwargs)
         moves = func is torch.Tensor.to and target is not None
         if moves and self.gpu.holds(given[0]) != on_gpu and same_memory(result, given[0]):
             result = result.clone()
@@ -82,32 +80,6 @@ class OnCuda(TorchFunctionMode):
         if not self.gpu.holds(tensor):
             align(tensor)
         return self.gpu.hold(tensor)
-
-
-def by_tensor_cores(func: Any, args: Any, kwargs: Any) -> Any:
-    """A product of matrices as a GPU's tensor cores compute it: of fp16 and bf16 summed up in fp32 and rounded once, of
-    fp32 in tf32, where torch.set_float32_matmul_precision allows it.
-    """
-    halves = {tensor.dtype for tensor in tensors_in((args, kwargs))} & set(DEFAULT_RTOL)
-    out = kwargs.pop("out", None)
-    result = func(*as_factors(args), **as_factors(kwargs))
-    if out is not None:
-        return out.copy_(result)
-    return result.to(halves.pop()) if len(halves) == 1 else result
-
-
-def as_factors(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        if value.dtype in DEFAULT_RTOL:
-            return value.float()
-        if value.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
-            bits = value.detach().contiguous().view(torch.int32)
-            rounded = (bits + 0x1000 & ~0x1FFF).view(torch.float32)  # to tf32's 10 bits after the point
-            return value + (rounded - value).detach()  # with the gradient of the value
-        return value
-    if isinstance(value, dict):
-        return {name: as_factors(item) for name, item in value.items()}
-    return type(value)(map(as_factors, value)) if type(value) in (list, tuple) else value
 
 
 def capsule(tensor: torch.Tensor) -> Any:

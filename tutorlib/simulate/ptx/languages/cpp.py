@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.compiling.cpp import ARCH, FILE, CompiledCpp, compile_cpp, compile_cuda
+from tutorlib.simulate.ptx.findings import Find, by_loc, in_file
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cutile import by_cubin
 from tutorlib.simulate.ptx.launch import run
-from tutorlib.simulate.ptx.places import Find, by_loc, in_file
 from tutorlib.simulate.ptx.report import Report
 
 

@@ -28,12 +28,19 @@ from tutorlib.dsl.functions import is_of_the_dsl
 from tutorlib.dsl.launching import INT, POINTER, SUCCESS, call_engine, engine_without_driver
 from tutorlib.dsl.tracing import locations, no_abort
 from tutorlib.simulate.ptx.descriptors import BYTES, write_tensor_map
-from tutorlib.simulate.ptx.findings import NamedMemory, NotSimulated, SourceLine
+from tutorlib.simulate.ptx.findings import (
+    Find,
+    NamedMemory,
+    NotSimulated,
+    SourceLine,
+    name_made_at,
+    quoted,
+    unknown_place,
+)
 from tutorlib.simulate.ptx.geometry import ALONE
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.launch import LaunchBefore, distinct, pack_parameters, piece_of, simulate_pieces, three
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import Find, name_made_at, quoted, unknown_place
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
 

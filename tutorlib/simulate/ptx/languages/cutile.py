@@ -11,11 +11,10 @@ from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.programs import listing_of
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import function_of
-from tutorlib.simulate.ptx.findings import NotSimulated, SourceLine
+from tutorlib.simulate.ptx.findings import Find, NotSimulated, SourceLine, quoted
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.launch import pick_kernel, run
 from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import Find, quoted
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:

@@ -40,43 +40,33 @@ def ports(op: Operation, does: str, width: int, count: int = 1, spaces: str = GE
     return {name: PORTS[name](op, width, count, does) for name in named or spaces.split()}
 
 
-def ports_of_move(op: Operation, address: int, does: str) -> dict[str, Port]:
-    """Of ld and st, to memory or to the parameters of a function that is called."""
+def move(op: Operation) -> Step:
+    """ld and st, from and to memory or the parameters of a function that is called."""
     op.need_known(f"{HINTS} {SPACES}")
-    kind, count = shape_of(op)
-    at, width = op.operands[address], bits_of(kind) // 8
+    (kind, count), stores = shape_of(op), op.parts[0] == "st"
+    at, width, in_shared = op.operands[0 if stores else 1], bits_of(kind) // 8, "shared" in op.words
+    does = ("writes" if in_shared else "stores") if stores else "reads" if in_shared else "loads"
     if isinstance(at, Address) and isinstance(at.base, Symbol) and at.base.name in op.state.call_space:
-        return {"param": LocalPort(op, width, count, does, at.base.name)}
-    return ports(op, does, width, count)
+        to: dict[str, Port] = {"param": LocalPort(op, width, count, does, at.base.name)}
+    else:
+        to = ports(op, does, width, count)
+    held = op.sources(1, kind) if stores else op.targets(0, kind)
+    dtype = numpy_type(f"u{bits_of(kind)}" if stores else kind)
 
-
-def load(op: Operation) -> Step:
-    kind, _ = shape_of(op)
-    to = ports_of_move(op, 1, "reads" if "shared" in op.words else "loads")
-    outs, dtype = op.targets(0, kind), numpy_type(kind)
-
-    def through(port: Port, where: Where, given: np.ndarray) -> None:
+    def load(port: Port, where: Where, given: np.ndarray) -> None:
         lanes, data = port.read(where, given)
-        for n, out in enumerate(outs):
+        for n, out in enumerate(held):
             out[lanes] = data[:, n].view(dtype)
 
-    return step_through(op, to, op.operands[1], through)
-
-
-def store(op: Operation) -> Step:
-    kind, count = shape_of(op)
-    to = ports_of_move(op, 0, "writes" if "shared" in op.words else "stores")
-    given, dtype = op.sources(1, kind), numpy_type(f"u{bits_of(kind)}")
-
-    def through(port: Port, where: Where, at: np.ndarray) -> None:
+    def store(port: Port, where: Where, given: np.ndarray) -> None:
         lanes = as_index(where)
         size = op.state.geometry.lanes if where is True else len(lanes)  # type: ignore[arg-type]
         data = np.empty((size, count), dtype)
-        for n, values in enumerate(given):
+        for n, values in enumerate(held):
             data[:, n] = (values[lanes] if values.size > 1 else values).view(dtype)
-        port.write(where, at, data)
+        port.write(where, given, data)
 
-    return step_through(op, to, op.operands[0], through)
+    return step_through(op, to, at, store if stores else load)
 
 
 def step_through(op: Operation, to: dict[str, Port], address: Operand | Addresses, through: Through) -> Step:
@@ -227,8 +217,7 @@ def apply_in_turns(
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
-    "ld": load,
-    "st": store,
+    **dict.fromkeys(("ld", "st"), move),
     **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "discard", "createpolicy"), no_effect),
     "cp.async.ca": copy,
     "cp.async.cg": copy,

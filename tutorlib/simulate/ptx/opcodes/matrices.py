@@ -35,68 +35,33 @@ def values(op: Operation, operand: int, kind: str) -> list[np.ndarray]:
 # ldmatrix -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Matrices:
-    """What ldmatrix and stmatrix move: `count` matrices, whose rows' addresses the first lanes of a warp give. With
-    .trans rows and columns are exchanged; of m16n8 with bytes, a matrix is 16 columns in memory."""
+def move_matrices(op: Operation) -> Step:
+    """ldmatrix and stmatrix move 8×8 matrices of 16 bits; the first lanes of a warp give the addresses of their rows.
 
-    op: Operation
-    count: int
-    bytewise: bool
+    Lane l has elements 2·(l % 4) and the next of row l / 4 of each matrix. With .trans rows and columns are exchanged.
+    """
+    op.need("m8n8" in op.parts and op.kind == "b16")
+    stores, count = op.parts[0] == "stmatrix", int(op.one_of("x1 x2 x4")[1:])
+    held = values(op, 1, "b32") if stores else registers(op, 0, "b32")
+    addresses, port = op.addresses(0 if stores else 1), SharedPort(op, 8, 2, "writes" if stores else "reads")
+    gives = np.tile(np.arange(WARP) < ROWS * count, len(of_warps(op.state.alive)))
 
-    @classmethod
-    def of(cls, op: Operation) -> "Matrices":
-        bytewise = {"stmatrix", "m16n8", "trans", "b8"} <= set(op.parts)
-        op.need(bytewise or ("m8n8" in op.parts and op.kind == "b16"))
-        return cls(op, int(op.one_of("x1 x2 x4")[1:]), bytewise)
+    def exchanged(bits: np.ndarray) -> np.ndarray:
+        tiles = bits.view(np.uint16).reshape(-1, ROWS, 8)
+        return np.ascontiguousarray(tiles.swapaxes(1, 2) if "trans" in op.parts else tiles)
 
-    def givers(self, where: Where) -> Where:
-        """The lanes whose addresses count."""
-        gives = np.tile(np.arange(WARP) < ROWS * self.count, len(of_warps(self.op.state.alive)))
+    def step(where: Where) -> None:
+        warps = op.warps(where)
         runs = gives if where is True else gives & np.repeat(of_warps(where).any(1), WARP)
-        return True if runs.all() else runs
-
-    def to_lanes(self, rows: np.ndarray) -> np.ndarray:
-        """(warps · matrices · 8, 2) of 8 bytes in memory → (warps, matrices, lanes) of 4 bytes. Lane l has elements
-        2·(l % 4) and the next of row l / 4 of each matrix."""
-        tiles = rows.view(np.uint16).reshape(-1, self.count, ROWS, 8)
-        tiles = tiles.swapaxes(2, 3) if "trans" in self.op.parts else tiles
-        return np.ascontiguousarray(tiles).view(np.uint32).reshape(-1, self.count, WARP)
-
-    def to_memory(self, pairs: np.ndarray) -> np.ndarray:
-        """The reverse. Of m16n8 lane l has rows l / 4 and, in its upper half, l / 4 + 8 of each matrix, of both the
-        elements 2·(l % 4) and the next."""
-        tiles: np.ndarray
-        if self.bytewise:
-            tiles = pairs.view(np.uint8).reshape(-1, self.count, 8, 4, 2, 2).transpose(0, 1, 3, 5, 4, 2)
-        else:
-            tiles = pairs.view(np.uint16).reshape(-1, self.count, ROWS, 8)
-            tiles = tiles.swapaxes(2, 3) if "trans" in self.op.parts else tiles
-        return np.ascontiguousarray(tiles).reshape(-1, 8).view(np.uint64).reshape(-1, 2)
-
-
-def load_matrix(op: Operation) -> Step:
-    matrices, outs, addresses = Matrices.of(op), registers(op, 0, "b32"), op.addresses(1)
-    port = SharedPort(op, 8, 2, "reads")
-
-    def step(where: Where) -> None:
-        warps = op.warps(where)
-        _, rows = port.read(matrices.givers(where), addresses())
-        pairs = matrices.to_lanes(rows)
-        for n, out in enumerate(outs):
+        givers: Where = True if runs.all() else runs
+        if stores:
+            pairs = np.stack([each[warps] for each in held], axis=1)  # (warps, matrices, lanes)
+            port.write(givers, addresses(), exchanged(pairs).view(np.uint64).reshape(-1, 2))
+            return
+        _, rows = port.read(givers, addresses())
+        pairs = exchanged(rows).view(np.uint32).reshape(-1, count, WARP)
+        for n, out in enumerate(held):
             out[warps] = pairs[:, n]
-
-    return step
-
-
-def store_matrix(op: Operation) -> Step:
-    matrices, given, addresses = Matrices.of(op), values(op, 1, "b32"), op.addresses(0)
-    port = SharedPort(op, 8, 2, "writes")
-
-    def step(where: Where) -> None:
-        warps = op.warps(where)
-        pairs = np.stack([v[warps] for v in given], axis=1)  # (warps, matrices, lanes)
-        port.write(matrices.givers(where), addresses(), matrices.to_memory(pairs))
 
     return step
 
@@ -233,45 +198,33 @@ class Tile:
         return [step_through(self.op, self.ports, partial(self.address, n), partial(through, n)) for n in each]
 
 
-def load_tile(op: Operation) -> Step:
-    """wmma.load.{a,b,c}.sync.aligned.{row,col}.mMnNkK.space.type fragment, [address], stride"""
-    tile = Tile(op, 1, "loads")
-    element, word = tile.piece.element, max(tile.piece.element, 32)
-    outs = registers(op, 0, f"b{word}")
-    elements = np.zeros((op.state.geometry.lanes, tile.per_lane), numpy_type(f"u{element}"))
+def move_tile(op: Operation) -> Step:
+    """wmma.load.{a,b,c}.sync.aligned.{row,col}.mMnNkK.space.type fragment, [address], stride, and wmma.store.d with the
+    address first"""
+    stores = op.parts[1] == "store"
+    tile = Tile(op, 0 if stores else 1, "stores" if stores else "loads")
+    element, word = (numpy_type(f"u{bits}") for bits in (tile.piece.element, max(tile.piece.element, 32)))
+    held = registers(op, 1 if stores else 0, f"b{max(tile.piece.element, 32)}")
+    elements = np.zeros((op.state.geometry.lanes, tile.per_lane), element)
 
-    def take(n: int, port: Port, where: Where, at: np.ndarray) -> None:
-        lanes, data = port.read(where, at)
-        elements[lanes, n : n + tile.at_once] = data
+    def through(n: int, port: Port, where: Where, at: np.ndarray) -> None:
+        if stores:
+            port.write(where, at, elements[as_index(where), n : n + tile.at_once])
+        else:
+            lanes, data = port.read(where, at)
+            elements[lanes, n : n + tile.at_once] = data
 
-    moves = tile.moves(take)
+    moves = tile.moves(through)
 
     def step(where: Where) -> None:
         warps = op.warps(where)
+        if stores:
+            elements[:] = np.stack([words.reshape(-1) for words in held], axis=1).view(element)
         for move in moves:
             move(where)
-        words = elements.view(numpy_type(f"u{word}"))
-        for number, out in enumerate(outs):
-            out[warps] = of_warps(np.ascontiguousarray(words[:, number % tile.piece.registers]))[warps]
-
-    return step
-
-
-def store_tile(op: Operation) -> Step:
-    """wmma.store.d.sync.aligned.{row,col}.mMnNkK.space.type [address], fragment, stride"""
-    tile = Tile(op, 0, "stores")
-    given, unsigned = registers(op, 1, f"b{max(tile.piece.element, 32)}"), numpy_type(f"u{tile.piece.element}")
-
-    def give(n: int, port: Port, where: Where, at: np.ndarray) -> None:
-        elements = np.stack([words.reshape(-1) for words in given], axis=1).view(unsigned)  # (lanes, per_lane)
-        port.write(where, at, elements[as_index(where), n : n + tile.at_once])
-
-    moves = tile.moves(give)
-
-    def step(where: Where) -> None:
-        op.warps(where)
-        for move in moves:
-            move(where)
+        for number, out in enumerate([] if stores else held):
+            words = elements.view(word)[:, number % tile.piece.registers]
+            out[warps] = of_warps(np.ascontiguousarray(words))[warps]
 
     return step
 
@@ -288,10 +241,8 @@ def multiply_tiles(op: Operation) -> Step:
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
-    "ldmatrix": load_matrix,
-    "stmatrix": store_matrix,
+    **dict.fromkeys(("ldmatrix", "stmatrix"), move_matrices),
     "mma.sync": multiply,
-    "wmma.load": load_tile,
-    "wmma.store": store_tile,
+    **dict.fromkeys(("wmma.load", "wmma.store"), move_tile),
     "wmma.mma": multiply_tiles,
 }

@@ -66,8 +66,8 @@ def by_mbarrier(op: Operation, operand: int, does: Callable[[MbarrierState, np.n
     at = op.places(operand)
 
     def arrive_on(lanes: np.ndarray) -> None:
-        for place, which in by_key(at(lanes)).items():
-            here = lanes[which]
+        for (slot, start), which in by_key(*np.array(at(lanes)).reshape(-1, 2).T).items():
+            place, here = (slot, start), lanes[which]
             found = [op.units.mbarriers.at(op.site, lane, place, "arrives on") for lane in here.tolist()]
             if found[-1] is not None:
                 does(found[-1], here)

@@ -52,11 +52,6 @@ def matrix_of(value: int) -> MatrixDescriptor:
 # tensor memory --------------------------------------------------------------------------------------------------
 
 
-def one_change() -> np.ndarray:
-    """The finding for an access to bytes that do not exist."""
-    return np.ones(1, bool)
-
-
 def allocate(op: Operation) -> Step:
     """tcgen05.alloc [to], columns: writes where they begin to shared memory."""
     to, columns, state = op.places(0), op.values(1, "u32"), op.state
@@ -71,7 +66,7 @@ def allocate(op: Operation) -> Step:
                 op.notice(Hazard.OUTSIDE(tensor="shared memory"), partial(str, f"{says}{state.shared.size:,}"))
                 continue
             access = SharedAccess(op.site, np.array([warp * WARP]), np.array([at]), COLUMN, np.array([slot]))
-            state.watch.races.before_write(access, one_change)
+            state.watch.races.before_write(access, lambda: np.ones(1, bool))
             state.shared.rows(COLUMN, 1)[(slot * state.shared.stride + at) // COLUMN] = start
 
     return op.by_warps(allocate_for)
@@ -102,11 +97,11 @@ def access(op: Operation) -> Step:
         registers = [op.spread(each) for each in op.sources(items, "b32")]
     else:
         registers = [op.state.storage(Register(name)) for name in op.register_names(0)]
-    does = op.units.tensor.store if stores else op.units.tensor.load
 
     def move(warps: np.ndarray) -> None:
         for warp in warps.tolist():
-            does(op.site, warp, addresses(np.arange(warp * WARP, (warp + 1) * WARP)), registers, where)
+            given = addresses(np.arange(warp * WARP, (warp + 1) * WARP))
+            op.units.tensor.access(op.site, warp, given, registers, where, stores)
 
     return op.by_warps(move)
 
@@ -251,7 +246,9 @@ def multiply(op: Operation) -> Step:
         scales = None
         if scaled:
             at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
-            scales = scales_of(op, shape, (at_a, at_b))
+            kind_of_scales, first_bytes = "ue8m0" if shape >> 23 & 1 else "ue4m3", (shape >> 29 & 3, shape >> 4 & 3)
+            vector = 16 if {"scale_vec::4X", "block16"} & parts else 32
+            scales = Scales(kind_of_scales, vector, (at_a, at_b), first_bytes)
             uses = np.union1d(uses, scales.strips(rows, columns))
         if not tensor.issue(op.site, lane, slots, into, units, uses):
             return
@@ -268,12 +265,6 @@ def multiply(op: Operation) -> Step:
             multiply_for(lane)
 
     return op.by_lanes(multiply_for_all)
-
-
-def scales_of(op: Operation, shape: int, at: tuple[int, int]) -> Scales:
-    """shape: the instruction's descriptor."""
-    vector = 16 if {"scale_vec::4X", "block16"} & set(op.parts) else 32
-    return Scales("ue8m0" if shape >> 23 & 1 else "ue4m3", vector, at, (shape >> 29 & 3, shape >> 4 & 3))
 
 
 def units_in_shared(op: Operation, operand: SharedOperand, lane: int) -> np.ndarray:

@@ -119,21 +119,17 @@ def vote(op: Operation) -> Step:
 
 
 def reduce(op: Operation) -> Step:
-    """redux.sync; of fp32 the smallest or the largest, NaN only with .NaN."""
-    mode, kind, absolute = op.parts[2], op.kind, "abs" in op.parts
-    ufunc, single = REDUCTIONS[mode], op.kind == "f32"
-    op.need_known(f"sync {mode}" + (" abs NaN" if single else ""))
-    if single:
-        op.need(mode in ("min", "max"))
-        ufunc = ufunc if "NaN" in op.parts else {"min": np.fmin, "max": np.fmax}[mode]
+    """redux.sync of integers"""
+    mode, kind = op.parts[2], op.kind
+    op.need_known(f"sync {mode}")
     out, a, members = op.target(0, kind), op.source(1, kind), Members(2, op)
-    low, high = (-np.inf, np.inf) if single else (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max)
-    neutral = {"min": high, "max": low, "and": -1}.get(mode, 0)
+    limits = np.iinfo(a.dtype)
+    neutral = np.array({"min": limits.max, "max": limits.min, "and": -1}.get(mode, 0)).astype(a.dtype)
 
     def step(where: Where) -> None:
         runs, values = members.check(where), by_warp(a, op)
-        given = np.where(runs, np.abs(values) if absolute else values, np.array(neutral).astype(values.dtype))
-        np.copyto(out, np.repeat(ufunc.reduce(given, axis=1), WARP), where=where, casting="unsafe")
+        found = REDUCTIONS[mode].reduce(np.where(runs, values, neutral), axis=1)
+        np.copyto(out, np.repeat(found, WARP), where=where, casting="unsafe")
 
     return step
 

@@ -1,0 +1,314 @@
+"""Kernels of another process, up to the driver: what is made of their evidence here, and what is refused."""
+
+import ctypes
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from tests.checking.elsewhere import answer_to, graded_for_points
+from tests.grading.test_wire import judged_from_afar
+from tests.pages.answers import WRONG
+from tests.stand_ins import H200
+from tutorlib.checking import cutile
+from tutorlib.checking.answer import Served
+from tutorlib.checking.cute import launches_of, parameters_for
+from tutorlib.checking.cutile import LaunchedTiles, compiled_tiles, gpu_here, loaded, plan_at
+from tutorlib.checking.evidence import (
+    APART,
+    FIRST,
+    MOST_TILE_IR,
+    CuteCode,
+    CuteEvidence,
+    LaunchPlan,
+    Placed,
+    Planned,
+    RecordedLaunch,
+    TileEvidence,
+    used,
+)
+from tutorlib.compiling.dsls import compile_tile_ir, entries_of
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.programs import machine_code
+from tutorlib.exercises import find, of_notebook
+from tutorlib.machine import device
+from tutorlib.paths import notebook_names
+from tutorlib.problems.problem import Operand
+from tutorlib.problems.work import Work
+from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.parse import parse_ptx
+
+
+@pytest.fixture
+def h200(monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+
+
+def evidence_at(id, shape):
+    """Of the course's own answer, to be run at one size."""
+    return find(id).evidence(Served(answer_to(id)), (), (shape,))
+
+
+@pytest.mark.usefixtures("h200")
+@pytest.mark.parametrize("id", ["04.5", "04.8", "05.8", "13.9"])  # dynamic, a scalar beside, TMA, TMA beside layouts
+def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
+    exercise = find(id)
+    shape = exercise.sizes[0]
+    code = evidence_at(id, shape).at(shape, "90")
+    work = Work(exercise.problem, shape, "cpu")
+    addresses = {tensor.data_ptr() for tensor in work.tensors}
+    for launch in launches_of(code, parse_ptx(code.ptx)):
+        raw = parameters_for(launch, work.tensors, exercise.problem, shape)
+        found = set()
+        for each in launch.kernel.parameters:
+            mine = raw[each.offset : each.offset + each.size]
+            found.add(read_tensor_map(mine).address if each.size == BYTES else int.from_bytes(mine[:8], "little"))
+        assert addresses <= found
+        assert not any(FIRST <= one < FIRST + APART for one in found)
+
+
+@pytest.mark.usefixtures("h200")
+def test_what_an_exercise_examines_is_there_beside_what_runs():
+    """18.22 looks at code for sm_80 on any GPU."""
+    exercise = find("18.22")
+    assert ".target sm_80" in exercise.compile_for(evidence_at("18.22", exercise.sizes[-1])).ptx
+
+
+def test_a_pointer_out_of_its_tensor_is_refused():
+    code = CuteCode(ptx=PTX, launches=(replace(LAUNCH, parameters=(FIRST + 64).to_bytes(8, "little")),))
+    (launch,) = launches_of(code, parse_ptx(PTX))
+    one = replace(find("04.5").problem, dims="N", inputs=(), output=Operand("x", "N", "fp32"))
+    assert parameters_for(launch, [torch.zeros(17)], one, (17,)) != launch.parameters
+    with pytest.raises(CompileFailed, match="leads out of its tensors"):
+        parameters_for(launch, [torch.zeros(16)], one, (16,))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: machine_code(".version 9.0\n.target sm_90a\n.entry k() { garbage; }\n"), "ptxas refuses its PTX"),
+        (lambda: compile_tile_ir(b"garbage", "sm_90"), "tileiras refuses its Tile IR"),
+    ],
+)
+def test_what_a_compiler_refuses_is_said_in_one_line(make, says):
+    with pytest.raises(CompileFailed, match=says) as failed:
+        make()
+    assert "\n" not in str(failed.value)
+
+
+# What a process may send in the place of evidence ------------------------------------------------------------------
+
+PTX = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{\nret;\n}\n"
+LAUNCH = RecordedLaunch(
+    kernel="k",
+    grid=(1, 1, 1),
+    block=(32, 1, 1),
+    dynamic_smem=0,
+    parameters=bytes(8),
+    cluster=(1, 1, 1),
+    cooperative=False,
+    overlapping=False,
+)
+PLANNED = Planned(tile_ir=b"", opt_level=3, grid=(1,), args=(), constants=())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kernel": "another"},
+        {"grid": (-1, 1, 1)},
+        {"grid": (2**31, 1, 1)},
+        {"grid": (1.5, 1, 1)},
+        {"grid": 3},
+        {"block": (32, 1, 1, 1)},
+        {"dynamic_smem": -1},
+        {"parameters": bytes(16)},
+        {"parameters": "text"},
+        {"cooperative": 1},
+    ],
+)
+def test_no_other_launch_is_read(other):
+    module = parse_ptx(PTX)
+    assert len(launches_of(CuteCode(ptx=PTX, launches=(LAUNCH,)), module)) == 1
+    with pytest.raises(CompileFailed, match="cannot be read"):
+        launches_of(CuteCode(ptx=PTX, launches=(replace(LAUNCH, **other),)), module)
+
+
+@pytest.mark.parametrize("sent", [None, 3, CuteCode(ptx="no kernel"), CuteCode(ptx=b".entry")])
+def test_no_other_code_is_read(sent):
+    with pytest.raises(CompileFailed, match="cannot be read"):
+        CuteEvidence(codes={((64,), ""): sent}).at((64,))
+
+
+def test_an_exception_in_the_place_of_an_entry_is_raised_where_it_is_used():
+    with pytest.raises(CompileFailed, match="its words"):
+        used(CompileFailed("its words"), CuteCode)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        None,
+        LaunchPlan(launches=3, memories=()),
+        LaunchPlan(launches=(), memories=(3,)),
+        LaunchPlan(launches=(replace(PLANNED, grid=(0,)),), memories=()),
+        *(
+            LaunchPlan(launches=(replace(PLANNED, **other),), memories=())
+            for other in (
+                {"opt_level": 9},
+                {"opt_level": "3 --device-debug"},
+                {"tile_ir": "text"},
+                {"tile_ir": bytes(MOST_TILE_IR + 1)},
+            )
+        ),
+        LaunchPlan(launches=(replace(PLANNED, args=(2**40,)),), memories=()),
+        *(
+            LaunchPlan(launches=(replace(PLANNED, args=(where,)),), memories=())
+            for where in (
+                Placed(memory=7, start=0, dtype="float32", shape=(1,), strides=(1,)),
+                Placed(memory=0, start=-4, dtype="float32", shape=(1,), strides=(1,)),
+                Placed(memory=0, start=0, dtype="float32", shape=(1, 1), strides=(1,)),
+            )
+        ),
+    ],
+)
+def test_a_plan_that_is_none_is_refused(plan):
+    problem = find("06.6").problem
+    evidence = TileEvidence(plans={((problem.name, (8,)), "sm_80", 3): plan})
+    with pytest.raises(CompileFailed, match="cannot be read"):
+        plan_at(evidence, problem, (8,), "sm_80", 3)
+
+
+@pytest.mark.parametrize("reach", [{"shape": (5,)}, {"start": 4}, {"strides": (2,)}])
+def test_a_tensor_beyond_its_memory_is_refused(reach):
+    placed = Placed(memory=0, start=0, dtype="float32", shape=(4,), strides=(1,))
+    memory = torch.zeros(16, dtype=torch.uint8)
+    assert placed.within([memory]).shape == (4,)
+    with pytest.raises(CompileFailed, match="beyond its memory"):
+        replace(placed, **reach).within([memory])
+
+
+@pytest.mark.usefixtures("h200")
+def test_a_tile_kernel_with_other_parameters_is_not_launched():
+    """That of 06.4 in the place of 06.1's."""
+    shape = find("06.4").shapes[0]
+    (compiled,) = compiled_tiles(evidence_at("06.4", shape), find("06.4").problem, shape, *gpu_here())
+    with pytest.raises(CompileFailed, match="parameters other than its tensors"):
+        loaded(compiled, replace(PLANNED, args=(3,)), [])
+    ((_, kinds),) = entries_of(compiled.ptx)
+    assert set(kinds) == {"ptr", "u32"}
+
+
+# What the driver gets ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """What the driver is asked for, in order: functions by name, attributes, launches with their parameters' bytes."""
+    from cuda.bindings import driver
+
+    asked, good = [], driver.CUresult.CUDA_SUCCESS
+
+    def launch(config, function, places, extra):
+        blocks = (config.gridDimX, config.gridDimY, config.gridDimZ)
+        threads = (config.blockDimX, config.blockDimY, config.blockDimZ)
+        asked.append((function, blocks, threads, config.sharedMemBytes, int(config.hStream), places))
+        return (good,)
+
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(cuda_stream=7))
+    monkeypatch.setattr(driver, "cuModuleLoadData", lambda cubin: (good, cubin))
+    monkeypatch.setattr(driver, "cuModuleGetFunction", lambda module, name: (good, name.decode()))
+    monkeypatch.setattr(driver, "cuFuncSetAttribute", lambda name, kind, value: asked.append((kind, value)) or (good,))
+    monkeypatch.setattr(driver, "cuLaunchKernelEx", launch)
+    monkeypatch.setattr(driver, "cuLaunchKernel", lambda *given: asked.append(given) or (good,))
+    return asked
+
+
+def parameter(places, number, size):
+    return ctypes.string_at(ctypes.c_void_p.from_address(places + 8 * number).value, size)
+
+
+@pytest.mark.usefixtures("h200")
+def test_a_cute_kernel_gets_the_judges_tensors(launches):
+    exercise = find("13.9")
+    work = Work(exercise.problem, exercise.shapes[0], "cpu")
+    call = exercise.launcher(evidence_at("13.9", work.shape)).on(work)
+    call()
+    (_, smem), (name, blocks, threads, asked_smem, stream, places) = launches
+    assert (blocks, threads, stream) == ((2, 1, 1), (256, 1, 1), 7)
+    assert smem == asked_smem > 48 * 2**10
+    maps = [read_tensor_map(parameter(places, number, 128)) for number in (0, 2, 4)]
+    assert [each.address for each in maps] == [tensor.data_ptr() for tensor in work.tensors]
+    assert "hopper" in name
+
+
+@pytest.mark.usefixtures("h200")
+def test_a_cutile_kernel_gets_the_judges_tensors(launches):
+    exercise = find("06.5")
+    shape = exercise.shapes[0]
+    work = Work(exercise.problem, shape, "cpu")
+    call = exercise.launcher(evidence_at("06.5", shape)).on(work)
+    call()
+    ((name, x, y, z, *threads, smem, stream, (values, _), _),) = launches
+    assert ((x, y, z), threads, smem, stream) == ((*exercise.grid(shape), 1, 1)[:3], [1, 1, 1], 0, 7)
+    assert name.startswith("softmax")
+    for number, tensor in zip((0, 5), work.tensors, strict=True):
+        assert values[number : number + 5] == (tensor.data_ptr(), *tensor.shape, *tensor.stride())
+
+
+@pytest.mark.usefixtures("h200")
+def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch):
+    problem = find("07.9").problem
+    sums = Placed(memory=3, start=0, dtype="float32", shape=(4,), strides=(1,))
+    plan = LaunchPlan(launches=(replace(PLANNED, args=(sums,)),), memories=(bytes(16),))
+    found = []
+
+    def add_to(_, launch, memories):
+        (placed,) = launch.taken
+        memory = placed.within(memories)
+
+        def run():
+            found.append(memory.tolist())
+            memory.add_(1)
+
+        return run
+
+    monkeypatch.setattr(cutile, "loaded", add_to)
+    monkeypatch.setattr(cutile, "compiled_tiles", lambda *args: [None])
+    evidence = TileEvidence(plans={((problem.name, (8, 8, 8)), device.tile_target(), H200.sms): plan})
+    call = LaunchedTiles(evidence).on(Work(problem, (8, 8, 8), "cpu"))
+    call()
+    call()
+    assert found == [[0.0] * 4] * 2
+
+
+# `check` and the grader give an answer the same points with the same words -------------------------------------------
+
+KEEPS = ("KeptByAll",)  # these meet the second judge with what the first one left them
+IDS = [exercise.id for name in notebook_names() for exercise in of_notebook(name)]
+
+
+@pytest.fixture
+def seed(monkeypatch):
+    """One for all that is drawn, as in a grading run."""
+    monkeypatch.setattr("tutorlib.checking.randomness._fixed", 26)
+
+
+def assert_judged_alike(id, answer):
+    """Both times for points, and so with the same drawn calls."""
+    here, there = graded_for_points(id, Served(answer)), judged_from_afar(find(id), answer, 600.0)
+    assert there == here
+
+
+@pytest.mark.usefixtures("no_gpu", "seed")
+@pytest.mark.parametrize("id", IDS)
+def test_a_solution_is_judged_alike(id):
+    assert_judged_alike(id, answer_to(id))
+
+
+@pytest.mark.usefixtures("no_gpu", "seed")
+@pytest.mark.parametrize("id", [id for id in IDS if WRONG.get(id)])
+def test_a_wrong_answer_is_judged_alike(id):
+    assert_judged_alike(id, next(one.function for one in WRONG[id] if one.text not in KEEPS))

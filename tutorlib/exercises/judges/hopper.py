@@ -1,0 +1,392 @@
+"""How answers of pages 13 and 14 are judged: Hopper GEMMs around an answer's parts, and chosen configurations.
+
+The sandbox shows this module, and nothing else of the pages.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.part import Filled, HostFunction, KernelSettings, Part, need_callable, require_jit
+from tutorlib.checking.randomness import fresh_rng
+from tutorlib.checking.requests import CuteRequest
+from tutorlib.checking.values import attempt, shorten
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA
+from tutorlib.measuring.results import known_sweeps
+from tutorlib.problems.differences import by
+from tutorlib.problems.problem import Shape
+
+if TYPE_CHECKING:
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.parts import Parts
+    from tutorlib.simulate.ptx.report import Issued
+
+
+# Page 13: answers that are a part of the GEMM of `kernels.hopper.first` ----------------------------------------------
+
+BITS = {64: 3, 32: 2, 16: 1}  # that the swizzle of a row of so many bf16 moves: cuda.h, CU_TENSOR_MAP_SWIZZLE_*
+
+
+class RingFlaw(FailureKind):
+    NOT_SWIZZLED = "not swizzled"
+
+
+def first_gemm(filled: Filled, *, ring: tuple[int, ...] = ()) -> HostFunction:
+    """ring: the stages and the columns of a K tile."""
+    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+    return make_first_gemm(Parts(**filled), *ring)
+
+
+def with_ring_layout(filled: Filled, *, ring: tuple[int, ...] = ()) -> HostFunction:
+    """The one whose layout needs the swizzle of its rows' width: with another, or none, it is right, and slower."""
+
+    def swizzled(rows: int, k: int, stages: int) -> Any:
+        from cutlass import cute
+
+        got = filled["ring_layout"](rows, k, stages)
+        swizzle = got.inner if isinstance(got, cute.ComposedLayout) else None
+        if swizzle is None or (swizzle.num_bits, swizzle.num_base, swizzle.num_shift) != (BITS[k], 4, 3):
+            what = f"ring_layout({rows}, {k}, {stages}) is {got}; rows of {2 * k} bytes have Swizzle({BITS[k]}, 4, 3)."
+            raise WrongKind(Flaw(what, RingFlaw.NOT_SWIZZLED))  # from within the compiler
+        return got
+
+    return first_gemm({"ring_layout": swizzled}, ring=ring)
+
+
+# The course's model and its sweeps, which judge a configuration -------------------------------------------------------
+
+FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
+FAR_OFF_TIMED = 1.8  # at shapes that are timed: sides exchanged cost 1.84 there, two rules in place of a model 1.79
+FAST = 0.975  # of the fastest row: between a cluster alone, 0.970, and zigzag with it, 0.980
+NO_GAIN = ("defer_stores", "raster", "snake", "polls")  # within the spread at every size (h200_hopper_levers.json)
+
+
+def need_config(got: Any, shape: Shape) -> "HopperConfig":
+    """What an answer chose for a shape. Raises WrongKind where it is no configuration for bf16."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+
+    why = ""
+    if not isinstance(got, HopperConfig):
+        why = "not a HopperConfig"
+    elif got.dtype != "bf16":
+        why = f"A and B are bf16, not {got.dtype}"
+    elif got.scaled:
+        why = "scaled is not for this exercise"
+    elif got.majors != ("k", "k"):
+        why = f"in A and B K is contiguous: majors=('k', 'k'), not {got.majors}"
+    if why:
+        raise WrongKind(Flaw(f"for {by(shape)} it returns {shorten(got)}: {why}.", Fail.CONFIG))
+    return got
+
+
+def far_off(shape: Shape, config: "HopperConfig", limit: float) -> str:
+    """That the model expects more than `limit` times the time of the course's choice, as a sentence; or ""."""
+    from tutorlib.kernels.hopper.choose import choose, cost
+
+    m, n, k = shape
+    best = choose(m, n, k)
+    expected, least = (cost(one, m, n, k) for one in (config, best))
+    if expected <= limit * least:
+        return ""
+    what = (
+        f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
+        f"and {least:,.0f} µs of {shown(best)}."
+    )
+    return Flaw(what, Fail.SLOW)
+
+
+def measured_slow(shape: Shape, config: "HopperConfig", sweep: str) -> str:
+    """That the sweep has one like this, slow at this shape, as a sentence, or ""."""
+    alike: dict[bool, list[float]] = {True: [], False: []}
+    for swept in known_sweeps(sweep):
+        for point in (point for point in swept.points if point.measurement.shape == shape):
+            alike[changes(point.facts["config"]) == changes(asdict(config))].append(point.measurement.ratio)
+    best = max(chain(*alike.values()), default=0.0)
+    if not alike[True] or (reached := max(alike[True])) >= FAST * best:
+        return ""
+    what = f"for {by(shape)} the page's levers have {shown(config)} at {reached:.3f} of cuBLAS, and the fastest row at "
+    return Flaw(f"{what}{best:.3f}.", Fail.SLOW)
+
+
+def changes(settings: dict[str, Any], but_for: Sequence[str] = NO_GAIN) -> dict[str, Any]:
+    """A configuration's settings that are not the default's, but for some."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+
+    default = asdict(HopperConfig())
+    kept = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    return {name: value for name, value in kept.items() if value != default[name] and name not in but_for}
+
+
+def shown(config: "HopperConfig") -> str:
+    """Where it differs from the default configuration: "tile=(64, 128, 64), split_k=4"."""
+    return ", ".join(f"{name}={value!r}" for name, value in changes(asdict(config), ()).items()) or "HopperConfig()"
+
+
+# Answers that choose the course's kernel ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(Part):
+    """An answer that returns the HopperConfig for (M, N, K), or that takes nothing and returns one for all shapes.
+
+    by_shape: which of the two. timed: the shapes that a GPU times, where the choice must not be far off by the model.
+    drawn: others, of which no answer can have a list.
+    close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape,
+        or for one of those `told`.
+    levers: a sweep. Without a GPU a choice loses a point if the sweep has one like it that was slow at a timed shape.
+    """
+
+    by_shape: bool
+    timed: tuple[Shape, ...]
+    told: tuple[Shape, ...] = ()
+    drawn: tuple[Shape, ...] = ()
+    close: float
+    levers: str = ""
+
+    def choice(self, answer: Answer, shape: Shape) -> "HopperConfig":
+        """Raises WrongKind."""
+        config, fault = attempt(need_callable(answer), shape if self.by_shape else ())
+        if fault:
+            raise WrongKind(fault.what)
+        return need_config(config, shape)
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        choices = {shape: self.choice(answer, shape) for shape in (*self.timed, *self.told, *self.drawn)}
+        limits = dict.fromkeys(self.drawn, FAR_OFF) | dict.fromkeys(self.timed, FAR_OFF_TIMED)
+        if what := next(filter(None, (far_off(shape, choices[shape], limits[shape]) for shape in limits)), ""):
+            return wrong(what)
+        if not device.why_not(WGMMA):  # which tells more
+            return None
+        near = {shape: config for shape, config in choices.items() if shape not in self.drawn}
+        slow = (far_off(*one, self.close) or measured_slow(*one, self.levers) for one in near.items())
+        what = next(filter(None, slow), "")
+        return Verdict(points - 1, ("right, but " + what, "Speed not run.")) if what else None
+
+    def host(self, answer: Answer) -> HostFunction:
+        return self.compiled_for(answer, SMS)
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        return self.compiled_for(answer, **FEW_SMS)
+
+    def compiled_for(self, answer: Answer, sms: int) -> HostFunction:
+        from tutorlib.kernels.hopper.parts import COURSE
+
+        return static_gemm(lambda *shape: (self.choice(answer, shape), COURSE), sms, shared=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenExercise(CuteExercise):
+    """An exercise whose answer chooses a configuration. The slowest of the shapes timed, beside cuBLAS, counts.
+
+    spans: of (M, N, K) the least and the most, for shapes that the judge draws, multiples of 16 bytes.
+    """
+
+    part: Chosen
+    spans: tuple[tuple[Shape, Shape], ...] = ()
+
+    @property
+    def shapes_timed(self) -> tuple[Shape, ...]:
+        return self.part.timed
+
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> CuteRequest:
+        rng = fresh_rng()
+        drawn = tuple(
+            tuple(VECTOR * rng.randint(low // VECTOR, high // VECTOR) for low, high in zip(least, most, strict=True))
+            for least, most in self.spans
+        )
+        return replace(super().request(simulated, run), part=replace(self.part, drawn=drawn))
+
+
+# Answers that fill a slot of the persistent GEMM (`kernels.hopper.parts.Parts`), and one that fills them all.
+
+SMS = 132  # of an H100 SXM and an H200
+VECTOR = 8  # bf16 of 16 bytes, of which TMA's rows are multiples
+STORE = "cp.async.bulk.tensor.2d.global"
+FEW_SMS = {"sms": 2}  # of the simulated GPU, so that a block has several tiles even of a small C
+FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
+TELLING = (  # a few tiles with long K, where one for large matrices is slow; then one where M and N exchanged are
+    ((512, 512, 8192), FAR_OFF),
+    ((64, 4096, 8192), FAR_OFF),
+    ((1536, 2560, 3072), FAR_OFF_TIMED),
+)
+MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
+ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
+
+
+def static_gemm(
+    choose: Callable[[int, int, int], "tuple[HopperConfig, Parts]"], sms: int, shared: bool = False
+) -> HostFunction:
+    """The host function gemm(a, b, c) of the configuration and parts for its tensors' static sizes.
+
+    shared: gemm(a, b, acc, flags, c), with scratch memory, which a configuration with stream_k needs.
+    It raises ValueError while it is compiled where rows of A, B or C do not start at multiples of 16 bytes.
+    """
+    from cutlass import Int32, cute
+
+    from tutorlib.kernels.hopper.gemm import Beside, launch_gemm
+
+    def launch(a: Any, b: Any, c: Any, *memory: Any) -> None:  # tensors of static shapes
+        (m, n), k = c.shape, a.shape[1]
+        if k % VECTOR or n % VECTOR:
+            raise ValueError(f"N = {n}, K = {k}: TMA's rows start at multiples of 16 bytes, {VECTOR} elements")
+        config, parts = choose(m, n, k)
+        if config.transposed:
+            a, b, c = b, a, cute.make_tensor(c.iterator, cute.select(c.layout, [1, 0]))
+        # A layout that knows of one box only would take a box beside C for that one: so it does not know.
+        c = cute.make_tensor(c.iterator, cute.make_layout(tuple(map(Int32, c.shape)), stride=c.stride))
+        acc, flags = memory if config.stream_k else (None, None)
+        clusters = Int32(max(sms // config.cluster_size, 1))
+        launch_gemm(a, b, c, Beside(None, None, acc, flags, None), clusters, config, parts)
+
+    if shared:
+
+        @cute.jit
+        def gemm_with_scratch(
+            a: cute.Tensor, b: cute.Tensor, acc: cute.Tensor, flags: cute.Tensor, c: cute.Tensor
+        ) -> None:
+            launch(a, b, c, acc, flags)
+
+        return gemm_with_scratch
+
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
+        launch(a, b, c)
+
+    return gemm
+
+
+class SlotFlaw(FailureKind):
+    """Why a part gives right results and is not the part that was asked for."""
+
+    REGISTERS_LATE = "multiplies before it has its registers"
+    NOT_DEFERRED = "stores when nothing multiplies"
+    ALWAYS_DEFERRED = "defers stores unasked"
+    WAITS_FOR_WRITES = "waits until C is written"
+    ONE_COPY = "one copy in flight"
+    COURSES = "the course's own part"
+
+
+def persistent(filled: Filled, sms: int = SMS, **settings: Any) -> HostFunction:
+    """The persistent GEMM with the answer's parts. settings: of HopperConfig."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.parts import COURSE
+
+    config, parts = HopperConfig(**settings), replace(COURSE, **filled)
+    return static_gemm(lambda m, n, k: (config, parts), sms, "give" in filled)
+
+
+def registers_late(compiled: Compiled) -> str:
+    """That consumers multiply before they have taken their registers, or ""."""
+    ptx = compiled.ptx
+    if "setmaxnreg.inc" not in ptx or ptx.index("setmaxnreg.inc") < ptx.index("wgmma.mma_async"):
+        return ""
+    what = "the consumers multiply before they have taken their registers: setmaxregister_increase comes first."
+    return Flaw(what, SlotFlaw.REGISTERS_LATE)
+
+
+def not_deferred(compiled: Compiled) -> str:
+    """That a kernel that defers stores stores no tile beside wgmmas, or ""."""
+    if defers(re.findall(r"wgmma\.(?:commit|wait)_group|cp\.async\.bulk\.tensor\.\dd\.global", compiled.ptx)):
+        return ""
+    what = (
+        "with defer, no tile is stored while wgmmas are in flight: store the previous tile between the first "
+        "step of the next one and that step's retire."
+    )
+    return Flaw(what, SlotFlaw.NOT_DEFERRED)
+
+
+def always_deferred(issued: "Sequence[Issued]") -> str | None:
+    """That a kernel that was not asked to holds a tile back, or None."""
+    steps = ("wgmma.commit_group", "wgmma.wait_group", STORE)
+    if not defers([step for one in issued for step in steps if one.opcode.startswith(step)]):
+        return None
+    what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
+    return Flaw(what, SlotFlaw.ALWAYS_DEFERRED)
+
+
+def defers(steps: Sequence[str]) -> bool:
+    """Whether some TMA store follows the commit of a wgmma group that is not waited for before it."""
+    return ("wgmma.commit_group", STORE) in pairwise(steps)
+
+
+def stores_in_turn(compiled: Compiled) -> str:
+    """That a copy to C is waited for longer than its buffer needs, or ""."""
+    waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*)\s+(\d+);", compiled.ptx)
+    if any(not kind for kind, _ in waits):
+        what = (
+            "it waits until C itself is written. A buffer is free as soon as TMA has read it: "
+            "cp_async_bulk_wait_group(…, read=True)."
+        )
+        return Flaw(what, SlotFlaw.WAITS_FOR_WRITES)
+    if len(waits) > FEW_WAITS and all(number == "0" for _, number in waits):
+        what = (
+            "it waits for all copies before each piece, so one buffer would do. Before a buffer is written again, "
+            "as many newer copies may be in flight as there are other buffers."
+        )
+        return Flaw(what, SlotFlaw.ONE_COPY)
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeKernel(Part):
+    """The answer takes M, N and K and returns (its configuration, its parts).
+
+    small: the configurations that are simulated, by shape, in place of the answer's.
+    """
+
+    small: Mapping[Shape, KernelSettings]
+
+    @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        return tuple(self.small)
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """Its configurations, where one for another shape is far slower than the best."""
+        flaws = (far_off(shape, self.chosen(answer, shape)[0], limit) for shape, limit in TELLING)
+        what = next(filter(None, flaws), "")
+        return Verdict(points - 1, (what, "Is its configuration your `choose` for the shape?")) if what else None
+
+    def host(self, answer: Answer) -> HostFunction:
+        return static_gemm(lambda *shape: self.chosen(answer, shape), SMS, shared=True)
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        from tutorlib.kernels.hopper.config import HopperConfig
+
+        return static_gemm(
+            lambda *shape: (HopperConfig(**self.small[shape]), self.chosen(answer, shape)[1]), **FEW_SMS, shared=True
+        )
+
+    def chosen(self, answer: Answer, shape: Shape) -> "tuple[HopperConfig, Parts]":
+        """Raises WrongKind."""
+        from tutorlib.kernels.hopper.parts import COURSE, Parts
+
+        got = need_callable(answer)(*shape)
+        if not isinstance(got, tuple | list) or len(got) != 2 or not isinstance(got[1], Parts):
+            raise WrongKind(f"{got!r} is not a pair of a HopperConfig and Parts.")
+        config, parts = need_config(got[0], shape), got[1]
+        for slot in fields(Parts):
+            require_jit(getattr(parts, slot.name))
+            if getattr(parts, slot.name) is getattr(COURSE, slot.name):
+                what = f"the slot {slot.name} has the course's function: fill each of the eight with your own."
+                raise WrongKind(Flaw(what, SlotFlaw.COURSES))
+        return config, parts
+
+
+# Answers that are one of the two roles of a Hopper GEMM.
+
+
+def specialized(filled: Filled, **settings: Any) -> HostFunction:
+    """The GEMM of two roles; the course has the other one's loop. settings: of HopperConfig."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
+
+    loops = {"produce": load_steps, "consume": multiply_steps} | filled
+    return make_specialized(HopperConfig(**settings), loops["produce"], loops["consume"])
