@@ -483,11 +483,10 @@ show_ladder("08")
 # ## Appendix: a tile kernel in Nsight Compute
 #
 # Nsight Compute profiles a tile kernel like any other, and reports the choices that the source leaves to the compiler:
-# threads per block, registers, shared memory. It also shows why warps stall. Save the source of a kernel that passed,
-# without the course's header lines, to a file. This command profiles one launch with the sizes and the grid of an
-# exercise:
+# threads per block, registers, shared memory. It also shows why warps stall. Save the source of a kernel that passed in
+# a Python file, with the tensors and a call of `run_cpp`. This command profiles its launch:
 #
-#     ncu --set detailed -k regex:gemm python -m tutorlib.notebook.tile_cpp 08.5 my_gemm.cu
+#     ncu --set detailed -k regex:gemm python my_gemm.py
 #
 # On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1. NVIDIA's
 # post shows a section for tile kernels, *Tile Statistics*, in the version that ships with CUDA 13.3; version 2025.3,

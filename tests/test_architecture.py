@@ -1,14 +1,22 @@
-"""The house as a whole: imports point downward, cost nothing and make no cycle."""
+"""The house: what imports what, which words are used, and which kinds of failure there are."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tutorlib.paths import ROOT
+from tutorlib.dsl.refusals import RefusalKind, advice_tables
+from tutorlib.exercises import of_notebook, words
+from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
+from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
 
 PACKAGE = ROOT / "tutorlib"
 
@@ -110,3 +118,202 @@ def test_what_a_solution_and_the_course_define_under_one_name_is_the_same():
             compared[key] = notebook[:2]
             assert same(function, ast.parse(ast.unparse(own[key])).body[0]), f"{notebook}: {name}"
     assert len(compared) > 20
+
+
+# Words ---------------------------------------------------------------------------------------------------------------
+
+TERMS = {  # private word → the field's term
+    "under way": "in flight",
+    "on its way into": "in flight",
+    "sends? for": "issues the load of",
+    "sent for": "issued the load of",
+    "gives? (?:an )?orders?": "issues an instruction",
+    "dice": "random inputs",
+    "dearer": "costs more",
+    "roads?": "bandwidth, traffic",
+    "looks? on": "is idle",
+    '(?<!")stamps': "timestamps",  # it is a key of result files
+    "for ever": "forever",
+    "per cent": "percent",
+    "(?:behind|outside) the wall": "in the sandbox, on the host",
+    "somebody|whoever": "a thread, a warp, a student",
+    "everybody": "every thread",
+    "anybody": "a thread",
+    "multiprocessors": "SMs",
+    "a (?:thread|warp|tile)'s sums": "accumulators",
+    "hangs? over": "extends past",
+    "(?:parts|pieces) of K": "slices of K",
+    "the rest of the tiles?": "the residue, the edge tile",
+    "besides": "in addition to",
+    "who comes": "which thread accesses it",
+    "wants? an? (?:NVIDIA )?GPU": "needs a GPU",
+    "is read here as": "is treated as",
+    "hands? over": "passes",
+}
+PAGES = sorted(SOLUTIONS.glob("[0-9][0-9]_*.py"))
+FILES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = [ROOT / "tutorlib" / name for name in ("notebook", "course", "figures", "draw", "explorers")]
+REWRITTEN = [
+    *(ROOT / "tutorlib" / "cli.py", *(path for folder in FOLDERS for path in sorted(folder.rglob("*.py")))),
+    *sorted((ROOT / "tutorlib" / "exercises" / "words").glob("*.toml")),
+]
+GONE_FROM_THESE = {
+    **TERMS,
+    "nobody": "no student, no thread",
+    "mend(?:s|ed)?": "fix, repair, correct",
+    "so many": "n",
+    "thriftier": "saves energy",
+    "lie": "is, is contiguous",
+    "behaviour|colours?|grey|labelled|modelled|neighbours?": "its American spelling",
+}
+IMPORT = re.compile(r"\s*(?:from|import)\s")
+
+
+def prose(path):
+    """Markdown; of a page its Markdown cells."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return text
+    cells = re.split(r"^# %%", text, flags=re.MULTILINE)
+    return "\n".join(cell for cell in cells if cell.startswith(" [markdown]"))
+
+
+def private_words(text, terms):
+    """Those that a text has, with the term to write instead."""
+    return {word: term for word, term in terms.items() if re.search(rf"\b(?:{word})\b", text)}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_readers_meet_the_fields_terms(path):
+    text = " ".join(prose(path).replace("\n#", "\n").split())
+    assert private_words(text, TERMS) == {}
+
+
+def test_code_that_was_rewritten_stays_so():
+    texts = {path: path.read_text(encoding="utf-8").splitlines() for path in REWRITTEN}
+    text = {path: "\n".join(line for line in lines if not IMPORT.match(line)) for path, lines in texts.items()}
+    assert {path.name: found for path in REWRITTEN if (found := private_words(text[path], GONE_FROM_THESE))} == {}
+
+
+# Kinds of failure ----------------------------------------------------------------------------------------------------
+
+
+def test_a_failure_covers_those_of_its_kind_that_agree_with_its_fields():
+    got = Fail.CASE(name="rank 4", number=1)
+    assert Fail.CASE().covers(got)
+    assert Fail.CASE(name="rank 4").covers(got)
+    assert not Fail.CASE(name="rank 3").covers(got)
+    assert not Fail.GIVES(name="rank 4").covers(got)
+
+
+def test_what_is_put_before_or_after_a_flaw_joins_it():
+    flaw = "one: " + (Flaw("it is a list", Fail.GIVES(type="list")) + Flaw(", and raises", Fail.RAISED) + ".")
+    assert flaw == "one: it is a list, and raises."
+    assert flaw.failures == (Fail.GIVES(type="list"), Fail.RAISED())
+
+
+def test_a_plain_sentence_tells_of_no_failure():
+    assert failures_in(("not written yet",)) == ()
+
+
+EXERCISES = {one.id: one for name in notebook_names() for one in of_notebook(name)}
+SPEAKING = sorted(Path(words.__file__).parent.glob("*.toml"))
+TABLE = re.compile(r'\["([\d. ]+)"(?:\.(\w+))?\]')
+ROW = re.compile(r'"(.+?)" = ')
+
+
+class Row(NamedTuple):
+    """A row of remedies, and where it is: "05.toml:24"."""
+
+    place: str
+    exercises: list[str]
+    when: list[Fault]
+
+
+def rows(file: Path) -> list[Row]:
+    ids, found = [], []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if table := TABLE.match(line):
+            ids = table[1].split()
+        elif row := ROW.match(line):
+            found.append(Row(f"{file.name}:{number}", ids, [*words.faults(row[1])]))
+    assert len(found) == sum(len(table.get("remedies", ())) for table in tables(file).values())
+    return found
+
+
+def tables(file: Path) -> dict[str, dict]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def families() -> list[type[FailureKind]]:
+    found = [FailureKind]
+    for family in found:
+        found += family.__subclasses__()
+    return found
+
+
+KINDS = {kind.value: kind for family in families() for kind in family}  # two families may share one: it is the same
+
+
+@cache
+def raised() -> dict[str, set[str]]:
+    """Kinds that the code names, and their families → names that are passed where one of them is: of fields, too."""
+    found = defaultdict(set)
+    for file in (ROOT / "tutorlib").rglob("*.py"):
+        nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+        passed = {node.arg for node in nodes if isinstance(node, ast.keyword)}
+        passed |= {
+            key.value for node in nodes if isinstance(node, ast.Dict) for key in node.keys if hasattr(key, "value")
+        }
+        for node in nodes:
+            if isinstance(node, ast.Attribute | ast.Name):
+                found[ast.unparse(node)] |= passed
+    for table in advice_tables().values():
+        for _, _, *kinds in table:
+            found |= {f"RefusalKind.{RefusalKind(kind).name}": set() for kind in kinds}
+    return found
+
+
+def fault_of(fault: Fault) -> str:
+    """What is wrong with a row that names this, or ""."""
+    if (kind := KINDS.get(fault.kind)) is None or f"{type(kind).__name__}.{kind.name}" not in raised():
+        return f"no {fault.kind!r} is raised"
+    fields = {name for name, _ in fault.fields} - raised()[type(kind).__name__]
+    return f"{fault.kind!r} has no {', '.join(fields)}" if fields else ""
+
+
+@pytest.mark.parametrize("file", SPEAKING, ids=lambda file: file.stem)
+def test_a_kind_that_a_hint_names_is_raised_with_these_fields(file):
+    told = [f"{row.place}: {wrong}" for row in rows(file) for fault in row.when if (wrong := fault_of(fault))]
+    assert told == []
+
+
+@pytest.mark.parametrize("file", SPEAKING, ids=lambda file: file.stem)
+def test_no_earlier_row_takes_all_failures_of_a_later_one(file):
+    before = defaultdict(list)
+    for row in rows(file):
+        for id in row.exercises:
+            assert not [when for when in row.when for one in before[id] if one.covers(when)], row.place
+            before[id] += row.when
+
+
+def test_a_mistake_has_words_and_words_have_a_mistake():
+    said, made = defaultdict(set), defaultdict(set)
+    for file in SPEAKING:
+        for ids, table in tables(file).items():
+            for id in ids.split():
+                said[id] |= table.get("mistakes", {}).keys()
+    for file in (ROOT / "tutorlib/exercises").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in ("mistakes", "wrong_results"):
+                made[node.args[0].value] |= {keyword.arg for keyword in node.keywords}
+            if name == "value_exercise":
+                known = [keyword.value for keyword in node.keywords if keyword.arg == "mistakes"]
+                made[node.args[0].elts[0].value] |= {key.value for table in known for key in table.keys}
+    assert {id: names for id, names in said.items() if names} == {id: names for id, names in made.items() if names}
+
+
+def test_two_families_share_no_kind():
+    values = [kind.value for family in families() for kind in family]
+    assert sorted(values) == sorted(set(values))

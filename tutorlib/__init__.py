@@ -48,9 +48,10 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.explain": "explain show_source",
     "notebook.launches": "show_later_calls show_new_processes show_stages",
     "notebook.measured": ("show_costs show_counts show_figure show_ladder show_levers show_speeds show_sweep"),
-    "notebook.tile_cpp": "race write_program",
-    "notebook.trials": "compare_attention compare_on_gpu compare_parts run_cpp run_host run_on_gpu show_beside",
-    "notebook.tuner": "show_model tune_hopper",
+    "notebook.trials": (
+        "compare_attention compare_on_gpu compare_parts race run_cpp run_host run_on_gpu show_beside show_model"
+        " tune_hopper write_program"
+    ),
     "problems.differences": "by",
     "simulate.cutile": "run",
     "simulate.ptx.languages.cpp": "compile_cuda simulate_cuda",

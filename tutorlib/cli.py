@@ -46,7 +46,7 @@ def build(
     ] = False,
 ) -> None:
     """Write the notebooks, the contents page, the glossary and README's table from solutions/*.py."""
-    from tutorlib.course import build, execute, readme, source
+    from tutorlib.course import build, contents, source
 
     wanted = chosen(names or [])
     try:
@@ -54,8 +54,8 @@ def build(
             write_stale(build.build(name), check)
             if run or fill:
                 out.print(f"running {name}")
-                execute.run(name, fill=fill)
-        write_stale(readme.build(), check)
+                build.run(name, fill=fill)
+        write_stale(contents.build(), check)
     except source.BuildError as error:
         raise fail(str(error), 1) from None
 
@@ -79,8 +79,7 @@ def progress(
 ) -> None:
     """Show your points so far: the best result of `check` for each exercise on this machine."""
     from tutorlib.notebook import contents
-    from tutorlib.notebook.progress import NoRecord, best, forget
-    from tutorlib.notebook.standing import course_of, heads
+    from tutorlib.notebook.standing import NoRecord, best, course_of, forget, heads
     from tutorlib.problems.differences import count
 
     wanted = chosen(names or [])
@@ -108,7 +107,7 @@ def grade(
         list[Path] | None, typer.Argument(help="Notebooks, or folders of notebooks; default: solutions/.")
     ] = None,
     format: Annotated[Literal["table", "json"], typer.Option(help="Format of the scores.")] = "table",
-    folder: Annotated[Path | None, typer.Option("--out", help="Write scores.json and JUnit files here.")] = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="Write scores.json here.")] = None,
     timeout: Timeout = 60,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeat a run with the random inputs of this seed, from its scores.json.")
@@ -123,13 +122,11 @@ def grade(
     from tutorlib.grading import sandbox
     from tutorlib.grading.grade import GradingFailed, Settings
     from tutorlib.grading.grade import grade as grade_notebooks
-    from tutorlib.grading.scores import junit, progress
+    from tutorlib.grading.scores import progress
     from tutorlib.grading.submission import BadSubmission, read_submission
 
     try:
         submission = read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
-        if short := sandbox.why_short():
-            err.print(short, style="yellow", markup=False)
         if not paths and sandboxed and (why := sandbox.why_open()):
             err.print(f"{why}. The course's own solutions are graded without a sandbox.", markup=False)
             sandboxed = False
@@ -147,9 +144,6 @@ def grade(
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
     if folder:
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
-        for one in submission:
-            outcomes = [outcome for outcome in scores.outcomes if outcome.id[:2] == one.name[:2]]
-            (folder / f"{one.name}.xml").write_text(junit(one.name, outcomes), "utf-8")
     if format == "json":
         typer.echo(text)
     else:
@@ -202,7 +196,7 @@ def grade_class(
         raise ended from None
     for line in summary.lines:
         err.print(line, style="yellow", markup=False)
-    out.print(summary.table, soft_wrap=False)
+    out.print(summary.results, markup=False)
     raise typer.Exit(1 if summary.failed else 0)
 
 
@@ -238,7 +232,7 @@ def calibrate(names: Names = None) -> None:
 @app.command()
 def evidence(names: Names = None) -> None:
     """Measure the solutions on this GPU and execute them: figures/data/GPU.json, notebooks, README's table."""
-    from tutorlib.course import build, evidence, readme
+    from tutorlib.course import build, contents, evidence
     from tutorlib.paths import notebook_names
 
     need_gpu()
@@ -259,7 +253,7 @@ def evidence(names: Names = None) -> None:
     out.print(f"wrote {results.write()}", markup=False)
     for name in notebook_names():  # other pages show these measurements
         write_stale(build.build(name), check=False)
-    write_stale(readme.build(), check=False)
+    write_stale(contents.build(), check=False)
     if problems:
         raise fail("\n".join(problems), 1)
 

@@ -14,9 +14,9 @@ import pytest
 from tests.browser import opened
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom import class_command
+from tutorlib.classroom.class_run import LONGEST_ANSWER, answer_texts
 from tutorlib.classroom.exports import write_feedback
 from tutorlib.classroom.files import plain, report_name, unescaped
-from tutorlib.classroom.grade_student import LONGEST_ANSWER, answer_texts
 from tutorlib.classroom.gradebook import Graded, Judged, Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.hand_ins import HandedIn, handed_in

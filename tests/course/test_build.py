@@ -1,4 +1,4 @@
-"""source → notebooks: what students get, what the solved one keeps, and the bytes."""
+"""Building the notebooks: the contract of sources, and both notebooks of a page."""
 
 import nbformat
 import pytest
@@ -10,10 +10,9 @@ from tests.trial_course import registered
 from tutorlib import cli
 from tutorlib.cli import app
 from tutorlib.course import build as building
-from tutorlib.course import readme
-from tutorlib.course.build import build, solved_notebook, student_notebook
-from tutorlib.course.execute import WIDGET, run, without_traces
-from tutorlib.course.source import parse
+from tutorlib.course import contents
+from tutorlib.course.build import WIDGET, build, run, solved_notebook, student_notebook, without_traces
+from tutorlib.course.source import BuildError, parse
 
 pytestmark = pytest.mark.usefixtures("trial_page")
 
@@ -67,7 +66,7 @@ class TestTheCommand:
         (tmp_path / "notebooks").mkdir()
         monkeypatch.setattr(cli, "chosen", lambda names: ["90_trial"])
         monkeypatch.setattr(building, "build", lambda name: build(name, tmp_path, tmp_path / "notebooks"))
-        monkeypatch.setattr(readme, "build", dict)
+        monkeypatch.setattr(contents, "build", dict)
         return lambda *options: CliRunner().invoke(app, ["build", *options])
 
     def test_what_is_stale_is_written_and_then_nothing_is(self, tutor_build, tmp_path):
@@ -110,3 +109,52 @@ def test_outputs_that_are_there_are_kept(tmp_path):
     assert had.outputs[0].data == {"text/plain": "measured on a GPU"}
     assert had.execution_count == had.outputs[0].execution_count == 2
     assert new.outputs[0].data == {"text/plain": "3"}
+
+
+# Sources -------------------------------------------------------------------------------------------------------------
+
+
+def faults(tmp_path, text):
+    path = write_source(tmp_path, text)
+    with pytest.raises(BuildError) as error:
+        parse(path)
+    return [line.removeprefix(f"{path}:") for line in str(error.value).splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("    ### END SOLUTION\n", "", 11, "never closed"),
+        ("    return", "    ### BEGIN SOLUTION (about 1 line)\n    return", 12, "inside the one of line 11"),
+        ("    ### BEGIN SOLUTION (about 1 line)\n", "", 12, "END SOLUTION without a BEGIN"),
+        ("    return (n + 2) - 1\n", "", 11, "empty"),
+        ("(about 1 line)", "(1 line)", 11, "not a marker"),
+        ('check("90.1", answer)', "print(1)", 9, "no check after it"),
+        ('check("90.1", answer)', 'check("90.9", answer)', 17, "No exercise 90.9"),
+        ('check("90.1", answer)', 'check("91.1", answer)', 17, "belongs to another notebook"),
+        ('check("90.1", answer)', 'x = 1\ncheck("90.1", answer)', 17, "alone in its cell"),
+        ("# # A page", "# # A page\n#\n#     return (n + 2) - 1", 2, "shows the answer to 90.1"),
+        ("[markdown]\n# # A page", "[markdown] # A page", 1, "begin it on a new line: # A page"),
+        (
+            'check("90.1", answer)',
+            'check("90.1", answer)\n\n# %%\ncheck("90.1", answer)',
+            20,
+            "no answer cell before it",
+        ),
+    ],
+)
+def test_every_fault_names_its_line(tmp_path, old, new, line, says):
+    assert old in PAGE
+    found = faults(tmp_path, PAGE.replace(old, new, 1))
+    assert any(fault.startswith(f"{line}: ") and says in fault for fault in found), found
+
+
+def test_an_answer_before_another_answer_has_no_check(tmp_path):
+    answer = PAGE[PAGE.index("# %%\ndef") : PAGE.index("# %%\ncheck")]
+    found = faults(tmp_path, PAGE.replace(answer, answer + answer.replace("n + 2", "n")))
+    assert any("no check before the next answer" in fault for fault in found)
+
+
+def test_a_registered_exercise_that_nobody_asks_for_is_a_fault(tmp_path):
+    found = faults(tmp_path, PAGE[: PAGE.index("# %%\ndef")])
+    assert found == ["1: exercise 90.1 is registered and the notebook does not ask for it"]

@@ -1,23 +1,36 @@
-"""The contents page: its heads, its table before and after it ran, and what an unrun check shows."""
+"""The pages that are made of all notebooks: the contents page, README, the glossary; and the form of each page."""
 
+import ast
 import json
+import re
+import tomllib
+from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import nbformat
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from nbconvert import HTMLExporter, MarkdownExporter
+from nbconvert.filters import add_anchor
 from nbformat import v4
+from packaging.specifiers import SpecifierSet
 
+from tests.pages.answers import named
+from tests.stand_ins import MACHINE, copied
 from tests.trial_course import make_course
 from tutorlib.checking.exercise import Outcome
-from tutorlib.course import contents as building
+from tutorlib.course import build, contents
 from tutorlib.course.build import mark_unrun, student_notebook
-from tutorlib.course.source import BuildError, parse
-from tutorlib.exercises import of_notebook
-from tutorlib.notebook import contents
-from tutorlib.notebook.progress import PROGRESS, record
-from tutorlib.notebook.standing import Head
-from tutorlib.paths import NOTEBOOKS, SOLUTIONS, notebook_names
+from tutorlib.course.contents import read_head
+from tutorlib.course.evidence import code_sha256
+from tutorlib.course.glossary import GLOSSARY, TERMS, anchor, glossary_page, link_terms, prose, section
+from tutorlib.course.source import BuildError, SourceCell, parse, read
+from tutorlib.exercises import find, of_notebook
+from tutorlib.measuring.results import Page, Result, Results, all_results
+from tutorlib.notebook.contents import show_contents
+from tutorlib.notebook.standing import PROGRESS, Head, record
+from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS, notebook_names
 
 HEAD = """\
 # ---
@@ -45,7 +58,7 @@ class TestHeads:
     def read(self, folder, text):
         source = folder / "90_trial.py"
         source.write_text(text, encoding="utf-8")
-        return building.read_head(source)
+        return contents.read_head(source)
 
     def test_a_head(self, tmp_path):
         assert self.read(tmp_path, HEAD) == Head("90_trial", "90 · A trial", "One sentence.", 45)
@@ -73,11 +86,11 @@ class TestHeads:
 
 class TestThePage:
     def test_it_is_what_its_sources_say(self):
-        for path, text in building.build().items():
+        for path, text in contents.build().items():
             assert path.read_text(encoding="utf-8") == text, "run `tutor build`"
 
     def test_before_it_ran_it_shows_the_course_and_nobodys_points(self):
-        (page,) = building.build().values()
+        page = contents.build()[NOTEBOOKS / "contents.ipynb"]
         call = nbformat.reads(page, as_version=4).cells[-1]
         table = call.outputs[0]["data"]["text/markdown"]
         for name in notebook_names():
@@ -131,7 +144,7 @@ def shown(tmp_path, monkeypatch):
     monkeypatch.setattr("IPython.display.display", lambda data, raw: displayed.append(data))
 
     def show():
-        contents.show_contents()
+        show_contents()
         return displayed[-1]["text/html"], displayed[-1]["text/plain"]
 
     return show
@@ -166,3 +179,243 @@ class TestAnUnrunCheck:
         assert "✓" not in html
         text, _ = MarkdownExporter().from_notebook_node(v4.new_notebook(cells=[marked]))
         assert "✓" not in text
+
+
+# README --------------------------------------------------------------------------------------------------------------
+
+LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
+POINTS = sum(exercise.points for exercise in LADDER)
+
+
+@pytest.fixture
+def reached():
+    """Notebook 05 on an H200, with the pinned packages."""
+    exercises = {one.id: Result("passed", one.points, one.points, (copied(0.98, median_us=511.3),)) for one in LADDER}
+    pages = {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 20.0)}
+    machine = {**MACHINE, "packages": {"torch": contents.pins()["torch"], "nvidia-cutlass-dsl": None, "other": "1"}}
+    return Results(machine, "2026-11-20", pages, exercises)
+
+
+def blocks(language=""):
+    """README's code blocks of a language."""
+    text = contents.README.read_text(encoding="utf-8")
+    return [code for named, code in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S) if named == language]
+
+
+def test_it_begins_with_the_page_s_kernel_without_its_barrier():
+    (code,) = blocks("python")
+    page = (SOLUTIONS / "05_copy_kernels.py").read_text(encoding="utf-8")
+    kernel = page.partition("def transpose_kernel(")[2].partition("### BEGIN SOLUTION (about 6 lines)\n")[2]
+    answer = [line.strip() for line in kernel.partition("    ### END SOLUTION")[0].splitlines()]
+    answer.remove("cute.arch.sync_threads()")
+    assert [line.partition("  #")[0].strip() for line in code.splitlines()] == answer
+
+
+def test_its_message_is_that_of_the_check():
+    message = find("05.6").grade(named("05.6", "- sync_threads()").function).message
+
+    def words(text):
+        return re.sub(r"line \d+", "line", " ".join(text.split()))
+
+    assert words(message) in map(words, blocks())
+
+
+def test_its_badges_are_true():
+    text = contents.README.read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    first, last = re.search(r"!\[Python 3\.(\d+) to 3\.(\d+)\]", text).groups()
+    pythons = [minor for minor in range(30) if SpecifierSet(project["requires-python"]).contains(f"3.{minor}")]
+    assert pythons == list(range(int(first), int(last) + 1))
+    assert f"badge/python-3.{first}%20to%203.{last}-" in text
+    assert f"[![license: {project['license']}](https://img.shields.io/badge/license-{project['license']}-" in text
+    for workflow in re.findall(r"actions/workflows/(\w+\.yml)", text):
+        assert (ROOT / ".github" / "workflows" / workflow).exists()
+
+
+def test_its_links_lead_to_files():
+    for path in (contents.README, *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            assert link.startswith("../../actions/") or (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def row(name, *results):
+    return next(row for row in contents.readme_table(results).splitlines() if name in row)
+
+
+def test_readme_has_the_table_of_the_committed_data():
+    text = contents.README.read_text(encoding="utf-8")
+    assert contents.with_table(text, all_results()) == text, "run `tutor build`"
+
+
+def test_a_measured_notebook(reached):
+    best = LADDER[0].title
+    assert row("05_copy", reached).endswith(
+        f"| {POINTS} of {POINTS} points; {best}: 4.20 TB/s, 0.980 ±0.5% of torch copy_ |"
+    )
+
+
+def test_a_notebook_that_needs_no_gpu_and_one_that_never_ran(reached):
+    assert row("00_start", reached).endswith("| all | – |")
+    assert row("06_cutile", reached).endswith("| all | not run |")
+
+
+def test_code_that_changed_since_with_the_points_that_the_page_had_then(reached):
+    first, *_ = LADDER
+    fewer = {first.id: reached.exercises[first.id]}
+    old = replace(reached, notebooks={"05_copy_kernels": Page("another", 20.0)}, exercises=fewer)
+    assert f"| {first.points} of {first.points} points; " in row("05_copy", old)
+    assert row("05_copy", old).endswith("; *changed since* |")
+
+
+class TestPins:
+    def test_each_package_that_was_another_is_named_with_its_version(self, reached):
+        others = {"torch": "2.0.1", "cuda-tile": "1.0.0", "nvidia-ml-py": contents.pins()["nvidia-ml-py"]}
+        other = replace(reached, machine={**MACHINE, "packages": others})
+        assert contents.off_pins(other) == {"torch": "2.0.1", "cuda-tile": "1.0.0"}
+        assert (
+            contents.readme_table([other])
+            .splitlines()[0]
+            .endswith("| NVIDIA H200, 2026-11-20 (torch 2.0.1, cuda-tile 1.0.0) |")
+        )
+
+
+# The glossary --------------------------------------------------------------------------------------------------------
+
+TO_GLOSSARY = re.compile(rf"\({GLOSSARY}\.ipynb#([^)]+)\)")
+
+
+def headings(page):
+    """Their anchors."""
+    text = "\n\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
+    return {anchor(piece.lstrip("# ")) for piece, is_prose in prose(text) if not is_prose and piece.startswith("#")}
+
+
+def linked(*texts):
+    return [cell.source for cell in link_terms(v4.new_notebook(cells=list(map(v4.new_markdown_cell, texts)))).cells]
+
+
+def test_a_term_is_defined_once():
+    forms = Counter(form.lower() for term in TERMS for form in (term.name, *term.also))
+    assert [form for form, n in forms.items() if n > 1] == []
+
+
+def test_a_definition_is_a_sentence():
+    assert [term.name for term in TERMS if not re.fullmatch(r"[\w.⊘∘].{15,130}\.", term.says)] == []
+
+
+@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.name)
+def test_its_page_uses_it(term):
+    (source,) = SOLUTIONS.glob(f"{term.page}_*.py")
+    assert section(term, read(source))
+
+
+def test_every_link_of_the_glossary_leads_to_a_section():
+    pages = {name: headings(read(SOLUTIONS / f"{name}.py")) for name in notebook_names()}
+    links = re.findall(r"\((\w+)\.ipynb#([^)]+)\)", "\n".join(cell.source for cell in glossary_page(SOLUTIONS).cells))
+    assert len(links) == len(TERMS)
+    assert [(page, to) for page, to in links if to not in pages[page]] == []
+
+
+@pytest.fixture(scope="module")
+def terms():
+    return headings(glossary_page(SOLUTIONS))
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_every_link_of_a_page_leads_to_a_term(name, terms):
+    page = link_terms(build.student_notebook(parse(SOLUTIONS / f"{name}.py")))
+    links = TO_GLOSSARY.findall("\n".join(cell.source for cell in page.cells))
+    assert set(links) <= terms
+    assert len(set(links)) == len(links)
+
+
+@pytest.mark.parametrize("heading", ["K block", "2 · `mma` and 2³¹", "shape : stride", "Which B, M and S?"])
+def test_an_anchor_is_the_one_that_nbconvert_makes(heading):
+    html = re.sub("`(.*?)`", r"<code>\1</code>", heading)
+    assert f'id="{anchor(heading)}"' in add_anchor(f"<h2>{html}</h2>").replace("&amp;", "&")
+
+
+def test_the_first_use_is_linked():
+    first, second = linked("Tiles of a tile.", "A **bank conflict** of a bank.")
+    assert first == "[Tiles](glossary.ipynb#tile) of a tile."
+    assert second == "A **[bank conflict](glossary.ipynb#bank-conflict)** of a [bank](glossary.ipynb#bank)."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## A tile",
+        "`tile`, ``a tile`` and $tile$, $$tile$$",
+        "```python\ntile = 1\n```",
+        "> ```\n> tile\n> ```",
+        "    a tile",
+        "[a tile](02.ipynb) and ![tile](tile.png)",
+        "<details><summary>A tile?</summary>",
+        "<b>tile\ntile</b>",
+        "https://x.org/tile",
+        "K-tiles, tile.py, tiled",
+    ],
+)
+def test_what_is_no_prose_stays(text):
+    assert linked(text) == [text]
+
+
+# The form of each page -----------------------------------------------------------------------------------------------
+
+PAGES = notebook_names()
+CAN, TAKES = "> **After this page you can** ", "> **It takes** about "
+APPENDIX = "## Appendix: "  # so each section after the main path begins
+QUESTION = re.compile(r"<details><summary>(\d)\. .+?</summary>\n\n.+?\n\n</details>", re.DOTALL)
+
+
+def parts(page: str) -> tuple[list[SourceCell], list[SourceCell]]:
+    """A page's cells: its main path and its appendix."""
+    cells = parse(SOLUTIONS / f"{page}.py")
+    first = next((at for at, cell in enumerate(cells) if cell.text.startswith(APPENDIX)), len(cells))
+    return cells[:first], cells[first:]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_with_what_it_teaches_and_takes(page):
+    source = SOLUTIONS / f"{page}.py"
+    first = parse(source)[0].text
+    assert CAN in first
+    assert f"{TAKES}{read_head(source).minutes} minutes, " in first
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_closes_with_what_to_remember_and_three_questions(page):
+    last = parts(page)[0][-1].text
+    assert last.index("## What to remember\n\n") < last.index("## Test yourself\n\n")
+    assert QUESTION.findall(last) == ["1", "2", "3"]
+    assert not re.search("<summary>[^<]*`", last), "in HTML write <code>"
+    assert last.endswith("</details>")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_appendix_has_its_time_in_the_head_and_on_the_page(page):
+    main, appendix = parts(page)
+    head = read_head(SOLUTIONS / f"{page}.py")
+    assert bool(head.appendix) == bool(appendix)
+    if appendix:
+        assert f"its appendix about {head.appendix} more" in main[0].text
+
+
+def imports(cell: SourceCell) -> list[ast.Import | ast.ImportFrom]:
+    code = TransformerManager().transform_cell(cell.solved)
+    return [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_begins_with_at_most_six_imports(page):
+    """From the course, it imports from tutorlib, and its own kernel's names from one module."""
+    head = imports(next(cell for cell in parts(page)[0] if cell.kind == "code"))
+    assert len(head) <= 6
+    assert sum(node.module.startswith("tutorlib") for node in head if isinstance(node, ast.ImportFrom)) <= 2
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_import_of_a_page_works(page):
+    for cell in parse(SOLUTIONS / f"{page}.py"):
+        if cell.kind == "code":
+            exec(compile(ast.Module(list(imports(cell)), []), page, "exec"), {})

@@ -145,7 +145,7 @@ def test_whoever_is_graded_after_all_of_them_loses_nothing(course, tmp_path):
 
 CHEATS = [cheat for kind in KINDS for cheat in cheats(kind)]
 VARIABLES = {check.RESULTS, check.JUDGED_OUTSIDE}
-OF_THE_TRIAL = "tutorlib.exercises.n60_trial"  # is there where cheats are graded
+OF_THE_TRIAL = "tutorlib.exercises.p60"  # is there where cheats are graded
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Any]]:

@@ -199,14 +199,6 @@ def test_without_bubblewrap_the_command_says_what_to_do(monkeypatch):
     assert "--no-sandbox" in result.stderr
 
 
-def test_a_limit_that_cannot_be_raised_is_kept_and_said(tmp_path):
-    shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
-    command = [sys.executable, "-m", "tutorlib", "grade", tmp_path, *(["--no-sandbox"] if sandbox.why_open() else [])]
-    done = subprocess.run(["prlimit", "--data=1500000000", *command], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    assert "A process may have 1.4 GB of data here (ulimit -d), and answers may need 8 GB" in done.stderr
-
-
 HARM = """
 import os, subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""check and hint in a notebook, and show_source."""
+"""`check` and `hint`."""
 
 import subprocess
 import sys

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.browser import free_port, open_page, opened, scroll_to, wait_for
-from tutorlib.notebook.progress import PROGRESS
+from tutorlib.notebook.standing import PROGRESS
 from tutorlib.paths import ROOT
 
 pytestmark = pytest.mark.browser

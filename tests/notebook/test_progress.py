@@ -12,10 +12,20 @@ from tests.trial_course import make_course
 from tutorlib import CheckFailed, check, cli
 from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import of_notebook
-from tutorlib.notebook import progress
+from tutorlib.notebook import standing
 from tutorlib.notebook.check import RESULTS
-from tutorlib.notebook.progress import PROGRESS, NoRecord, attempts, best, forget, record
-from tutorlib.notebook.standing import Course, Head, Standing, course_of
+from tutorlib.notebook.standing import (
+    PROGRESS,
+    Course,
+    Head,
+    NoRecord,
+    Standing,
+    attempts,
+    best,
+    course_of,
+    forget,
+    record,
+)
 
 EXERCISES = ("90.1", "90.2", "90.3")
 
@@ -24,7 +34,7 @@ EXERCISES = ("90.1", "90.2", "90.3")
 def file(tmp_path, monkeypatch):
     """The record of this test."""
     monkeypatch.delenv(RESULTS, raising=False)
-    monkeypatch.setattr(progress, "_complained", False)
+    monkeypatch.setattr(standing, "_complained", False)
     path = tmp_path / "data" / "progress.jsonl"
     monkeypatch.setenv(PROGRESS, str(path))
     return path
@@ -75,12 +85,12 @@ class TestTheRecord:
         check("90.1", lambda n: n + 1)
         assert not file.exists()
         monkeypatch.setenv(PROGRESS, "")
-        assert progress.file() is None
+        assert standing.file() is None
         monkeypatch.delenv(PROGRESS)
         assert "PYTEST_VERSION" in os.environ  # a kernel that nbval starts inherits it
-        assert progress.file() is None
+        assert standing.file() is None
         monkeypatch.delenv("PYTEST_VERSION")
-        assert progress.file() == progress.platformdirs.user_data_path("tutorlib") / "progress.jsonl"
+        assert standing.file() == standing.platformdirs.user_data_path("tutorlib") / "progress.jsonl"
 
     def test_if_it_cannot_be_written_a_check_says_so_once_and_goes_on(self, file, trial, capsys):
         file.mkdir(parents=True)

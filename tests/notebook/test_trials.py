@@ -1,18 +1,36 @@
-"""Kernels tried out on a page that is also read where there is no GPU."""
+"""Running, comparing, tuning and compiling kernels from a notebook."""
 
+import subprocess
+from unittest import mock
+
+import cutlass
 import pytest
 import torch
 from cutlass import cute
+from cutlass.cute.runtime import make_fake_stream
+from cutlass.cutlass_dsl import CuTeDSL
+from torch.nn import functional
 
-from tests.pages.p08 import ADD
+from tests.pages.p08 import ADD, HOST
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
-from tests.stand_ins import H200, multiplied
+from tests.stand_ins import H200, copied, multiplied
+from tutorlib.checking.cuda_host import command
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.programs import nvcc_command
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.ampere import fused
+from tutorlib.kernels.cpp import in_tiles
+from tutorlib.kernels.doubling import double
 from tutorlib.kernels.ladder import AMPERE_RUNGS
+from tutorlib.kernels.layers import interleave
 from tutorlib.kernels.nvidia_example import CHECKOUT
 from tutorlib.machine import device
-from tutorlib.notebook import trials
-from tutorlib.notebook.trials import compare_on_gpu, run_cpp, run_on_gpu, show_beside
+from tutorlib.measuring.results import all_sweep_results
+from tutorlib.models.hopper_gemm import Sm, gemm_time
+from tutorlib.notebook import fused_kernels, trials
+from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
+from tutorlib.notebook.launches import compile_in_stages
+from tutorlib.notebook.trials import compare_on_gpu, race, run_cpp, run_on_gpu, show_beside, write_program
 
 GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
 
@@ -95,3 +113,152 @@ def test_a_page_with_a_gpu_runs_the_kernel():
     a, b, c = (torch.randn(1000, device="cuda") for _ in range(3))
     assert run_on_gpu(add, a, b, c, dynamic=True)
     assert c.equal(a + b)
+
+
+# The tuner -----------------------------------------------------------------------------------------------------------
+
+SHAPE = (4096, 4096, 4096)
+SPACE = [{"tile": (m, n, 64)} for m, n in ((64, 64), (128, 256), (256, 256), (128, 128), (256, 128))]
+
+
+def estimate(config, m, n, k):
+    return gemm_time(config, m, n, k, Sm())
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_every_configuration_has_its_reason():
+    table = trials.tune_hopper(SPACE, SHAPE, estimate)
+    why = {row.tile[:2]: row.why for row in table.itertuples()}
+    assert len(table) == len(SPACE)
+    assert list(table.estimate) == sorted(table.estimate)
+    assert why[128, 256] == why[256, 128] == "not timed: no GPU here"
+    assert why[64, 64].startswith("the model expects")
+    assert why[256, 256].startswith("registers: 256 for results")
+
+
+def test_the_promising_ones_are_timed(monkeypatch):
+    timed = []
+
+    def measure(problem, launcher, shape):
+        timed.append(launcher.config.tile)
+        return copied(1.01, median_us=170.0)
+
+    monkeypatch.setattr(device, "why_not", lambda feature: None)
+    monkeypatch.setattr(trials, "measure", measure)
+    table = trials.tune_hopper(SPACE, SHAPE, estimate, most=1)
+    assert timed == [(128, 256, 64)]
+    assert table.ratio[0] == "1.010 ±0.5%"
+    assert table.why[0] == ""
+    assert table.why[1] == "1 other should be faster"
+
+
+# Tile C++ ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_race_is_what_the_compiler_says_beside_what_was_measured():
+    table = race({"tiles of 64": in_tiles(64)}, "cpp_vectors")
+    assert table.columns[0] == ("compiled for sm_90", "registers")
+    assert table.loc["tiles of 64", ("compiled for sm_90", "stack")] == "0"
+    (h200,) = (swept for swept in all_sweep_results("cpp_vectors") if swept.gpu == "NVIDIA H200")
+    measured = table.loc["tiles of 64"].droplevel(0)["µs"]
+    assert measured == f"{h200.of_kernel('tiles of 64')[0].measurement.median_us:,.1f}"
+
+
+def test_the_program_is_built_by_the_line_that_is_printed(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_program("vector_add.cu", lambda: ADD, lambda: HOST)
+    line = capsys.readouterr().out.splitlines()[1].split()
+    assert line == command("vector_add.cu", "vector_add", "sm_90")
+    subprocess.run([*nvcc_command(), *line[1:]], check=True, timeout=300)
+    assert (tmp_path / "vector_add").exists()
+
+
+def test_there_is_no_program_before_both_are_written(monkeypatch, tmp_path, capsys):
+    def unwritten():
+        raise NotImplementedError("Exercise 08.6")
+
+    monkeypatch.chdir(tmp_path)
+    write_program("vector_add.cu", lambda: ADD, unwritten)
+    assert capsys.readouterr().out == "no vector_add.cu yet: Exercise 08.6 is not written\n"
+    assert not list(tmp_path.iterdir())
+
+
+# Epilogues as functions of torch -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def simulated():
+    with mock.patch.object(fused_kernels, "simulate_host", wraps=fused_kernels.simulate_host) as calls:
+        yield calls
+
+
+def by_torch(a, b, bias):
+    return functional.gelu(functional.linear(a, b, bias), approximate="tanh")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_an_epilogue_is_gelu_of_a_layer(dtype, simulated):
+    kernel = with_epilogue(fused.bias_gelu)
+    for rows in (3, 70, 3):
+        a, b, bias = (torch.randn(shape, dtype=dtype) for shape in ((rows, 8), (72, 8), (72,)))
+        got, exact = kernel(a, b, bias), by_torch(a.double(), b.double(), bias.double())
+        assert got.dtype == dtype
+        torch.testing.assert_close(got.double(), exact, rtol=2**-8, atol=2**-9)
+    assert simulated.call_count == (3 if dtype == torch.bfloat16 else 0)
+
+
+def test_it_is_the_op_that_was_passed():
+    a, b, bias = (torch.randn(shape).bfloat16() for shape in ((4, 8), (16, 8), (16,)))
+    got = with_epilogue(lambda acc, bias: acc - bias)(a, b, bias)
+    torch.testing.assert_close(got.double(), a.double() @ b.double().mT - bias.double(), rtol=2**-8, atol=2**-9)
+
+
+@pytest.mark.parametrize("features", [64, 40])
+def test_a_gate_takes_weights_interleaved_as_on_hopper(features, simulated):
+    """40 features are no multiple of the simulated tile's pieces: torch computes them."""
+    a, gate, up = (torch.randn(shape).bfloat16() for shape in ((5, 16), (features, 16), (features, 16)))
+    got = with_gate(fused.gated)(a, interleave(gate, up))
+    exact = functional.silu(a.double() @ gate.double().mT) * (a.double() @ up.double().mT)
+    torch.testing.assert_close(got.double(), exact, rtol=2**-5, atol=2**-5)
+    assert simulated.call_count == (features == 64)
+
+
+def test_without_a_hopper_gpu_nothing_is_timed(no_gpu, capsys):
+    assert show_fused_speeds(with_epilogue(fused.bias_gelu), with_gate(fused.gated)) is None
+    assert capsys.readouterr().out.startswith("not timed: ")
+
+
+# Stages of a compilation ---------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def refused(n: cutlass.Int32):
+    n.no_such_thing()
+
+
+def fakes():
+    fake = TensorSpec((64,), dynamic=True).fake
+    return fake(), fake(), make_fake_stream()
+
+
+def test_a_kernel_is_traced_lowered_and_assembled(tmp_path):
+    compiled, stages = compile_in_stages(double, *fakes(), options=f"--gpu-arch sm_80 --keep-ptx --dump-dir {tmp_path}")
+    assert "st.global" in compiled.artifacts.PTX
+    assert min(stages.trace, stages.lower, stages.machine_code) > 0
+    assert stages.compile == stages.lower + stages.machine_code + stages.host_code
+
+
+def test_the_compiler_is_left_as_it_was(capfd):
+    compiler = CuTeDSL._get_dsl().compiler_provider
+    before = dict(vars(compiler))
+    compile_in_stages(double, *fakes(), options="--gpu-arch sm_80")
+    with pytest.raises(CompileFailed, match="no_such_thing"):
+        compile_in_stages(refused, cutlass.Int32(1))
+    assert vars(compiler) == before
+    cute.compile(double, *fakes(), options="--gpu-arch sm_80")
+    assert "Execution time report" not in capfd.readouterr().err

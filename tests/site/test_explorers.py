@@ -10,7 +10,7 @@ from tests.conftest import EVERYTHING
 from tests.explorers.clicks import click
 from tests.site.conftest import served
 from tutorlib.explorers.explorer import BROWSER, Explorer
-from tutorlib.site.live import explorer_data
+from tutorlib.site.pages import explorer_data
 
 pytestmark = pytest.mark.browser
 

@@ -1,7 +1,6 @@
 """`tutor class`: grades a folder of hand-ins into a folder of results."""
 
 import signal
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -10,13 +9,10 @@ from types import FrameType
 from typing import NoReturn
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from tutorlib.classroom import CannotGrade, exports, reports, similar_answers
 from tutorlib.classroom.adjustments import Prepared, prepared
-from tutorlib.classroom.class_run import Run, alone_in, grade_new
-from tutorlib.classroom.grade_student import check_room
+from tutorlib.classroom.class_run import Run, alone_in, check_room, grade_new
 from tutorlib.classroom.gradebook import open_gradebook
 from tutorlib.classroom.grades import Classroom, grades_of, remarks
 from tutorlib.classroom.hand_ins import handed_in
@@ -39,10 +35,12 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True)
 class Summary:
-    """The output: lines about files and failures, a table of all students, whether any grading did not finish."""
+    """The output: lines about files and failures, a line that says where the results are, whether any grading did not
+    finish.
+    """
 
     lines: list[str]
-    table: Table
+    results: str
     failed: bool
 
 
@@ -85,8 +83,8 @@ def grade_folder(
                 f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
             ) from None
         gone = sorted(submissions.keys() - {student.student for student in students})
-    lines = [*filter(None, [sandbox.why_short()]), *lines_of(classroom, gone)]
-    return Summary(lines, table_of(classroom, out, len(written)), bool(classroom.failed))
+    results = f"{count(len(classroom.grades), 'student')}: {out / 'index.html'}, gradebook.sqlite, {len(written)} files"
+    return Summary([*lines_of(classroom, gone)], results, bool(classroom.failed))
 
 
 def write_results(classroom: Classroom, out: Path) -> list[Path]:
@@ -139,25 +137,3 @@ def lines_of(classroom: Classroom, gone: list[str]) -> Iterator[str]:
         yield f"{grade.name}: {grade.failed}. Exported without a grade; run this again to grade it again."
     if gone:
         yield f"In the gradebook, and not in the folder any more: {', '.join(gone)}."
-
-
-def table_of(classroom: Classroom, out: Path, files: int) -> Table:
-    """A row for each student, the points by notebook."""
-    table = Table(show_footer=True, caption=f"{out}: gradebook.sqlite and {files} more files")
-    table.add_column("Student", count(len(classroom.grades), "student"))
-    for name in classroom.notebooks:
-        table.add_column(name[:2], justify="right")
-    table.add_column("Points", justify="right", no_wrap=True)
-    table.add_column("Exercises not passed")
-    for grade in classroom.grades:
-        if grade.failed:
-            table.add_row(Text(grade.name), *("–" for _ in classroom.notebooks), "–", "not graded")
-            continue
-        by_notebook = ["–" if name in grade.missing else f"{grade.points_of(name):g}" for name in classroom.notebooks]
-        statuses = Counter(verdict.outcome.status for verdict in grade.judged if verdict.outcome.status != "passed")
-        said = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in statuses.items())
-        if grade.points != grade.raw_points:
-            said = "; ".join(filter(None, (f"{grade.raw_points:g} by the grader", said)))
-        points = f"{grade.points:g} / {grade.max_points:g}"
-        table.add_row(Text(grade.name), *by_notebook, points, grade.reason or said)
-    return table

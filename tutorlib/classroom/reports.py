@@ -20,8 +20,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from tutorlib.checking.exercise import Exercise, Status
+from tutorlib.classroom.class_run import LONGEST_ANSWER
 from tutorlib.classroom.files import report_name, write_whole
-from tutorlib.classroom.grade_student import LONGEST_ANSWER
 from tutorlib.classroom.gradebook import Judged
 from tutorlib.classroom.grades import MISSING, Classroom, Grade
 from tutorlib.exercises import find

@@ -1,15 +1,22 @@
-"""source → notebooks: solutions/NN_name.py becomes the student's notebook and the solved one."""
+"""source → notebooks: solutions/NN_name.py becomes the student's notebook and the solved one, which can be executed."""
 
+import ast
+import io
+import os
 from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode, v4
 
 from tutorlib.course.glossary import link_terms
-from tutorlib.course.shown import show_again
 from tutorlib.course.source import SourceCell, parse
 from tutorlib.exercises import find
+from tutorlib.notebook.standing import PROGRESS
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 
 NOT_RUN = Path(__file__).with_name("not_run.png")
@@ -109,3 +116,132 @@ def build(name: str, solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -
         notebooks / f"{name}.ipynb": text_of(link_terms(mark_unrun(student_notebook(cells)))),
         solved: text_of(link_terms(solved_notebook(cells, previous))),
     }
+
+
+# Executing a solved notebook -----------------------------------------------------------------------------------------
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def run(name: str, solutions: Path = SOLUTIONS, fill: bool = False) -> None:
+    """Execute the solved notebook in place, without recording points.
+
+    fill: keep the outputs of cells that have been executed, for example on a GPU that is not at hand.
+    Raises nbclient's CellExecutionError if a cell fails.
+    """
+    from nbclient import NotebookClient
+
+    path = solutions / f"{name}.ipynb"
+    before = nbformat.read(path, as_version=4)
+    notebook = deepcopy(before)
+    with environment(**{PROGRESS: ""}):
+        NotebookClient(
+            notebook, timeout=600, coalesce_streams=True, resources={"metadata": {"path": str(solutions)}}
+        ).execute()
+    cells = [without_traces(cell) for cell in notebook.cells]
+    if fill:
+        had = {cell.id: cell.outputs for cell in before.cells if cell.get("execution_count") is not None}
+        for cell in cells:
+            if cell.id in had:
+                cell.outputs = [with_number(output, cell.execution_count) for output in had[cell.id]]
+    path.write_text(text_of(notebook_of(cells)), encoding="utf-8")
+
+
+def with_number(output: NotebookNode, count: int) -> NotebookNode:
+    """The output with its cell's number, which only results have."""
+    if output.output_type == "execute_result":
+        output.execution_count = count
+    return output
+
+
+def without_traces(cell: NotebookNode) -> NotebookNode:
+    """The executed cell without parts that differ between runs: times of execution, widget ids, warnings.
+
+    A widget needs its kernel, so only its picture stays.
+    """
+    cell.metadata.pop("execution", None)
+    if cell.cell_type == "code":
+        for output in cell.outputs:
+            if output.get("data", {}).pop(WIDGET, None):
+                output.data["text/plain"] = "A widget: run the cell to use it."
+        cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+    return cell
+
+
+@contextmanager
+def environment(**variables: str) -> Iterator[None]:
+    """Set these environment variables for this process and its children while open."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+# Recorded measurements on the solved pages, brought up to date from figures/ -----------------------------------------
+
+SHOWS = frozenset(  # of tutorlib.notebook: measured, hunt, launches, tuner
+    (
+        *("show_counts", "show_figure", "show_ladder", "show_levers"),
+        *("show_speeds", "show_sweep"),
+        *("show_costs", "show_model", "show_verdicts"),
+        *("show_later_calls", "show_new_processes"),
+    )
+)
+LIKE_A_KERNEL = ("display.max_columns", 20, "display.width", 80)  # pandas checks whether it runs in a terminal
+
+
+def show_again(notebook: NotebookNode) -> None:
+    """Replace the output of each such cell that has one."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell in code:
+        if cell.outputs and (call := shown_by(cell.source)):
+            cell.outputs = outputs_of(call, [one.source for one in code], cell.execution_count)
+
+
+def shown_by(source: str) -> ast.Call | None:
+    """The call of one of SHOWS of which a cell consists, else None."""
+    match ast.parse(source).body:
+        case [ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call)] if name in SHOWS:
+            return call
+    return None
+
+
+def outputs_of(call: ast.Call, page: list[str], execution_count: int | None) -> list[NotebookNode]:
+    """The outputs that a kernel would return for the call on this page."""
+    import pandas
+    from IPython.core.formatters import DisplayFormatter
+
+    names = names_for(call, "\n".join(page))
+    with redirect_stdout(io.StringIO()) as printed, pandas.option_context(*LIKE_A_KERNEL):
+        value = eval(compile(ast.Expression(call), "<page>", "eval"), names)
+        data, metadata = DisplayFormatter().format(value)
+    outputs = []
+    if text := printed.getvalue():
+        outputs.append(v4.new_output("stream", name="stdout", text=text))
+    if value is not None:
+        outputs.append(v4.new_output("execute_result", data=data, metadata=metadata, execution_count=execution_count))
+    return outputs
+
+
+def names_for(call: ast.Call, code: str) -> dict[str, Any]:
+    """The names that a call uses, bound by the imports and assignments of the code that they depend on."""
+    needed: list[ast.stmt] = []
+    wanted = names_used(call)
+    for statement in reversed(ast.parse(code).body):
+        if isinstance(statement, ast.ImportFrom) and wanted & {one.asname or one.name for one in statement.names}:
+            needed.insert(0, statement)
+        elif isinstance(statement, ast.Assign) and wanted & set().union(*map(names_used, statement.targets)):
+            needed.insert(0, statement)
+            wanted |= names_used(statement.value)
+    names: dict[str, Any] = {}
+    exec(compile(ast.Module(needed, []), "<page>", "exec"), names)
+    return names
+
+
+def names_used(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

@@ -1,21 +1,8 @@
-"""The contents page: solutions/contents.py, with a row for each notebook from the head of its source.
+"""The pages that are made of all notebooks: the contents page, with a row for each; README's table; the glossary."""
 
-A head is
-
-    # ---
-    # jupyter:
-    #   tutorlib:
-    #     minutes: 45
-    #     summary: One sentence.
-    # ---
-
-and, for a page with an appendix, `appendix: 30`, its minutes beyond the page's.
-
-The rows are the output of the cell that calls `show_contents`, so that the unrun page has a table, without points. The
-heads are in the page's metadata, from which `show_contents` reads them.
-"""
-
-from collections.abc import Iterator, Sequence
+import re
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
@@ -23,18 +10,35 @@ from pathlib import Path
 from nbformat import NotebookNode, v4
 
 from tutorlib.checking.exercise import Exercise
+from tutorlib.course import glossary
 from tutorlib.course.build import student_notebook, text_of
+from tutorlib.course.evidence import code_sha256
 from tutorlib.course.source import BuildError, parse, read
+from tutorlib.exercises import find, of_notebook
+from tutorlib.measuring.results import Result, Results, all_results
 from tutorlib.notebook.contents import available, hours, time
+from tutorlib.notebook.measured import show_ratio
 from tutorlib.notebook.standing import CONTENTS, Course, Head, course_of
-from tutorlib.paths import NOTEBOOKS, SOLUTIONS
+from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS
 
 CALL = "show_contents()"
 ANYWHERE = attrgetter("points_anywhere")
 
 
 def read_head(source: Path) -> Head:
-    """The head of a source. Raises BuildError with every fault found."""
+    """The head of a source. Raises BuildError with every fault found.
+
+    A head is
+
+        # ---
+        # jupyter:
+        #   tutorlib:
+        #     minutes: 45
+        #     summary: One sentence.
+        # ---
+
+    and, for a page with an appendix, `appendix: 30`, its minutes beyond the page's.
+    """
     notebook = read(source)
     title = notebook.cells[0].source.split("\n")[0]
     head = notebook.metadata.get("tutorlib", {})
@@ -63,13 +67,24 @@ def faults(name: str, title: str, head: dict) -> Iterator[str]:
         yield 'the head should have "summary: …", one sentence for the contents page, as solutions/00_start.py has'
 
 
-def table(course: Course) -> str:
-    """The notebooks as a table in Markdown."""
-    rows = [["Notebook", "Time", "Points", "Without a GPU"], [":--", "--:", "--:", ":--"]]
+def contents_table(course: Course) -> str:
+    """The notebooks as a table in Markdown, with their summaries."""
+    return table(course, lambda head: f"[{head.title}]({head.name}.ipynb)<br>{head.summary}")
+
+
+def table(course: Course, title: Callable[[Head], str], everything: Sequence[Results] = ()) -> str:
+    """A row for each notebook, in Markdown: its title, time, points, and those that any machine grades.
+
+    everything: results of GPUs, a column for each.
+    """
+    rows = [["Notebook", "Time", "Points", "Without a GPU", *map(gpu_heading, everything)]]
+    rows.append([":--", "--:", "--:", *[":--"] * (1 + len(everything))])
     for one in course.notebooks:
-        title = f"[{one.head.title}]({one.head.name}.ipynb)<br>{one.head.summary}"
-        rows.append([title, time(one.head), str(one.max_points), without_gpu(one.exercises)])
-    rows.append(["**Total**", *last_row(course)])
+        row = [title(one.head), time(one.head), str(one.max_points), without_gpu(one.exercises)]
+        rows.append(row + [reached(one.head.name, results) for results in everything])
+    total = ["Total", hours(course.minutes), str(course.max_points), available(course.exercises, ANYWHERE)[0]]
+    total += [points_reached(results.exercises.values()) for results in everything]
+    rows.append([f"**{cell}**" for cell in total])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -78,27 +93,94 @@ def without_gpu(exercises: Sequence[Exercise]) -> str:
     return "; ".join(filter(None, available(exercises, ANYWHERE)))
 
 
-def last_row(course: Course) -> tuple[str, str, str]:
-    """The last row in Markdown: the course's time, its points, and those that any machine grades."""
-    return f"**{hours(course.minutes)}**", f"**{course.max_points}**", f"**{available(course.exercises, ANYWHERE)[0]}**"
-
-
 def contents_page(source: Path, heads: tuple[Head, ...]) -> NotebookNode:
-    """Raises BuildError."""
+    """The contents page. Raises BuildError.
+
+    Its rows are the output of the cell that calls `show_contents`, so that the unrun page has a table, without points.
+    The heads are in the page's metadata, from which `show_contents` reads them.
+    """
     notebook = student_notebook(parse(source))
     calls = [cell for cell in notebook.cells if cell.cell_type == "code" and CALL in cell.source]
     if len(calls) != 1:
         raise BuildError(f"{source}:1: one cell should call {CALL}: the table is its output")
-    text = table(course_of({}, heads))
+    text = contents_table(course_of({}, heads))
     calls[0].outputs = [v4.new_output("display_data", {"text/markdown": text, "text/plain": text})]
     calls[0].execution_count = 1  # nbval refuses outputs without a count
     notebook.metadata["tutorlib"] = {"notebooks": [asdict(head) for head in heads]}
     return notebook
 
 
-def build(solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -> dict[Path, str]:
-    """The contents page: path → text; empty if it has no source. Raises BuildError."""
-    source = solutions / f"{CONTENTS}.py"
-    if not source.exists():
-        return {}
-    return {notebooks / f"{CONTENTS}.ipynb": text_of(contents_page(source, read_heads(solutions)))}
+# README's table: a row for each notebook, a column for each GPU on which the solutions ran ---------------------------
+
+README = ROOT / "README.md"
+BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
+
+
+def readme_table(everything: Sequence[Results]) -> str:
+    """README's table. Raises BuildError if the head of a source has a fault."""
+    return table(course_of({}, read_heads()), lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", everything)
+
+
+def gpu_heading(results: Results) -> str:
+    """The column's heading: GPU, date, and packages whose versions differ from the pins."""
+    others = [f"{package} {version}" for package, version in off_pins(results).items()]
+    return f"{results.gpu}, {results.date}" + (f" ({', '.join(others)})" if others else "")
+
+
+def off_pins(results: Results) -> dict[str, str]:
+    """Package → the version that ran there, if pyproject.toml pins another."""
+    pinned = pins()
+    ran = results.machine["packages"]
+    return {name: version for name, version in ran.items() if version and pinned.get(name, version) != version}
+
+
+def pins() -> dict[str, str]:
+    """Package → its version in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {
+        found["name"]: found["version"]
+        for line in project["dependencies"]
+        if (found := re.fullmatch(r"(?P<name>[\w-]+)(\[[\w,]+\])?==(?P<version>[\w.]+)", line))
+    }
+
+
+def reached(name: str, results: Results) -> str:
+    """One GPU's results of a notebook: points, the fastest timed kernel, and whether its code has changed since.
+
+    Points are those of the page that ran, which may have had fewer exercises.
+
+    "–" for a notebook that needs no GPU: make test and make grade run it on every machine.
+    """
+    if not any(exercise.needs for exercise in of_notebook(name)):
+        return "–"
+    page = results.notebooks.get(name)
+    if page is None:
+        return "not run"
+    found = results.of_notebook(name[:2]).values()
+    parts = [points_reached(found)]
+    if timed := results.timed(name[:2]):
+        best = max(timed, key=lambda id: timed[id].ratio)
+        parts.append(f"{find(best).title}: {timed[best].rate}, {show_ratio(timed[best])} of {timed[best].baseline}")
+    if page.code_sha256 != code_sha256(name):
+        parts.append("*changed since*")
+    return "; ".join(parts)
+
+
+def points_reached(found: Collection[Result]) -> str:
+    return f"{sum(result.points for result in found):g} of {sum(result.max_points for result in found):g} points"
+
+
+def with_table(readme: str, everything: Sequence[Results]) -> str:
+    """README's text with the current table between its two markers."""
+    inside = re.compile(f"(?<={BEGIN}\n).*(?=\n?{END})", re.DOTALL)
+    return inside.sub(lambda _: readme_table(everything) + "\n", readme)
+
+
+def build(solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS, readme: Path = README) -> dict[Path, str]:
+    """README, the glossary and, if it has a source, the contents page: path → text. Raises BuildError."""
+    built = {}
+    if (source := solutions / f"{CONTENTS}.py").exists():
+        built[notebooks / f"{CONTENTS}.ipynb"] = text_of(contents_page(source, read_heads(solutions)))
+    built[readme] = with_table(readme.read_text(encoding="utf-8"), all_results())
+    text = text_of(glossary.glossary_page(solutions))
+    return built | {folder / f"{glossary.GLOSSARY}.ipynb": text for folder in (notebooks, solutions)}

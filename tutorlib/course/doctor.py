@@ -7,8 +7,7 @@ from tutorlib.checking.kernel import SIMULATED
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import results
-from tutorlib.notebook.progress import NoRecord, best
-from tutorlib.notebook.standing import course_of, heads
+from tutorlib.notebook.standing import NoRecord, best, course_of, heads
 from tutorlib.problems.work import RESTART
 
 KINDS = {MMA_SYNC: "Ampere kernels", TMA: "kernels with TMA", WGMMA: "Hopper kernels", TCGEN05: "Blackwell kernels"}

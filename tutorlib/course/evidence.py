@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.course import execute
+from tutorlib.course import build
 from tutorlib.course.answers import load_answers
 from tutorlib.course.source import parse
 from tutorlib.exercises import find, of_notebook
@@ -85,9 +85,9 @@ def execute_page(name: str, results: Results) -> Results:
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "results.jsonl"
-        with execute.environment(**{RESULTS: str(record), RECORDED: str(data_file(results.gpu))}):
+        with build.environment(**{RESULTS: str(record), RECORDED: str(data_file(results.gpu))}):
             try:
-                execute.run(name)
+                build.run(name)
             except CellExecutionError as failure:
                 raise PageFailed(f"{name}: {failure.ename}: {failure.evalue}") from None
         outcomes = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]

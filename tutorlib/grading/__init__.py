@@ -22,18 +22,13 @@ run in a sandbox of their own, and so does a student's C++ program. `tutor grade
 for children, each of which the system kills when the one above it ends (`machine.lineage`).
 
 What the sandbox promises (`sandbox` lists what it shows; `supervisor` runs and watches it, and refuses system calls):
-- No process in it is root on the host, has capabilities or can get any. When root grades, each sandbox has a user of
-  its own.
+- No process in it is root on the host, has capabilities or can get any.
 - It has no network, sees no process but its own, and of the machine's files only those listed, read-only, wherever the
-  course lies: libraries, a few programs, Python and its packages, and the modules of `tutorlib` that answers need. No
-  solved pages, references, tests, notebooks, home folders or other submissions. It has none of the grader's variables.
-- It writes to memory alone: a folder of limited size. No file or socket of the grader's is in its reach; the judge
-  speaks to it through its standard input.
-- Its processes together have a memory limit: what they allocate and share, their files, and the most that their
-  sockets and pipes can hold. The supervisor looks four times a second. Processes, open files and the size of a file
-  have limits.
+  course lies. No solved pages, references, tests, notebooks, home folders or other submissions. It has none of the
+  grader's variables, and no file or socket of the grader's but its standard input.
+- It writes to memory alone. What its processes take together has a limit, at which the supervisor looks four times a
+  second. Processes, open files and the size of a file have limits; a lower one of the grader's own is kept.
 - It ends when the grader does, however the grader ends.
-A limit of the grader's own that is lower is kept, and said.
 
 The course's own kernels and models are in reach of an answer, and so is what libraries can do of an exercise. An answer
 whose code names one of these is refused (`checking.library_use`); code that is written to hide a name gets past

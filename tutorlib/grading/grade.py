@@ -160,7 +160,8 @@ async def run(
     """
     cells = {cell.id: cell for cell in page.cells()}
     running = added = ""  # the exercise whose answer ran last, and the student's own cell that runs
-    began, end = 0.0, None
+    began = 0.0
+    end: tuple[Status, str] | None = None
     with TemporaryDirectory(prefix="tutor-grade-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
@@ -187,24 +188,24 @@ async def run(
         if added:
             page.leave_out_added(added)
             return None
-        status, why = end or ended_itself(pipe, settings)
+        status, why = end or ended_itself(pipe.code, settings)
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{page.name} could not be run: {why}. {' '.join(log[-3:])}")
     return find(running).outcome(status, 0, why)
 
 
-class Reports(asyncio.StreamReader):
-    """The lines of a judge's process. status: how it ended, as `os.wait` tells, once it is gone."""
-
-    status = 0
-
-
-def ended_itself(reports: Reports, settings: Settings) -> tuple[Status, str]:
+def ended_itself(code: int, settings: Settings) -> tuple[Status, str]:
     """Status and message if the judge's process ended without a report: the system may have ended it."""
-    if os.WIFSIGNALED(reports.status) and os.WTERMSIG(reports.status) == signal.SIGXCPU:
+    if code == -signal.SIGXCPU:
         return "timeout", no_end(settings.seconds)
     return "error", "it ended the grading run"
+
+
+class Reports(asyncio.StreamReader):
+    """The lines of a judge's process. code: how it ended, as of `os.waitstatus_to_exitcode`, once it is gone."""
+
+    code = 0
 
 
 @asynccontextmanager
@@ -233,7 +234,7 @@ async def judge_child(
     finally:
         transport.close()
         kill_all(pid)
-        pipe.status = os.waitpid(pid, 0)[1]
+        pipe.code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def page_environment(folder: Path, wanted: Iterable[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -130,17 +130,15 @@ class RemotePage:
 
     def last_words(self) -> str:
         """The message about a process that has ended, or is about to; "" about one that has not."""
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(ENDING_S)
-        return "" if self.is_alive() else f"it ended the notebook's process {self.ending()}"
-
-    def ending(self) -> str:
-        """How the process ended, "(exit code 0)" or "(SIGSEGV)". bubblewrap gives a signal as 128 and its number."""
-        code = self.process.returncode
+        try:
+            code = self.process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            return ""
+        number = -code if code < 0 else code - 128  # bubblewrap gives a signal as 128 and its number
+        how = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {code}"
         if code == OVER_MEMORY:
-            return f"(its processes used more than {in_gb(self.memory)} of memory together)"
-        number = -code if code < 0 else code - 128
-        return f"({signal.Signals(number).name})" if number in set(signal.Signals) else f"(exit code {code})"
+            how = f"its processes used more than {in_gb(self.memory)} of memory together"
+        return f"it ended the notebook's process ({how})"
 
 
 def judge(exercise: Exercise, end: JudgesEnd, name: str, seconds: float) -> Outcome:

@@ -6,7 +6,6 @@ limited size, which goes with the process. The grader speaks to it through its s
 """
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from glob import glob
 from pathlib import Path
 
 from tutorlib.checking.cuda_host import MOST_PRINTED
-from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY, in_gb
+from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY
 from tutorlib.grading import supervisor
 from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT
@@ -79,16 +78,6 @@ def why_open() -> str:
     if not os.geteuid() and (closed := [path for path in (sys.prefix, str(ROOT / "tutorlib")) if not is_open(path)]):
         return f"graded by root, students' code runs as another user, who may not read {closed[0]}: chmod -R o+rX it"
     return f"bubblewrap is there and does not work (0.8 or newer is needed): {said[-1]}"
-
-
-def why_short() -> str:
-    """What this process may not give to those that it starts, in one line; "" where it may give each of them MEMORY."""
-    if (most := supervisor.within_own_limit(MEMORY, resource.RLIMIT_DATA)) == MEMORY:
-        return ""
-    return (
-        f"A process may have {in_gb(most)} of data here (ulimit -d), and answers may need {in_gb(MEMORY)}: "
-        "the limit is kept, and an answer that needs more fails."
-    )
 
 
 def is_open(path: str) -> bool:

@@ -1,16 +1,13 @@
-"""The scores of a submission, as JSON, as a table and as JUnit XML; and the progress of a run that makes them."""
+"""The scores of a submission, as JSON and as a table; and the progress of a run that makes them."""
 
 import os
 import platform
-import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from xml.etree import ElementTree
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -29,10 +26,6 @@ STYLES = {
     "timeout": "red",
     "not_run": "blue",
 }
-
-UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot hold
-KINDS = {"passed": "", "not_run": "skipped", "error": "error", "timeout": "error"}  # JUnit's words; else "failure"
-BETWEEN_S = 10.0  # seconds between two lines about progress in a file, at least
 
 
 @dataclass(frozen=True)
@@ -105,57 +98,18 @@ def machine() -> dict[str, Any]:
     return here | device.this_machine()
 
 
-def junit(name: str, outcomes: Iterable[Outcome]) -> str:
-    """A test suite of this name, with a test case for each exercise."""
-    kinds = [(outcome, KINDS.get(outcome.status, "failure")) for outcome in outcomes]
-    number = Counter(kind for _, kind in kinds)
-    totals = {"tests": len(kinds), "failures": number["failure"], "errors": number["error"]}
-    totals |= {"skipped": number["skipped"]}
-    root = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(root, "testsuite", {"name": name} | {key: str(n) for key, n in totals.items()})
-    for outcome, kind in kinds:
-        title = printable(f"{outcome.id} {outcome.title}")
-        case = ElementTree.SubElement(suite, "testcase", classname=outcome.id[:2], name=title)
-        if kind:
-            message = printable(outcome.message)
-            ElementTree.SubElement(case, kind, message=message.partition("\n")[0]).text = message
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def printable(text: str) -> str:
-    return UNPRINTABLE.sub("?", text)
-
-
 @contextmanager
-def progress(
-    console: Console, what: str, total: int, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[..., None]]:
-    """Shows how much of a run is done: a bar with the time left on a terminal, which leaves nothing behind; in a file
-    or a pipe a line at the end, and one now and then before.
+def progress(console: Console, what: str, total: int) -> Iterator[Callable[..., None]]:
+    """Shows how much of a run is done: on a terminal a bar with the time left, which leaves nothing behind; in a file
+    or a pipe a line at the end.
 
     what: the pieces of work, in the plural. Yields a function to call when one is done.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     left = (TextColumn("left:"), TimeRemainingColumn())
+    start = time.monotonic()
     with Progress(*columns, *left, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"grading {what}", total=total)
-        started = said = clock()
-
-        def done(*_: object) -> None:
-            nonlocal said
-            bar.advance(task)
-            count, now = bar.tasks[0].completed, clock()
-            if not console.is_terminal and (count == total or now - said >= BETWEEN_S):
-                said = now
-                console.print(f"graded {count:g} of {total} {what} in {elapsed(now - started)}", markup=False)
-
-        yield done
-
-
-def elapsed(seconds: float) -> str:
-    """ "3 min 05 s"."""
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+        yield lambda *_: bar.advance(task)
+    if not console.is_terminal:
+        console.print(f"graded {total} {what} in {time.monotonic() - start:.0f} s", markup=False)

@@ -26,11 +26,11 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-LOOK_S = 0.25  # between looks at what the processes take, which cost about a millisecond
+LOOK_S = 0.25  # between looks at what the processes take, which cost some milliseconds
 UNSEEN = 20  # looks at most that may show nothing
 OPEN = 256  # files that a process may have open
 INSIDE = 1000  # user and group of the command, in the sandbox
@@ -188,15 +188,14 @@ def excess(first: int, settings: SandboxSettings) -> int:
     try:
         if os.path.exists(f"{root}/proc/self"):  # in a /proc of the sandbox's own there is no process of ours
             return 0
-        # `private` counts twice what a fork shares with its parent; to count it once takes longer
-        if all(memory_in(root, settings.tmpfs, way) > settings.memory for way in (private, proportional)):
+        if memory_in(root, settings.tmpfs) > settings.memory:
             return settings.over_memory
     except (FileNotFoundError, ProcessLookupError):  # it is not mounted yet, or gone
         pass
     return 0
 
 
-def memory_in(root: str, tmpfs: list[str], of: Callable[[str], int]) -> int:
+def memory_in(root: str, tmpfs: list[str]) -> int:
     """Bytes that the sandbox's processes have for themselves, share without a file, and keep in its tmpfs, and that the
     kernel may keep for them in sockets and pipes.
     """
@@ -204,7 +203,7 @@ def memory_in(root: str, tmpfs: list[str], of: Callable[[str], int]) -> int:
     shared: dict[str, int] = {}
     for process in filter(str.isdigit, os.listdir(f"{root}/proc")):
         with suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
-            total += of(f"{root}/proc/{process}")
+            total += private(f"{root}/proc/{process}/smaps_rollup")
             for name, size in (*shared_segments(f"{root}/proc/{process}/maps"), *buffers(f"{root}/proc/{process}/fd")):
                 shared[name] = max(size, shared.get(name, 0))
     for folder in tmpfs:
@@ -227,21 +226,11 @@ def number_in(file: str) -> int:
         return int(text.read())
 
 
-def private(process: str) -> int:
-    return sum(kilobytes(f"{process}/status", b"RssAnon", b"VmSwap"))
-
-
-def proportional(process: str) -> int:
-    return sum(kilobytes(f"{process}/smaps_rollup", b"Pss_Anon", b"SwapPss"))
-
-
-def kilobytes(file: str, *names: bytes) -> Iterator[int]:
-    """The values after these names in a file of /proc, in bytes."""
-    with open(file, "rb") as lines:
-        for line in lines:
-            name, _, value = line.partition(b":")
-            if name in names:
-                yield 1024 * int(value.split()[0])
+def private(file: str) -> int:
+    """Bytes that a process has for itself, with its share of what a fork still shares with its parent."""
+    with open(file) as lines:
+        fields = dict(line.split(":", 1) for line in lines if line.startswith(("Pss_Anon", "SwapPss")))
+    return sum(1024 * int(value.split()[0]) for value in fields.values())
 
 
 def shared_segments(maps: str) -> Iterator[tuple[str, int]]:

@@ -4,6 +4,9 @@ A message is msgpack. None, truth values, numbers, texts, bytes, lists and dicti
 a list whose first element is a tag, an extension without data whose code stands for one of KINDS. Reading a message
 calls no code but this module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of
 RETURNED, on plain values. NumPy is imported by the first array: most answers see none, and each kernel would import it.
+
+The limits here are on memory. What takes the judge too long to read or to list, such as a set of numbers that all have
+one hash, ends the judge, and costs its exercise (`judge_process.limited_computing`).
 """
 
 import builtins
@@ -22,7 +25,6 @@ from tensor_layouts import ComposedLayout, Layout, Swizzle
 from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 
 from tutorlib.checking.exercise import Unwritten, WrongKind
-from tutorlib.checking.values import MOST_MODES, has_more_modes
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.failure import Fault, Flaw
 
@@ -31,10 +33,9 @@ if TYPE_CHECKING:
 
 LARGEST = 2**28  # bytes of a message
 LONGEST_TEXT = 2**25  # bytes of one text
-LONGEST_LIST = 2**20  # elements, and of a range: listing a longer one would not end
+LONGEST_LIST = 2**20  # elements
 MOST_PARTS = 2**22  # in all lists of a message
 MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
-MOST_KEYS = 2**12  # in all sets and dictionaries of a message: numbers can be chosen that all have one hash
 LINE = 64  # bytes: tensors begin where they did, to a multiple of this
 PLAIN_DTYPES = "biufcSU"  # NumPy's kinds without references
 # Where the dataclasses live that an answer's process may send: what an answer returns, and evidence.
@@ -168,23 +169,21 @@ class Reader:
 
     records: tuple[str, ...] = RETURNED
     parts: int = 0  # of lists, so far
-    keys: int = 0  # of sets and dictionaries
 
     def value(self, message: bytes) -> Any:
         """Raises CannotCross where the message is none."""
-        self.parts = self.keys = 0
+        self.parts = 0
         try:
             return msgpack.unpackb(
                 message,
                 ext_hook=self.tag,
                 list_hook=self.made,
-                object_pairs_hook=lambda pairs: dict(self.hashed(pairs)),
                 strict_map_key=False,
                 unicode_errors="surrogatepass",
                 max_str_len=LONGEST_TEXT,
                 max_bin_len=LARGEST,
                 max_array_len=LONGEST_LIST,
-                max_map_len=MOST_KEYS,
+                max_map_len=LONGEST_LIST,
                 max_ext_len=0,
             )
         except CannotCross:
@@ -205,13 +204,6 @@ class Reader:
         if not parts or type(parts[0]) is not Tag:
             return parts
         return READERS[parts[0].kind](self, *parts[1:])
-
-    def hashed(self, parts: Sequence[Any]) -> Sequence[Any]:
-        """Parts that become keys. Raises CannotCross for more than honest answers send."""
-        self.keys += len(parts)
-        if self.keys > MOST_KEYS:
-            raise CannotCross("too many keys")
-        return parts
 
     def function(self, module: str, name: str) -> Any:
         """Only an answer's process, which is SENT them, looks for functions by their names."""
@@ -332,36 +324,22 @@ def read_tensor(name: str, shape: list[int], strides: list[int], start: int, raw
     return flat.as_strided(tuple(shape), tuple(strides), flat.storage_offset())
 
 
-def read_range(start: int, stop: int, step: int) -> range:
-    """Raises CannotCross where it is too long, OverflowError where it is longer still."""
-    if len(found := range(start, stop, step)) > LONGEST_LIST:
-        raise CannotCross("a range too long")
-    return found
-
-
 def read_flaw(words: str, failures: list[Any]) -> Flaw:
     """Raises TypeError and ValueError where it is none."""
     read = (Fault(str(kind), frozenset((str(name), str(value)) for name, value in known)) for kind, known in failures)
     return Flaw(str(words), *read)
 
 
-def read_layout(shape: Any, stride: Any) -> Layout:
-    """Raises CannotCross where it has too many modes."""
-    if has_more_modes(shape):
-        raise CannotCross(f"a layout of more than {MOST_MODES} modes")
-    return Layout(shape, stride)
-
-
 READERS: dict[str, Callable[..., Any]] = {
     "int": lambda reader, digits: int(digits[:5000], 16),
     "tuple": lambda reader, *parts: parts,
-    "set": lambda reader, *parts: set(reader.hashed(parts)),
-    "frozenset": lambda reader, *parts: frozenset(reader.hashed(parts)),
-    "range": lambda reader, *parts: read_range(*parts),
+    "set": lambda reader, *parts: set(parts),
+    "frozenset": lambda reader, *parts: frozenset(parts),
+    "range": lambda reader, *parts: range(*parts),
     "scalar": lambda reader, *parts: read_scalar(*parts),
     "array": lambda reader, *parts: read_array(*parts),
     "tensor": lambda reader, *parts: read_tensor(*parts),
-    "Layout": lambda reader, *parts: read_layout(*parts),
+    "Layout": lambda reader, *parts: Layout(*parts),
     "Swizzle": lambda reader, *parts: Swizzle(*parts),
     "ComposedLayout": lambda reader, outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
     "record": Reader.record,

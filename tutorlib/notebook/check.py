@@ -10,7 +10,7 @@ from pathlib import Path
 from tutorlib.checking.exercise import Answer, Outcome
 from tutorlib.exercises import find
 from tutorlib.failure import failures_in
-from tutorlib.notebook import progress
+from tutorlib.notebook import standing
 from tutorlib.problems.differences import count
 
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
@@ -123,4 +123,4 @@ def _record(outcome: Outcome) -> None:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(outcome.as_json(), ensure_ascii=False) + "\n")
     elif JUDGED_OUTSIDE not in os.environ:
-        progress.record(outcome)
+        standing.record(outcome)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.exercise import Exercise
 from tutorlib.machine import device
 from tutorlib.measuring import results
-from tutorlib.notebook.progress import NoRecord, best
-from tutorlib.notebook.standing import Course, Head, Standing, State, course_of, heads
+from tutorlib.notebook.standing import Course, Head, NoRecord, Standing, State, best, course_of, heads
 from tutorlib.problems.differences import count
 
 if TYPE_CHECKING:

@@ -1,10 +1,21 @@
-"""The cost of compiling and of launching, measured on the reader's machine and as recorded."""
+"""The cost of compiling, stage by stage, and of launching: measured on the reader's machine, and as recorded.
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+Compiling needs no GPU: the stages are the DSL's own.
+"""
 
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+from unittest import mock
+
+from tutorlib.compiling.dsls import with_reader_line
 from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, records
-from tutorlib.notebook.stages import Stages, compile_in_stages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -19,7 +30,7 @@ STAGES = {
 NOTHING = "Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU."
 
 
-def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> Stages:
+def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> "Stages":
     """Compile a @cute.jit function for a target now, and print the time of each stage."""
     _, stages = compile_in_stages(host, *args, options=f"--gpu-arch {arch}")
     parts = [f"{said} {host_time(getattr(stages, part))}" for part, said in STAGES.items() if getattr(stages, part, 0)]
@@ -81,3 +92,112 @@ def show_new_processes() -> None:
         if READY in found
     ]
     print("\n".join(shown) or NOTHING)
+
+
+# Stages of a compilation ---------------------------------------------------------------------------------------------
+
+TO_MACHINE_CODE = "CudaToBinaryPass"  # the pass that has LLVM write PTX and ptxas assemble it
+HOST_CODE = ("jit", "_lookup_jit_entry")  # the steps that make machine code for the CPU
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The times of one compilation, in µs.
+
+    trace: your Python is executed and recorded as IR. lower: the compiler's passes over the IR.
+    machine_code: the last of them, LLVM and ptxas. host_code: machine code for the CPU, which makes the launch; 0
+    where no CPU is going to call it.
+    """
+
+    trace: float
+    lower: float
+    machine_code: float
+    host_code: float
+
+    @property
+    def compile(self) -> float:
+        """All that comes after the tracing."""
+        return self.lower + self.machine_code + self.host_code
+
+
+def compile_in_stages(host: Callable[..., None], *args: Any, options: str = "") -> tuple[Any, Stages]:
+    """cute.compile(host, *args), with its times. Raises CompileFailed and a placeholder's error."""
+    from cutlass import cute
+
+    with timed_steps() as spent:
+        start = time.perf_counter()
+        compiled = with_reader_line(lambda more: cute.compile(host, *args, options=f"{options} {more}".strip()))
+        whole = time.perf_counter() - start
+    passes, machine_code, host_code = spent["compile"], spent[TO_MACHINE_CODE], sum(spent[step] for step in HOST_CODE)
+    seconds = (whole - passes - host_code, passes - machine_code, machine_code, host_code)
+    return compiled, Stages(*(1e6 * one for one in seconds))
+
+
+@contextmanager
+def timed_steps() -> Iterator[dict[str, float]]:
+    """The seconds of CuTe's compilations in the block by step, known when the block ends.
+
+    Steps: "compile", all passes over the IR; TO_MACHINE_CODE, one of these; HOST_CODE.
+    """
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    dsl, spent = CuTeDSL._get_dsl(), {TO_MACHINE_CODE: 0.0}
+    compiler = dsl.compiler_provider
+
+    def stopwatch(owner: Any, name: str) -> Any:
+        step, spent[name] = getattr(owner, name), 0.0
+
+        def measured(*args: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return step(*args, **options)
+            finally:
+                spent[name] += time.perf_counter() - start
+
+        return mock.patch.object(owner, name, measured)
+
+    with (
+        tempfile.TemporaryFile() as report,
+        error_output_to(report),
+        stopwatch(compiler, "compile"),
+        stopwatch(compiler, "jit"),
+        stopwatch(dsl, "_lookup_jit_entry"),
+        mock.patch.object(compiler, "passmanager", ReportingPasses(compiler.passmanager.PassManager)),
+    ):
+        try:
+            yield spent
+        finally:
+            report.seek(0)
+            said = report.read().decode(errors="replace")
+            for seconds, name in re.findall(r"(?m)^ +([\d.]+) \( *[\d.]+%\) +(\S+)$", said):
+                if name in spent:
+                    spent[name] += float(seconds)
+
+
+@dataclass(frozen=True)
+class ReportingPasses:
+    """In the place of the module that the compiler takes its PassManager from: MLIR reports each pass's time."""
+
+    manager: Any
+
+    @property
+    def PassManager(self) -> "ReportingPasses":
+        return self
+
+    def parse(self, pipeline: str) -> Any:
+        made = self.manager.parse(pipeline)
+        made.enable_timing()
+        return made
+
+
+@contextmanager
+def error_output_to(file: IO[bytes]) -> Iterator[None]:
+    """Redirects file descriptor 2, C++'s output included, to a file in the block."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,23 +1,31 @@
-"""Run a kernel from a notebook, on the GPU if there is one, else simulated."""
+"""Run, compare and tune kernels from a notebook, on the GPU if there is one, else simulated."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tutorlib.checking.cpp import wrong_parameters
-from tutorlib.compiling.compiled import LaunchGrid
+from tutorlib.checking.cpp import INSPECTED, wrong_parameters
+from tutorlib.checking.cuda_host import command
+from tutorlib.checking.exercise import is_placeholder
+from tutorlib.compiling.compiled import Compiled, LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.cpp import Variant, program
+from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
+from tutorlib.measuring.results import SweepResults, stacks_of
 from tutorlib.measuring.timing import Measurement, measure, within_noise
-from tutorlib.notebook.measured import explained, show_ratio
+from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
-from tutorlib.problems.differences import by
+from tutorlib.problems.differences import by, count
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
@@ -134,10 +142,10 @@ def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[i
         print(f"{first} against {second}: not measured: {reason}")
         return
     problem = gemm("bf16")
-    for size in sizes:
-        a, b = (measure(problem, CuteLauncher(host, problem), (size,) * 3) for host in kernels.values())
+    for side in sizes:
+        a, b = (measure(problem, CuteLauncher(host, problem), (side,) * 3) for host in kernels.values())
         times = f"{first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs"
-        print(f"{size}: {times}; {first} is {show_faster(a, b)}")
+        print(f"{side}: {times}; {first} is {show_faster(a, b)}")
 
 
 def compare_attention(kernels: "Mapping[str, Callable[..., None]]", shape: Shape) -> None:
@@ -199,8 +207,134 @@ def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]
     rows: dict[tuple[str, int], dict[str, str]] = {}
     for name, host in kernels.items():
         launchers = [CuteLauncher(host, problem) for problem in problems]
-        for size in sizes:
-            found = [measure(p, launch, (size,) * 3) for p, launch in zip(problems, launchers, strict=True)]
+        for side in sizes:
+            found = [measure(p, launch, (side,) * 3) for p, launch in zip(problems, launchers, strict=True)]
             beside = {f"of {one.baseline}": show_ratio(one) for one in found}
-            rows[name, size] = {"µs": f"{found[0].median_us:,.1f}", "speed": found[0].rate, **beside}
+            rows[name, side] = {"µs": f"{found[0].median_us:,.1f}", "speed": found[0].rate, **beside}
     return explained(pandas.DataFrame.from_dict(rows, orient="index"))
+
+
+# Tile C++ ------------------------------------------------------------------------------------------------------------
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) -> "DataFrame":
+    """Each source compiled for Hopper, and beside it the measurements of a sweep on each GPU.
+
+    sources: title → source; the sweep's points have these names. counters: as `show_sweep` takes them.
+    If nothing was measured, it prints a line that says so. Raises CompileFailed.
+    """
+    import pandas
+
+    texts = {title: source if isinstance(source, str) else source.source for title, source in sources.items()}
+    with ThreadPoolExecutor() as pool:
+        compiled = dict(zip(texts, pool.map(lambda text: compile_cpp(text, INSPECTED), texts.values()), strict=True))
+    said = pandas.DataFrame.from_dict({title: resources_of(one) for title, one in compiled.items()}, orient="index")
+    measured = show_sweep(sweep, **counters)
+    both = {f"compiled for {INSPECTED}": said}
+    if measured is not None:
+        both |= {gpu: measured[gpu] for gpu in dict.fromkeys(measured.columns.get_level_values(0))}
+    table = pandas.concat(both, axis="columns").fillna("")
+    return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
+
+
+def resources_of(compiled: Compiled) -> dict[str, str]:
+    return {
+        "registers": str(compiled.registers),
+        "stack": f"{compiled.stack_bytes:,}",
+        "loads by": "TMA" if "cp.async.bulk.tensor" in compiled.instructions else "threads",
+    }
+
+
+def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str]) -> None:
+    """Write the sources of vector_add and add_on_gpu with a main to a file, and print the command that builds it.
+
+    If one of them is not written yet, a line says so.
+    """
+    try:
+        source = program(kernel(), host())
+    except NotImplementedError as error:
+        if not is_placeholder(error):
+            raise
+        print(f"no {name} yet: {error} is not written")
+        return
+    Path(name).write_text(source, encoding="utf-8")
+    arch = device.tile_target() if device.gpu() else INSPECTED
+    stem = Path(name).stem
+    print(f"{len(source.splitlines())} lines in {name}. Build and start it with")
+    print("   ", " ".join(command(name, stem, arch)))
+    print(f"    ./{stem} 1000000")
+
+
+# A tuner that gives a reason for each configuration that it does not time --------------------------------------------
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
+
+
+def tune_hopper(
+    space: Iterable[dict[str, Any]], shape: Shape, estimate: Estimate, within: float = 1.1, most: int = 8
+) -> "DataFrame":
+    """Time the promising HopperConfigs of a space at (M, N, K); a row for each configuration, timed or not.
+
+    space: differences from the default configuration. within: configurations whose estimate exceeds the least one by
+    this factor are not timed. most: the number that is timed, lowest estimate first.
+    Columns: estimate in µs; measured µs and ratio to cuBLAS; `why` a configuration was not timed.
+    """
+    import pandas
+
+    rows = [row_of(changes, shape, estimate) for changes in space]
+    rows.sort(key=lambda row: row["estimate"])
+    least, timed = rows[0]["estimate"], 0
+    reason = device.why_not(WGMMA)
+    for row in rows:
+        if row["why"]:
+            continue
+        if row["estimate"] > within * least:
+            row["why"] = f"the model expects {row['estimate'] / least:.2f} × the least time"
+        elif timed >= most:
+            row["why"] = f"{count(most, 'other')} should be faster"
+        elif reason:
+            row["why"] = f"not timed: {reason}"
+        else:
+            timed += 1
+            measured = measure(gemm("bf16"), HopperLauncher(row["config"]), shape)
+            row |= {"µs": measured.median_us, "ratio": show_ratio(measured)}
+    return pandas.DataFrame(rows).drop(columns="config")
+
+
+def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[str, Any]:
+    """A configuration with its estimate, or the rule that it breaks."""
+    m, n, k = shape
+    row: dict[str, Any] = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
+    try:
+        row["config"] = HopperConfig(**changes)
+    except ConfigError as rule:
+        return row | {"why": str(rule)}
+    return row | {"estimate": estimate(row["config"], m, n, k)}
+
+
+def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
+    """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
+
+    The configuration of a point is in `facts["config"]`.
+    """
+    return tables(name, partial(model_rows, estimate=estimate))
+
+
+def model_rows(swept: SweepResults, estimate: Estimate) -> Rows:
+    rows: Rows = []
+    for stack in stacks_of(swept):
+        row = {}
+        for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
+            m, n, k = point.measurement.shape
+            measured = point.measurement.median_us
+            expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
+            row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
+        rows.append((stack.label, row))
+    return rows

@@ -1,23 +1,27 @@
 """A page of the site: the solved notebook with each answer replaced by the exercise as a student finds it."""
 
+import ast
+import inspect
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from html import escape
+from typing import Any
 
+import ipywidgets
 import nbformat
 from nbformat import NotebookNode, v4
 
+from tutorlib.course.build import names_for
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 from tutorlib.problems.differences import count
-from tutorlib.site.figures_page import figure_anchor
 from tutorlib.site.links import notebook_links
-from tutorlib.site.live import explorer_data
 
 SHOWN = re.compile(r'show_figure\("(\w+)"\)')
+LADDER = re.compile(r"gemm_ladder_\d\d")  # the figure of the ladder as far as a page has come
 SHORT = 16  # characters: a line like "return out" gives nothing away
 HIDDEN = "‹a line of the answer›"
 
@@ -70,6 +74,11 @@ def site_cells(cell: SourceCell, node: NotebookNode, hidden: tuple[str, ...], an
     yield node
 
 
+def figure_anchor(name: str) -> str:
+    """The fragment of a figure's section; the ladder has one section for all pages."""
+    return LADDER.sub("gemm_ladder", name).replace("_", "-")
+
+
 def html_output(html: str) -> NotebookNode:
     return v4.new_output("display_data", {"text/html": html})
 
@@ -114,3 +123,40 @@ def add_explorers(nodes: Iterable[NotebookNode]) -> None:
             script = f'<script type="application/json">{text}</script>'
             node.outputs.insert(0, html_output(f'<div class="explorer">{script}</div>'))
         above.append(node.source)
+
+
+# The explorers of a page as data: from it the browser builds the same inputs with the same values --------------------
+
+PREFIX = "explore_"
+
+
+def explorer_data(source: str, above: Sequence[str]) -> dict[str, Any] | None:
+    """{"kind": "timeline", "arguments": {…}, "inputs": […]} of the explorer that a cell ends with; None without one.
+
+    above: the code cells above it, from which the call's names come.
+    """
+    match ast.parse(source).body[-1:]:
+        case [ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call)] if name.startswith(PREFIX):
+            names = names_for(call, "\n".join([*above, source]))
+            explore = names[name]
+            names[name] = inspect.signature(explore).bind
+            given = eval(compile(ast.Expression(call), "<page>", "eval"), names)
+            given.apply_defaults()
+            boxes = explore(*given.args, **given.kwargs).inputs
+            kind = name.removeprefix(PREFIX)
+            return {"kind": kind, "arguments": given.arguments, "inputs": [input_of(box) for box in boxes]}
+    return None
+
+
+def input_of(box: ipywidgets.ValueWidget) -> dict[str, Any]:
+    """An input as an element of HTML: its kind, name and value, and its range or its options."""
+    common = {"name": box.description, "value": box.value}
+    match box:
+        case ipywidgets.IntSlider() | ipywidgets.FloatSlider():
+            return {"kind": "range", **common, "min": box.min, "max": box.max, "step": box.step}
+        case ipywidgets.Dropdown():
+            options = (
+                box.options.items() if isinstance(box.options, dict) else zip(box.options, box.options, strict=True)
+            )
+            return {"kind": "select", **common, "options": [[str(label), value] for label, value in options]}
+    return {"kind": "text", **common}

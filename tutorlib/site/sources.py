@@ -2,21 +2,21 @@
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nbformat
 
 from tutorlib.course import contents
+from tutorlib.course.contents import reached
 from tutorlib.course.glossary import GLOSSARY
-from tutorlib.course.readme import reached
+from tutorlib.figures.registry import FIGURES as PLOTS
 from tutorlib.measuring.results import Results, all_results
 from tutorlib.notebook.standing import Course, Standing, course_of
-from tutorlib.paths import DATA, FIGURES, NOTEBOOKS, ROOT
+from tutorlib.paths import DATA, FIGURES, NOTEBOOKS, ROOT, SWEEPS
 from tutorlib.problems.differences import count
-from tutorlib.site.figures_page import figures_page
 from tutorlib.site.links import manual_text, notebook_links, repository
-from tutorlib.site.pages import SHOWN, site_page, sources
+from tutorlib.site.pages import LADDER, SHOWN, site_page, sources
 
 HERE = Path(__file__).parent
 CHANGED, AT_LENGTH = "*changed since*", "the page's code has *changed since*"
@@ -48,7 +48,7 @@ def index(course: Course, manuals: Sequence[str], answers: bool) -> str:
     """The contents page: index.md of this package with its fields filled in."""
     address = repository()
     fields = {
-        "table": contents.table(course),
+        "table": contents.contents_table(course),
         "pages": "\n".join(one.head.name for one in course.notebooks),
         "manuals": "\n".join(manuals),
         "clone": f"git clone {address}\n" if address else "",
@@ -70,3 +70,41 @@ def facts(one: Standing, everything: Sequence[Results]) -> str:
         lines += [f"On an {one.gpu}, {one.date}: {reached(name, one).replace(CHANGED, AT_LENGTH)}." for one in ran]
         lines += [] if ran else ["The kernels of this page have not been measured on a GPU yet."]
     return "\n\n".join([":::{container} facts", *lines, ":::"])
+
+
+# The page of all figures, each with its data -------------------------------------------------------------------------
+
+INTRO = """# Figures and their data
+
+`tutor plots` draws each figure from these files, which `tutor sweep` and `tutor evidence` write on a GPU. A speed is a
+ratio to a library's kernel, measured in turn with it in one run."""
+
+
+def figures_page(shown: dict[str, str]) -> str:
+    """The page in Markdown. shown: figure → the page that shows it, as a link."""
+    parts = [INTRO]
+    for name in PLOTS:
+        if name in shown and not LADDER.fullmatch(name):
+            parts += figure_section(name, shown[name])
+    parts += ["## Measurements of the solutions", *(f"- {download(path)}" for path in sorted(DATA.glob("*.json")))]
+    return "\n\n".join(parts) + "\n"
+
+
+def figure_section(name: str, shown_on: str) -> Iterator[str]:
+    """A section's blocks."""
+    plot = PLOTS[name]
+    yield f"({name})=\n## {plot.title}"
+    yield f"Page {shown_on}."
+    yield f"![{plot.title}]({FIGURES.name}/{name}.png)"
+    drawn = [f"{{download}}`{kind.upper()} <{FIGURES.name}/{name}.{kind}>`" for kind in ("svg", "png")]
+    yield " · ".join([*drawn, *(download(path) for path in data_of(plot.sweeps))])
+
+
+def data_of(sweeps: tuple[str, ...]) -> list[Path]:
+    """The files of these sweeps, one for each GPU; of none the solutions' results."""
+    return [path for name in sweeps for path in sorted(SWEEPS.glob(f"*_{name}.json"))] or sorted(DATA.glob("*.json"))
+
+
+def download(path: Path) -> str:
+    """A link to a file of figures/data/."""
+    return f"{{download}}`{path.name} <{path.relative_to(FIGURES).as_posix()}>`"
