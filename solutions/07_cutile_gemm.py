@@ -23,7 +23,6 @@
 # > **It takes** about 75 minutes, on any machine; its appendix about 75 more. A GPU adds the speed.
 
 # %%
-import re
 from functools import partial
 
 import cuda.tile as ct
@@ -34,8 +33,8 @@ from tutorlib import (
     grouped as strips, hardware_of, raster, run_host, serialized, show_block_order, show_figure, show_k_loop,
     show_ladder, show_sweep,
 )  # fmt: skip
-from tutorlib.kernels.cutile import Config, compiled, slabs, tile_of_product
 from tutorlib.kernels import cutile as tile_gemm
+from tutorlib.kernels.cutile import Config, compiled, slabs, tile_of_product
 
 ZERO = ct.PaddingMode.ZERO
 h200 = hardware_of("NVIDIA H200")
@@ -512,6 +511,8 @@ def one_product(a, b, c, cast: ct.Constant[bool]):
     x, y = ct.load(a, (0, 0), (64, 32)).astype(dtype), ct.load(b, (0, 0), (64, 32)).astype(dtype)
     ct.store(c, (0, 0), ct.mma(x, ct.transpose(y), ct.zeros((64, 64), ct.float32)))
 
+
+import re
 
 single = [TensorSpec((4096, 4096), "fp32")] * 3
 for name, cast in {"fp32": False, "tf32": True}.items():

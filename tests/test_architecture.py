@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tutorlib.dsl.refusals import RefusalKind, advice_tables
+from tutorlib.dsl.refusals import advice_tables
 from tutorlib.exercises import of_notebook, words
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
@@ -254,6 +254,8 @@ def families() -> list[type[FailureKind]]:
 
 KINDS = {kind.value: kind for family in families() for kind in family}  # two families may share one: it is the same
 
+REFUSALS = {kind for table in advice_tables().values() for _, _, *kinds in table for kind in kinds}
+
 
 @cache
 def raised() -> dict[str, set[str]]:
@@ -268,14 +270,13 @@ def raised() -> dict[str, set[str]]:
         for node in nodes:
             if isinstance(node, ast.Attribute | ast.Name):
                 found[ast.unparse(node)] |= passed
-    for table in advice_tables().values():
-        for _, _, *kinds in table:
-            found |= {f"RefusalKind.{RefusalKind(kind).name}": set() for kind in kinds}
     return found
 
 
 def fault_of(fault: Fault) -> str:
     """What is wrong with a row that names this, or ""."""
+    if not fault.fields and fault.kind in REFUSALS:
+        return ""
     if (kind := KINDS.get(fault.kind)) is None or f"{type(kind).__name__}.{kind.name}" not in raised():
         return f"no {fault.kind!r} is raised"
     fields = {name for name, _ in fault.fields} - raised()[type(kind).__name__]

@@ -154,7 +154,7 @@ MADE = {
 PACKAGE = ROOT / "tutorlib"
 COURSE = (  # what the course alone takes of the DSLs
     "half_precision.py",
-    "notebook/stages.py",
+    "notebook/launches.py",
 )
 DOOR = [*sorted((PACKAGE / "dsl").rglob("*.py")), *(PACKAGE / name for name in COURSE)]
 

@@ -15,6 +15,7 @@ from tensor_layouts import Layout
 from tests.checking.elsewhere import answer_to, graded_for_points
 from tests.trial_course import Course, cell
 from tutorlib.checking.answer import Served
+from tutorlib.checking.library_use import names_none_of
 from tutorlib.checking.randomness import judging_for_points
 from tutorlib.checking.values import Drawn, ValueExercise, law
 from tutorlib.exercises import find, of_notebook
@@ -47,8 +48,8 @@ def seed(monkeypatch):
 class Unwatched(Served):
     """As graded, whatever it leans on."""
 
-    def refuse(self, library):
-        pass
+    def ask(self, question, *args):
+        return None if question is names_none_of else super().ask(question, *args)
 
 
 def seen(value):

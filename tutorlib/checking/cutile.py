@@ -319,9 +319,9 @@ class SimulatedTiles:
         return call
 
 
-def named_arguments(launch: Planned, memories: "Sequence[Tensor]", names: Sequence[str]) -> "dict[str, Tensor | int]":
+def named_arguments(launch: Planned, memories: "Sequence[Tensor]", names: Sequence[str]) -> "dict[str, Tensor | float]":
     """A launch's arguments, those in the problem's tensors by these names."""
-    found: dict[str, Tensor | int] = {}
+    found: dict[str, Tensor | float] = {}
     for n, arg in enumerate(launch.taken):
         known = names[arg.memory] if isinstance(arg, Placed) and arg.memory < len(names) else ""
         name = known if known and known not in found else f"argument {n}"
@@ -361,11 +361,11 @@ def loaded(compiled: Compiled, launch: Planned, memories: "Sequence[Tensor]") ->
 
     Raises CompileFailed if the kernel takes other parameters.
     """
-    args: list[Tensor | int] = []
+    args: list[Tensor | float] = []
     for arg in launch.taken:
         tensor = arg.within(memories) if isinstance(arg, Placed) else arg
-        args += [tensor] if isinstance(tensor, int) else [tensor, *tensor.shape, *tensor.stride()]
-    kinds = tuple("u32" if isinstance(arg, int) else "ptr" for arg in args)
+        args += [tensor] if isinstance(tensor, int | float) else [tensor, *tensor.shape, *tensor.stride()]
+    kinds = tuple({int: "u32", float: "f32"}.get(type(arg), "ptr") for arg in args)
     match entries_of(compiled.ptx):
         case [(name, takes)] if takes == kinds:
             kernel: Any = SimpleNamespace(cubin=compiled.cubin, name=name, parameters=kinds)

@@ -154,7 +154,7 @@ class Planned:
     constants: tuple[int, ...]
 
     @property
-    def taken(self) -> tuple[Placed | int, ...]:
+    def taken(self) -> tuple[Placed | float, ...]:
         """The arguments that are passed."""
         return tuple(arg for n, arg in enumerate(self.args) if n not in self.constants)
 
@@ -167,7 +167,9 @@ class Planned:
             and 1 <= len(self.grid) <= 3
             and are_counts(self.grid, least=1)
             and all(
-                arg.is_one(memories) if isinstance(arg, Placed) else are_counts([arg], least=-(2**31))
+                arg.is_one(memories)
+                if isinstance(arg, Placed)
+                else type(arg) is float or are_counts([arg], least=-(2**31))
                 for arg in self.taken
             )
         )

@@ -92,9 +92,14 @@ def refuse_library_use(answer: Any, told: Told, *, plain: bool = False) -> None:
         for one in (value, *codes_of(value)):
             if id(one) in tools:
                 raise used(f"uses {tools[id(one)]}, which does what you are asked to write")
-        if isinstance(value, FunctionType) and value.__module__.startswith(CHECKS) and "." not in value.__qualname__:
+        if (
+            isinstance(value, FunctionType)
+            and str(value.__module__).startswith(CHECKS)
+            and "." not in value.__qualname__
+        ):
             raise used(f"calls {value.__module__}.{value.__qualname__}, which belongs to the checks")
-        for word in (word for function in own_functions(value) for word in words_in(function)):
+        modules = value.__name__.split(".") if isinstance(value, ModuleType) else []
+        for word in (*modules, *(word for function in own_functions(value) for word in words_in(function))):
             if word in words:
                 raise used(f"uses {words[word]}, which does what you are asked to write")
 
@@ -190,7 +195,12 @@ def is_the_readers_class(value: Any) -> bool:
 def own_functions(value: Any) -> list[FunctionType]:
     """The reader's functions among a value and the functions it wraps."""
     functions = {id(one): one for one in (value, plain_function(value)) if isinstance(one, FunctionType)}
-    return [one for one in functions.values() if not one.__code__.co_filename.startswith(INSTALLED)]
+    return [one for one in functions.values() if not file_of(one).startswith(INSTALLED)]
+
+
+def file_of(function: FunctionType) -> str:
+    """Where its module is: code that a dataclass generates names no file."""
+    return str(function.__globals__.get("__file__") or function.__code__.co_filename)
 
 
 def plain_function(value: Any) -> FunctionType | None:

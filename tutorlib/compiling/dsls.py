@@ -8,6 +8,7 @@ it: a cubin is safe to load only if its author is trusted.
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -221,7 +222,14 @@ def module_of(file: Path, name: str) -> ModuleType:
     assert spec is not None  # a .py file has both
     assert spec.loader is not None
     module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    others = sys.modules.get(name)
+    sys.modules[name] = module  # where a dataclass looks it up
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[name]
+        if others is not None:
+            sys.modules[name] = others
     return module
 
 

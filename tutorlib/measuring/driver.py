@@ -10,7 +10,8 @@ from tutorlib.compiling.cpp import CompiledCpp
 if TYPE_CHECKING:
     from torch import Tensor
 
-PARAMETER = {"ptr": ctypes.c_void_p, "u32": ctypes.c_int32, "u64": ctypes.c_int64}  # to PTX an int is a u32
+# PTX → ctypes. To PTX an int is a u32.
+PARAMETER = {"ptr": ctypes.c_void_p, "u32": ctypes.c_int32, "u64": ctypes.c_int64, "f32": ctypes.c_float}
 ALIGNMENT = 128  # of parameters: none of them asks for more
 SMEM_UNASKED = 48 * 2**10  # bytes of dynamic shared memory that a function may have without more ado
 CLUSTER_UNASKED = 8  # blocks of a cluster
@@ -39,11 +40,11 @@ def load_function(cubin: bytes, name: str) -> Any:
 
 
 def load(
-    compiled: CompiledCpp, grid: LaunchGrid, args: "Sequence[Tensor | int]", block: LaunchGrid = (1,)
+    compiled: CompiledCpp, grid: LaunchGrid, args: "Sequence[Tensor | float]", block: LaunchGrid = (1,)
 ) -> Callable[[], None]:
     """The kernel on the GPU at hand, ready to be launched on the current stream with these arguments.
 
-    args: what `compiled.parameters` takes, tensors and integers. block: threads of a block; a tile block counts as one.
+    args: what `compiled.parameters` takes, tensors and numbers. block: threads of a block; a tile block counts as one.
     Raises RuntimeError where the driver refuses.
     """
     import torch
@@ -54,7 +55,7 @@ def load(
     blocks, threads = (*grid, 1, 1)[:3], (*block, 1, 1)[:3]
 
     def launch() -> None:
-        values = tuple(arg if isinstance(arg, int) else arg.data_ptr() for arg in args)
+        values = tuple(arg if isinstance(arg, int | float) else arg.data_ptr() for arg in args)
         stream = torch.cuda.current_stream().cuda_stream
         done(driver.cuLaunchKernel(function, *blocks, *threads, 0, stream, (values, kinds), 0))
 

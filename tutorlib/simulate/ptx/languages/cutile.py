@@ -37,14 +37,14 @@ def simulate_cutile(
 
 
 def launch(
-    compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor | int]", traced: bool = False
+    compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor | float]", traced: bool = False
 ) -> Report:
     """tensors: by name, in the order of the kernel's parameters; numbers among them, where it takes some."""
     entry = pick_kernel(parse_ptx(compiled.ptx), "")
     arguments: dict[str, Any] = {}
     for name, tensor in tensors.items():
         arguments[name] = tensor
-        if isinstance(tensor, int):
+        if isinstance(tensor, int | float):
             continue
         arguments |= {f"{name}.shape[{n}]": size for n, size in enumerate(tensor.shape)}
         arguments |= {f"{name}.stride[{n}]": stride for n, stride in enumerate(tensor.stride())}
