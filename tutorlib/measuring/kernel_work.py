@@ -116,8 +116,9 @@ def computed_twice(results: Sequence[Fp32Result]) -> tuple[int, ...]:
     """
     numbers = np.array([one.numbers for one in results], np.float64)
     for n, (one, mine) in enumerate(zip(results, numbers, strict=True)):
-        spread = float(np.std(mine[np.isfinite(mine)]))
-        if not spread > 0:
+        finite = mine[np.isfinite(mine)]
+        spread = float(np.std(finite)) if finite.size else 0.0
+        if not spread:
             continue
         with np.errstate(invalid="ignore"):
             allowed = NEAR * np.minimum(np.maximum(abs(numbers[n + 1 :]), abs(mine)), spread)
