@@ -120,6 +120,8 @@ def settle_fork(parent: int, output: int, kept: int) -> None:
     gc.freeze()  # a collection would copy what the parent holds, and close files whose numbers are others' by then
     signal.set_wakeup_fd(-1)  # an event loop of the parent's listens there
     asyncio.set_event_loop_policy(None)  # nor is its loop this one's
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # a fork lacks the threads of its parent's pool, and would wait for them
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
         signal.signal(number, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
