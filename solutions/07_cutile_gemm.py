@@ -28,12 +28,12 @@ from functools import partial
 import cuda.tile as ct
 import torch
 
+import tutorlib.kernels.cutile as tile_gemm
 from tutorlib import (
     SM_CLOCK, TENSOR_BUSY, TMA, TO_SMS, TensorSpec, check, compile_all, compile_cutile, device, explore_block_order,
     grouped as strips, hardware_of, raster, run_host, serialized, show_block_order, show_figure, show_k_loop,
     show_ladder, show_sweep,
 )  # fmt: skip
-from tutorlib.kernels import cutile as tile_gemm
 from tutorlib.kernels.cutile import Config, compiled, slabs, tile_of_product
 
 ZERO = ct.PaddingMode.ZERO
