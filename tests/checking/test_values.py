@@ -9,8 +9,11 @@ import pytest
 import torch
 from tensor_layouts import Layout
 
+from tests.checking.elsewhere import Unwatched
 from tutorlib.checking.randomness import beside, judging_for_points
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
+from tutorlib.exercises import of_notebook
+from tutorlib.paths import notebook_names
 from tutorlib.problems.differences import Wrong, count
 
 
@@ -226,3 +229,20 @@ def test_an_array_is_one_part():
 
 def test_more_elements_than_a_float_counts_are_told_as_many():
     assert count(2**2000, "element") == "more than 2^62 elements"
+
+
+KNOWN = {
+    f"{exercise.id} {mistake.says[:40]}": (exercise, mistake)
+    for name in notebook_names()
+    for exercise in of_notebook(name)
+    if isinstance(exercise, ValueExercise)
+    for case in exercise.cases
+    for mistake in case.mistakes
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_known_mistake_is_named(name):
+    exercise, mistake = KNOWN[name]
+    plain = replace(exercise, through=None)  # of 09.7 a mistake gives a layout of tensor_layouts
+    assert mistake.says in plain.grade_served(Unwatched(mistake.answer)).message

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 from tensor_layouts import Layout
 
-from tests.checking.elsewhere import answer_to, graded_for_points
+from tests.checking.elsewhere import Unwatched, answer_to, graded_for_points
 from tests.trial_course import Course, cell
-from tutorlib.checking.answer import Served
-from tutorlib.checking.library_use import names_none_of
 from tutorlib.checking.randomness import judging_for_points
 from tutorlib.checking.values import Drawn, ValueExercise, law
 from tutorlib.exercises import find, of_notebook
@@ -43,13 +41,6 @@ MANY_SECONDS = ("09.7", "11.3")
 def seed(monkeypatch):
     """One for all that is drawn, as in a grading run."""
     monkeypatch.setattr("tutorlib.checking.randomness._fixed", 4711)
-
-
-class Unwatched(Served):
-    """As graded, whatever it leans on."""
-
-    def ask(self, question, *args):
-        return None if question is names_none_of else super().ask(question, *args)
 
 
 def seen(value):
