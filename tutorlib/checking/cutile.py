@@ -157,7 +157,9 @@ class CutileExercise(KernelExercise):
         found = interpreted_at(evidence, self.problem, shape, self.mistakes(shape))
         if self.grid:
             return found if found.wrong else replace(found, wrong=self.unlike_the_task(shape, found))
-        return found if found.reports else replace(found, wrong=Wrong("it launches no kernel: call ct.launch."))
+        if found.reports or found.raised:
+            return found
+        return replace(found, wrong=Wrong("it launches no kernel: call ct.launch."))
 
     def unlike_the_task(self, shape: Shape, found: Interpretation) -> Wrong | None:
         """What blocks or tiles of a right kernel are not as the exercise asks."""

@@ -241,10 +241,11 @@ def poisoned(problem: Problem, shape: Shape) -> Output:
 
 @dataclass(frozen=True)
 class Interpretation:
-    """What the judge finds at one size: a fault or None; and the reports of the last call's launches."""
+    """What the judge finds at one size: a fault or None; the reports of the last call's launches; if a call raised."""
 
     wrong: Wrong | None
     reports: "tuple[TileReport, ...]"
+    raised: bool = False
 
 
 @one_thread()
@@ -266,7 +267,7 @@ def judged(
             first = first or wrong
     if first and likely:
         first = Wrong(first.what, likely[0].says)
-    return Interpretation(first, interpreted[-1].reports)
+    return Interpretation(first, interpreted[-1].reports, any(one.raised for one in interpreted))
 
 
 def fault_of_call(problem: Problem, shape: Shape, one: Interpreted, expected: Pair) -> Wrong | None:
