@@ -4,6 +4,7 @@ The command line names the kernel, FILE.py::NAME, FILE.ptx or FILE.cu, and its t
 """
 
 import ast
+import gc
 import json
 import multiprocessing
 import re
@@ -243,7 +244,8 @@ def simulate_script(command: Sequence[str], arch: str, format: Format) -> Comman
 def simulate_alone(target: str, **options: Any) -> CommandResult:
     """`simulate_target` in a process of its own. Raises BadInput."""
     try:
-        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
+        # The parent's garbage may hold threads of MLIR's, which a fork lacks and would wait for: it is not collected here
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), initializer=gc.freeze) as process:
             return process.submit(simulate_target, target, **options).result()
     except BrokenProcessPool:
         raise BadInput(f"{target} crashes while it is simulated") from None
