@@ -244,7 +244,7 @@ def simulate_script(command: Sequence[str], arch: str, format: Format) -> Comman
 def simulate_alone(target: str, **options: Any) -> CommandResult:
     """`simulate_target` in a process of its own. Raises BadInput."""
     try:
-        # The parent's garbage may hold threads of MLIR's, which a fork lacks and would wait for: it is not collected here
+        # The parent's garbage may hold MLIR's threads, which a fork lacks and would wait for: it is not collected there
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), initializer=gc.freeze) as process:
             return process.submit(simulate_target, target, **options).result()
     except BrokenProcessPool:
