@@ -1,6 +1,6 @@
 """Exercises of notebook 03: banks, padding, swizzles and thread-value layouts.
 
-Swizzles, layouts and the fragments of mma are tensor_layouts'; wavefronts are counted by tutorlib.banks. Tests compare
+Swizzles, layouts and the fragments of mma are tensor_layouts'; wavefronts are counted by `models.memory`. Tests compare
 them with the real CuTe DSL and with the formulas of the PTX ISA.
 """
 

@@ -109,7 +109,7 @@ def traffic(
     last use is longest ago. Without drift the blocks run in waves, those of a wave in lockstep.
     What it leaves out: L2 has sets, and C passes through it too. On a data-center GPU it has two halves, both of which
     keep what SMs of both sides read: half of its bytes, and a drift of an eighth, come near to what an H200's counters
-    say (tests/gpu/test_ladder_counters.py). K is walked in STEPS steps at most.
+    say (figures/data/sweeps/h200_gemm_orders.json). K is walked in STEPS steps at most.
     """
     tiles, steps = blocks(grid, order), min(k_tiles, STEPS)
     a_bytes, b_bytes = (bytes * k_tiles // steps for bytes in tile_bytes)
