@@ -1,4 +1,4 @@
-"""Cheats get what they deserve and harm nobody: tests/cheats/, against `tutor grade`."""
+"""Cheats gain no points and harm no other submission: tests/cheats/, against `tutor grade`."""
 
 import ast
 import builtins

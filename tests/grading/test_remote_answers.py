@@ -290,7 +290,7 @@ FORGED_PROGRAMS = {
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("name", ["without a GPU", "ends", "says so"])
 def test_a_program_is_judged_by_the_sums_that_it_writes(name):
-    """The GPU that is none adds what nobody else knows."""
+    """A program that forges its sums lacks the key that the emulated GPU adds with."""
     assert judged("08.6", in_cpp(FORGED_PROGRAMS[name])).points == 0
 
 

@@ -1,5 +1,7 @@
-"""What a launch does twice, what it leaves idle, and what it does while copies are in flight: counts on which no
-finding depends. `Report` says what each is."""
+"""Counts of a launch on which no finding depends: repeated work, idle threads, and work that overlaps copies in flight.
+
+`Report` defines each.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

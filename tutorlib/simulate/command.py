@@ -4,7 +4,6 @@ The command line names the kernel, FILE.py::NAME, FILE.ptx or FILE.cu, and its t
 """
 
 import ast
-import gc
 import json
 import multiprocessing
 import re
@@ -243,9 +242,10 @@ def simulate_script(command: Sequence[str], arch: str, format: Format) -> Comman
 
 def simulate_alone(target: str, **options: Any) -> CommandResult:
     """`simulate_target` in a process of its own. Raises BadInput."""
+    # Fork is faster. A fork of a process that has used CuTe would wait for MLIR's threads, which it lacks.
+    context = multiprocessing.get_context("spawn" if "cutlass" in sys.modules else "fork")
     try:
-        # The parent's garbage may hold MLIR's threads, which a fork lacks and would wait for: it is not collected there
-        with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), initializer=gc.freeze) as process:
+        with ProcessPoolExecutor(1, context) as process:
             return process.submit(simulate_target, target, **options).result()
     except BrokenProcessPool:
         raise BadInput(f"{target} crashes while it is simulated") from None

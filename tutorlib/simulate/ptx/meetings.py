@@ -1,6 +1,7 @@
-"""What every part of the simulator that follows a batch's threads needs to see, and how it says what is wrong; the
-places at which threads wait for others, and two of them: the barrier of a cluster, and wgmma, which is for a whole
-warpgroup. setmaxnreg is here too, with which warps take registers that others of their block give back.
+"""Units, the parts of the simulator that follow a batch's threads, and meetings, the units at which threads wait.
+
+Two of the meetings are here: the barrier of a cluster, and wgmma, which a whole warpgroup executes. So is the unit of
+setmaxnreg, by which warps take the registers that others of their block give back.
 """
 
 from abc import ABC, abstractmethod
@@ -147,7 +148,7 @@ class ClusterBarriers(Meeting):
         self.settle()
 
     def settle(self) -> None:
-        """Whether all threads of a cluster that have not ended have arrived."""
+        """Complete the phase of each cluster whose threads have all arrived or ended."""
         wanted = self.geometry.threads * self.geometry.cluster_size - self.ended
         complete = (self.arrived > 0) & (self.arrived >= wanted)
         self.passed[complete] += 1

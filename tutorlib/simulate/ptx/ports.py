@@ -1,4 +1,4 @@
-"""How one instruction gets at a state space: which addresses are good, what is read, what is written, who looks on.
+"""An instruction's access to a state space: it checks the addresses, reads or writes, and tells the shadows.
 
 A port is made for an instruction; `count` numbers of `element` bytes go through it for each lane. Addresses are given
 for all lanes, or one for all of them.

@@ -1,9 +1,9 @@
-"""What is kept of memory beside its bytes: who wrote each piece of it last, who has read it since, and when.
+"""Shadow memory: for each piece of memory its last writer, the readers since, and the clocks of both.
 
 Every access is compared with those before it by their clocks (`clocks`), so that a fault shows whatever order the
-simulator happens to run threads in (Flanagan and Freund, FastTrack, PLDI 2009). What works beside the threads has
-components of its own: a copy that an mbarrier counts is a write of that mbarrier's phase, which a thread knows of when
-it has waited for it; a cp.async is a write of its thread at a count that comes with its wait.
+simulator happens to run threads in (Flanagan and Freund, FastTrack, PLDI 2009). A unit that works beside the threads
+has components of its own: a copy that an mbarrier counts is a write of that mbarrier's phase, which a thread knows of
+when it has waited for it; a cp.async is a write of its thread at a count that comes with its wait.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,4 @@
-"""What threads wait for and what orders their accesses: mbarriers, all but the waits (PTX ISA, 9.7.13.15), fences and
-clusters.
-"""
+"""Instructions that order accesses: of mbarriers all but the waits (PTX ISA, 9.7.13.15), fences, cluster barriers."""
 
 from collections.abc import Callable
 from functools import partial
