@@ -27,9 +27,11 @@ src, dst = torch.arange(128.0), torch.zeros(128)
 report = simulate(kernels.reverse, src, dst, 64)
 assert torch.equal(dst, kernels.reversed_blocks(src, 64)), dst
 assert not report.findings
-from pathlib import Path
-print(simulate(Path("double.ptx"), torch.ones(64), torch.ones(64), 64, grid=(2,)))
-import tutorlib.simulate.cli
+from tutorlib.simulate.cli import app
+try:
+    app(["simulate", "double.ptx", "--grid", "2", *"--arg 64:fp32 --arg 64:fp32:out --arg 64".split()])
+except SystemExit as end:
+    assert end.code == 0
 print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("tutorlib.")}))
 """
 

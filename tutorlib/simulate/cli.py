@@ -1,100 +1,69 @@
-"""`tutor simulate`, a part of the course's command line, and the whole of the one in the simulator's own wheel."""
+"""The command line of `tutor simulate`, a part of the course's, and whole in the simulator's own wheel."""
 
-import json
-import re
-import shlex
-import signal
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
-
-if TYPE_CHECKING:
-    from tutorlib.simulate.report import Report
+from typer.core import TyperCommand
 
 
-class BadInput(ValueError):
-    """Something on the command line is wrong. One line, which says what to write instead."""
+class WithCommand(TyperCommand):
+    """A command whose words after "--" are another command, which is kept in the context."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.obj = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(cls=WithCommand, options_metavar="[OPTIONS] TARGET | -- COMMAND …")(simulate)
 
 
 def simulate(
-    command: Annotated[list[str], typer.Argument(help="A script or test, as it is: python test.py.", metavar="-- COMMAND")],
+    ctx: typer.Context,
+    target: Annotated[
+        str, typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).", metavar="")
+    ] = "",
+    arguments: Annotated[
+        list[str] | None,
+        typer.Option("--arg", help="For each argument: 128x64:bf16, 128x64:bf16:out for an output, or a number."),
+    ] = None,
     arch: Annotated[str, typer.Option(help="Compute capability to compile for: 80, 90a, 100a.")] = "80",
+    grid: Annotated[str, typer.Option(help="Blocks of a kernel without a host function, as 8x4.")] = "",
+    block: Annotated[str, typer.Option(help="Threads of a block of a .cu file, as 128.")] = "",
+    cluster: Annotated[str, typer.Option(help="Blocks of a cluster of a .cu or .ptx file, as 2.")] = "",
+    smem: Annotated[int, typer.Option(min=0, help="Bytes of dynamic shared memory of a .cu or .ptx file.")] = 0,
     format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="Format of the report.")] = "text",
     baseline: Annotated[
         Path | None, typer.Option(help="A report in JSON: its findings are known, and do not fail.")
     ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random tensors.")] = 0,
 ) -> None:
-    """Run a script or test without a GPU: every kernel launch is simulated, and its hazards are reported by line.
+    """Run kernels without a GPU, and report their hazards by line.
 
-    tutor simulate --arch 90a -- python test.py
+    tutor simulate --arch 90a -- python test.py        a script as it is, or pytest: every launch is simulated
+    tutor simulate gemm.py::gemm --arg 128x64:bf16 …   one function, on random tensors
 
-    Exit status 0: nothing found; 1: findings, or a command that fails; 2: nothing was simulated.
+    Exit status 0: nothing found; 1: findings, an unwritten output, or a command that fails; 2: nothing was simulated.
     """
+    from tutorlib.simulate import command
+
     try:
-        report = simulate_script(command, parse_arch(arch), quiet=format != "text")
-        if baseline:
-            report = report.without(read_baseline(baseline))
-    except BadInput as error:
+        capability = command.parse_arch(arch)
+        if ctx.obj:
+            report = command.simulate_script(ctx.obj, capability, quiet=format != "text")
+        elif target:
+            sizes = {"grid": grid, "block": block, "cluster": cluster}
+            report = command.simulate_alone(target, arguments or [], capability, sizes, smem, seed)
+        else:
+            raise command.BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
+        report = report.without(command.read_baseline(baseline)) if baseline else report
+    except command.BadInput as error:
         typer.secho(str(error), fg="red", err=True)
         raise typer.Exit(2) from None
     typer.echo({"text": report.__str__, "json": report.to_json, "sarif": report.to_sarif}[format]())
     raise typer.Exit(1 if report.findings or report.wrong else 0)
-
-
-def simulate_script(command: Sequence[str], arch: str, quiet: bool) -> "Report":
-    """Run a script, pytest or another command, unchanged. quiet: its output goes to stderr.
-
-    Raises BadInput if it launches nothing.
-    """
-    from tutorlib.simulate.report import Report, number_of
-    from tutorlib.simulate.stand_in.script import run_script
-
-    try:
-        launches, status = run_script(command, arch, quiet)
-    except OSError as error:
-        raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
-    crash = signal_name(status)
-    ended = f"crashes: {crash}" if crash else f"ends with status {status}" if status else ""
-    said = shlex.join(command)
-    if not launches:
-        raise BadInput(f"{said} {f'{ended} and ' if ended else ''}launches no kernel{lacks_letter(arch)}")
-    stopped = sum(bool(launch.stopped) for launch in launches)
-    wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
-    wrong += [f"{said} {ended}"] if ended else []
-    return Report(arch, launches, wrong=tuple(wrong))
-
-
-def parse_arch(text: str) -> str:
-    """ "90a", or "sm_90a". Raises BadInput."""
-    arch = text.removeprefix("sm_")
-    if not re.fullmatch(r"\d{2,3}[af]?", arch):
-        raise BadInput(f"--arch {text}: a compute capability is 80 (Ampere), 90a (Hopper) or 100a (Blackwell)")
-    return arch
-
-
-def lacks_letter(arch: str) -> str:
-    """A hint, of an architecture that leaves out the instructions that only its GPU has: wgmma, tcgen05."""
-    return f" (--arch {arch}a has more instructions)" if arch.isdigit() and int(arch) >= 90 else ""
-
-
-def read_baseline(file: Path) -> set[str]:
-    """The fingerprints of the findings of a report in JSON. Raises BadInput if it is none."""
-    try:
-        return {one["fingerprint"] for one in json.loads(file.read_text(encoding="utf-8"))["findings"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"--baseline {file}: no report that --format json wrote ({error!r})") from None
-
-
-def signal_name(status: int) -> str:
-    """Of a process's exit status: the signal that ended it, also as a shell tells it; "" if none did."""
-    number = -status if status < 0 else status - 128
-    return signal.strsignal(number) or "" if number in set(signal.Signals) else ""
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(context_settings={"allow_interspersed_args": False})(simulate)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

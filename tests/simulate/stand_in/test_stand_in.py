@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
+from tutorlib.simulate import command
 from tutorlib.simulate.ptx.launch import relocate
 from tutorlib.simulate.ptx.report import Report as LaunchReport
-from tutorlib.simulate.stand_in import script
 from tutorlib.simulate.stand_in.gpu import StandInGpu, line_of_the_script
 from tutorlib.simulate.stand_in.script import stand_in
-from tutorlib.simulate.tensors import POISON, bits_of
+from tutorlib.simulate.tensors import is_poison
 
 SCRIPT = Path(__file__).with_name("script.py").relative_to(ROOT)
 LINES = (ROOT / SCRIPT).read_text().splitlines()
@@ -63,19 +63,10 @@ def test_findings_by_launch_in_json(tmp_path):
     assert "✗ outside" not in again.stdout
 
 
-def test_sarif_and_a_baseline_that_is_none(tmp_path):
-    said = json.loads(in_script("outside", options=("--format", "sarif")).stdout)
-    assert [result["ruleId"] for result in said["runs"][0]["results"]] == ["outside"]
-    (tmp_path / "none.json").write_text("{}")
-    done = in_script("right", options=("--baseline", str(tmp_path / "none.json")))
-    assert (done.exit_code, done.stdout[-10:]) == (2, "")
-    assert "no report that --format json wrote" in done.stderr
-
-
 def test_a_launch_that_could_not_be_simulated_is_no_success(monkeypatch):
     """Although the script went on."""
     stopped = LaunchReport((), (), 0, (), kernel="k", stopped="brkpt is not simulated: this kernel needs a GPU")
-    monkeypatch.setattr(script, "run_script", lambda *args, **options: ((stopped,), 0))
+    monkeypatch.setattr(command, "run_script", lambda *args, **options: ((stopped,), 0))
     done = tutor("--", "python", "script.py")
     assert done.exit_code == 1
     assert "k: brkpt is not simulated: this kernel needs a GPU\n✗ 1 launch could not be simulated" in done.stdout
@@ -92,14 +83,12 @@ def test_pytest_is_a_command_and_tests_are_named():
     [
         (("no_such_command",), "no_such_command"),
         (("python", "-c", "print(1)"), "python -c 'print(1)' launches no kernel"),
-        (("--arch", "hopper", "--", "python"), "--arch hopper: a compute capability is 80 (Ampere), 90a (Hopper)"),
-        (("--arch", "90", "--", "python", "-c", "1"), "(--arch 90a has more instructions)"),
         (("python", "-c", "raise SystemExit(3)"), "ends with status 3 and launches no kernel"),
         (("python", "-c", "import os; os.kill(os.getpid(), 11)"), "crashes: Segmentation fault and launches no kernel"),
     ],
 )
 def test_what_launches_nothing_ends_with_2(words, says):
-    done = tutor(*([] if words[0] == "--arch" else ["--"]), *words)
+    done = tutor("--", *words)
     assert done.exit_code == 2
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -129,7 +118,7 @@ def test_tensors_know_where_they_are():
 @pytest.mark.usefixtures("gpu")
 def test_new_memory_has_no_value():
     made = torch.empty(4, device="cuda"), torch.empty_like(torch.ones(4, device="cuda"), dtype=torch.int8)
-    assert all((bits_of(tensor) == POISON[tensor.element_size()]).all() for tensor in made)
+    assert all(is_poison(tensor).all() for tensor in made)
 
 
 @pytest.mark.usefixtures("gpu")
