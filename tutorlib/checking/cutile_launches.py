@@ -16,7 +16,6 @@ from tutorlib.checking.evidence import LaunchPlan, Placed, Planned
 from tutorlib.compiling.dsls import exported
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import opt_level
-from tutorlib.dsl.launching import launched_by
 from tutorlib.simulate.cutile.run import (
     Accepted,
     Parameter,
@@ -94,7 +93,7 @@ def launches_to(
 
     gpu = SimpleNamespace(multi_processor_count=sms, name="the interpreter", major=9, minor=0)
     with (
-        launched_by(launch),
+        mock.patch.object(ct, "launch", launch),
         mock.patch.object(torch.cuda, "current_stream", return_value=STREAM),
         mock.patch.object(torch.cuda, "default_stream", return_value=DEFAULT_STREAM),
         mock.patch.object(torch.cuda, "synchronize"),
@@ -139,7 +138,7 @@ def plan_of(host: Callable[..., None], tensors: Sequence[torch.Tensor], target: 
         compiled_in = (one.constant and not isinstance(arg, torch.Tensor) for one, arg in each)
         launches.append(
             Planned(
-                tile_ir=exported(kernel, [typed(*one) for one in each], target, "tileir_bytecode"),
+                tile_ir=exported(kernel, [typed(*one) for one in each], target),
                 opt_level=opt_level(kernel, target),
                 grid=tuple(grid),
                 args=tuple(map(placed, args)),
@@ -156,5 +155,5 @@ def typed(parameter: Parameter, arg: Any) -> Any:
     """The argument's type for the compiler: what ct.launch would find."""
     if isinstance(arg, torch.Tensor):
         plain = arg.is_contiguous() and arg.data_ptr() % ALIGNED == 0
-        return TensorSpec.like(arg).constraint() if plain else array_constraint(parameter.array, arg)
+        return TensorSpec.like(arg).constraint() if plain else array_constraint(arg)
     return constraint(parameter, arg)

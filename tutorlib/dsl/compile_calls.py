@@ -47,8 +47,8 @@ def compilations_noted() -> Iterator[list[bool]]:
 class Requested:
     """A call cute.compile(host, *arguments, **options) that has compiled nothing yet, in place of its result.
 
-    arguments: tensors without their data. calls: the arguments of each call of the result in the block. Its first call
-    after the block compiles: the caller may have kept it.
+    calls: the arguments of each call of the result in the block. Its first call after the block compiles: the caller
+    may have kept it.
     """
 
     host: Any
@@ -88,7 +88,7 @@ def compile_requests() -> Iterator[list[Requested]]:
     requests: list[Requested] = []
 
     def note(self: CompileCallable, function: Any, *args: Any, **options: Any) -> Requested:
-        requests.append(Requested(function, tuple(map(without_data, args)), options))
+        requests.append(Requested(function, args, options))
         return requests[-1]
 
     def refuse(dsl: BaseDSL, function: Any, *args: Any, **kwargs: Any) -> None:
@@ -105,20 +105,6 @@ def compile_requests() -> Iterator[list[Requested]]:
         finally:
             for request in requests:
                 request.calls = None
-
-
-def without_data(argument: Any) -> Any:
-    """An argument of cute.compile; a tensor of known sizes as one on a GPU that has no data."""
-    import cutlass
-    from cutlass.cute import runtime
-
-    told = tensor_type(argument)
-    if told is None or None in (*told.shape, *told.stride):
-        return argument
-    gmem, kind = cutlass.AddressSpace.gmem, argument.element_type
-    shape: Any = told.shape
-    stride: Any = told.stride
-    return runtime.make_fake_tensor(kind, shape, stride=stride, memspace=gmem, assumed_align=told.align)
 
 
 @dataclass(frozen=True)

@@ -89,13 +89,6 @@ def runtime_names(built: Any) -> list[str]:
     return re.findall(r"(?m)^\s*llvm\.func [^@\n]*@((?:_?cu|CuteDSLRT)\w+)\((?!.*\{$)", str(built.ir_module))
 
 
-def call_engine(engine: Any, built: Any, arguments: Sequence[Any]) -> None:
-    """The compiled host function of an engine, on cute.Tensors."""
-    values, owners = built.generate_execution_args(*arguments)
-    call_packed(engine, built, values)
-    del owners
-
-
 def call_packed(engine: Any, built: Any, values: Sequence[Any], name: str = "") -> None:
     """The host function, or another of the engine, on pointers to its arguments; it takes one to its result, too."""
     name = name or built.function_name
@@ -227,13 +220,4 @@ def ffi_calls_taken_over(
         stack.enter_context(patch(provider.TVMFFIJitCompiledFunctionBase, "_create_tvm_ffi_function", create))
         for kind in (provider.TVMFFIJitCompiledFunction, provider.TVMFFIJitCompiledFunctionWithKwargs):
             stack.enter_context(patch(kind, "__call__", followed(kind.__call__)))
-        yield
-
-
-@contextmanager
-def launched_by(launch: Callable[..., None]) -> Iterator[None]:
-    """Meanwhile ct.launch is this function."""
-    import cuda.tile as ct
-
-    with mock.patch.object(ct, "launch", launch):
         yield
