@@ -89,6 +89,13 @@ def runtime_names(built: Any) -> list[str]:
     return re.findall(r"(?m)^\s*llvm\.func [^@\n]*@((?:_?cu|CuteDSLRT)\w+)\((?!.*\{$)", str(built.ir_module))
 
 
+def call_engine(engine: Any, built: Any, arguments: Sequence[Any]) -> None:
+    """The compiled host function of an engine, on cute.Tensors."""
+    values, owners = built.generate_execution_args(*arguments)
+    call_packed(engine, built, values)
+    del owners
+
+
 def call_packed(engine: Any, built: Any, values: Sequence[Any], name: str = "") -> None:
     """The host function, or another of the engine, on pointers to its arguments; it takes one to its result, too."""
     name = name or built.function_name

@@ -25,7 +25,7 @@ from tutorlib.compiling.dsls import compile_cute, cute_arguments
 from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import is_of_the_dsl
-from tutorlib.dsl.launching import INT, POINTER, SUCCESS, call_packed, engine_without_driver
+from tutorlib.dsl.launching import INT, POINTER, SUCCESS, call_engine, engine_without_driver
 from tutorlib.dsl.tracing import locations, no_abort
 from tutorlib.simulate.ptx.descriptors import BYTES, write_tensor_map
 from tutorlib.simulate.ptx.findings import (
@@ -309,9 +309,7 @@ def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms
     module: its PTX, parsed. sms: SMs of the GPU that it is told of.
     """
     host = Host(function, module, sms)
-    values, owners = function.generate_execution_args(*arguments)
-    call_packed(host.engine, function, values)
-    del owners  # until now they kept what the values point to
+    call_engine(host.engine, function, arguments)
     return host.take()
 
 
