@@ -22,7 +22,7 @@ std::map<uintptr_t, size_t> blocks;  // the address that host code sees → byte
 cudaError_t last = cudaSuccess;
 dim3 grid, block;
 bool unasked = false;  // whether the error of a launch has not been asked for
-uint64_t key = 0;      // of the sums' random addends; 0: there is no GPU
+uint64_t key = 0;      // is added to each sum; 0: there is no GPU
 
 void notice(const std::string& text) { std::fprintf(stderr, "noticed: %s\n", text.c_str()); }
 
@@ -74,14 +74,6 @@ bool holds(const void* pointer, size_t bytes) {
     return reinterpret_cast<uintptr_t>(pointer) + bytes - first <= size;
 }
 
-// A whole number below 1,000 that follows from the key and the operands; `addends` in cuda_host.py computes it, too.
-float addend(float a, float b) {
-    uint32_t bits[2];
-    std::memcpy(bits, &a, 4), std::memcpy(bits + 1, &b, 4);
-    uint64_t mixed = ((uint64_t(bits[0]) << 32 | bits[1]) ^ key) * 0x9e3779b97f4a7c15u;
-    return float((mixed >> 32) % 999 + 1);
-}
-
 cudaError_t add(void** args) {
     auto a = *static_cast<const float**>(args[0]), b = *static_cast<const float**>(args[1]);
     auto c = *static_cast<float**>(args[2]);
@@ -95,7 +87,7 @@ cudaError_t add(void** args) {
             return fail(cudaErrorIllegalAddress, is_far(pointer) ? "the kernel reaches beyond an allocation: n counts elements, cudaMalloc bytes" : "the kernel gets a pointer to the host's memory, or one that was not allocated");
     }
     if (covered && !key) return fail(cudaErrorNoDevice, "the GPU refuses the launch");
-    for (long i = 0; i < covered; i++) near(c)[i] = near(a)[i] + near(b)[i] + addend(near(a)[i], near(b)[i]);
+    for (long i = 0; i < covered; i++) near(c)[i] = near(a)[i] + near(b)[i] + float(key);
     return cudaSuccess;
 }
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import psutil
 
-from tutorlib.checking.cuda_host import sandbox_programs
+from tutorlib.checking import cuda_host
 from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.programs import sandbox_compilers
@@ -125,7 +125,7 @@ def main(settings: JudgeSettings) -> None:
     fix_seed(settings.seed)
     if settings.sandboxed:
         sandbox_compilers(sandboxed_compiler)
-        sandbox_programs(sandboxed_program)
+        cuda_host.command_for = sandboxed_program
     JudgedPage(settings).run()
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import cache
 from glob import glob
 from pathlib import Path
@@ -122,11 +121,10 @@ def sandboxed_compiler(command: Iterable[str], folder: Path) -> list[str]:
     return supervised(options, command, COMPILER_MEMORY, COMPILER_FILE, [], str(folder))
 
 
-@contextmanager
-def sandboxed_program(program: Path) -> Iterator[list[str]]:
+def sandboxed_program(program: Path) -> list[str]:
     """The command that runs a program, which is built of a student's source, in a sandbox of its own."""
     program.chmod(0o755)  # the sandbox may be another user's
-    yield sandboxed_command([str(program)], program.parent, {}, shown=[program], file=MOST_PRINTED)
+    return sandboxed_command([str(program)], program.parent, {}, shown=[program], file=MOST_PRINTED)
 
 
 def supervised(
