@@ -258,7 +258,7 @@ def launches_to(
         refuse_launch(stream, grid, kernel, args, handles=(0, STREAM.cuda_stream))
         take(kernel, grid, args, stream in (STREAM, STREAM.cuda_stream))
 
-    stands_for = {
+    stands_for: dict[str, Any] = {
         "current_stream": lambda *device: STREAM,
         "default_stream": lambda *device: DEFAULT_STREAM,
         "synchronize": lambda *device: None,
