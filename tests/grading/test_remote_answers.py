@@ -10,12 +10,13 @@ from tests.checking.elsewhere import Forging, answer_to
 from tests.grading.test_wire import judged_from_afar
 from tests.pages.answers import RIGHT, named
 from tests.stand_ins import H200
-from tutorlib.checking import cuda_host, randomness
+from tutorlib.checking import randomness
 from tutorlib.checking.answer import Served
-from tutorlib.checking.evidence import CuteCode, CuteEvidence, TileEvidence
-from tutorlib.checking.requests import evidence_of
+from tutorlib.checking.cutile_evidence import TileEvidence
+from tutorlib.checking.evidence import CuteCode, CuteEvidence, evidence_of
 from tutorlib.compiling.dsls import module_from
 from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises.judges import cuda_host
 from tutorlib.grading import sandbox
 from tutorlib.machine import device
 from tutorlib.measuring import simulated_launchers

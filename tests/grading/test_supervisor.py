@@ -14,11 +14,11 @@ import pytest
 
 from tests.grading.test_sandbox import behind_the_wall, needs_bubblewrap, started_inside, wait_for
 from tests.trial_course import Course, make_course
-from tutorlib.checking.cuda_host import build_program
 from tutorlib.compiling import programs
 from tutorlib.compiling.cpp import compile_cuda
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY
+from tutorlib.exercises.judges.cuda_host import build_program
 from tutorlib.grading import sandbox, supervisor
 from tutorlib.grading.supervisor import ABSENT, MACHINES, NEWEST, REFUSED, X32, filter_program
 

@@ -14,10 +14,10 @@ from torch.nn import functional
 from tests.pages.p08 import ADD, HOST
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tests.stand_ins import H200, copied, multiplied
-from tutorlib.checking.cuda_host import command
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.programs import nvcc_command
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.exercises.judges.cuda_host import command
 from tutorlib.kernels.ampere import fused
 from tutorlib.kernels.cpp import in_tiles
 from tutorlib.kernels.doubling import double

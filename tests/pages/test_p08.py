@@ -8,11 +8,11 @@ import pytest
 from tests.checking.elsewhere import answer_to
 from tests.pages.p08 import ADD, PROMISING, program
 from tests.stand_ins import H200
-from tutorlib.checking.cuda_host import TIME_LIMIT_S, ProgramRun
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
 from tutorlib.exercises.judges import p08 as judge
+from tutorlib.exercises.judges.cuda_host import TIME_LIMIT_S, ProgramRun
 from tutorlib.exercises.p08 import tma_carries
 from tutorlib.kernels.cpp import Variant
 from tutorlib.machine import device

@@ -25,11 +25,11 @@ from typing import Any
 
 import psutil
 
-from tutorlib.checking import cuda_host
 from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.programs import sandbox_compilers
 from tutorlib.exercises import find
+from tutorlib.exercises.judges import cuda_host
 from tutorlib.grading.limited_process import limit, settle_fork
 from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
 from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program

@@ -14,8 +14,8 @@ from functools import cache
 from glob import glob
 from pathlib import Path
 
-from tutorlib.checking.cuda_host import MOST_PRINTED
 from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY
+from tutorlib.exercises.judges.cuda_host import MOST_PRINTED
 from tutorlib.grading import supervisor
 from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
-from tutorlib.checking.cuda_host import command
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.compiled import Compiled, LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.exercises.judges.cuda_host import command
 from tutorlib.kernels.cpp import Variant, program
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.machine import device
@@ -116,7 +116,7 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
 
     Without a GPU its launches are interpreted; lines say so and list the findings. Raises CompileFailed.
     """
-    from tutorlib.checking.cutile_launches import launches_interpreted
+    from tutorlib.checking.cutile_evidence import launches_interpreted
 
     if not (reason := device.why_not(MMA_SYNC)):
         import torch

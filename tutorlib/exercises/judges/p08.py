@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from tutorlib.checking.answer import Served
-from tutorlib.checking.cuda_host import RUNTIME, TIME_LIMIT_S, build_program, run_program
-from tutorlib.checking.evidence import used
+from tutorlib.checking.evidence import SourceRequest, evidence_of
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_rng
-from tutorlib.checking.requests import SourceRequest, evidence_of
+from tutorlib.exercises.judges.cuda_host import RUNTIME, TIME_LIMIT_S, build_program, run_program
 from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -36,8 +35,8 @@ CUT_OFF = "it ends before main writes the sums"
 class ProgramExercise(Exercise):
     """An exercise whose answer is a function without parameters that returns C++ source: it adds two vectors on a GPU.
 
-    The program first runs with a stand-in for the CUDA runtime library (checking.cuda_host): only a launch of the
-    kernel brings the results that are right there. Then it runs on the GPU, if there is one.
+    The program first runs with a stand-in for the CUDA runtime library (`cuda_host`): only a launch of the kernel
+    brings the results that are right there. Then it runs on the GPU, if there is one.
 
     program: takes that source, returns the whole program's, which takes a number of elements and a seed as arguments
         and writes the result, an array of float32, to stdout. vectors: what it adds, of the number and the seed.
@@ -55,7 +54,7 @@ class ProgramExercise(Exercise):
 
     def judge(self, served: Served) -> Verdict:
         """Raises CompileFailed, ToolMissing, WrongKind and the placeholder's error."""
-        source = self.program(used(served.ask(evidence_of, SourceRequest()), str))
+        source = self.program(served.ask(evidence_of, SourceRequest()))
         wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)
         if not wrongs and not device.why_not(self.needs):
             wrongs = self.faults(build_program(source, device.tile_target()), False)

@@ -80,15 +80,15 @@ def run_program(program: Path, args: Sequence[str], key: int = 0, limit_s: float
     """key: added to the sums by the runtime library that has no GPU; 0: it refuses launches."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         try:
-            given = {"input": key.to_bytes(8, "little"), "stdout": out, "stderr": error, "timeout": limit_s}
-            status = subprocess.run([*command_for(program), *args], check=False, **given).returncode
+            given, bits = [*command_for(program), *args], key.to_bytes(8, "little")
+            done = subprocess.run(given, input=bits, stdout=out, stderr=error, timeout=limit_s, check=False)
         except subprocess.TimeoutExpired:
             return ProgramRun(f"it does not end within {limit_s:g} s", endless=True)
         out.seek(0)
         error.seek(0)
         printed, lines = out.read(MOST_PRINTED), error.read(MOST_PRINTED).decode(errors="replace").splitlines()
     noticed = tuple(line.removeprefix(NOTICED) for line in lines if line.startswith(NOTICED))
-    if status == OVER_MEMORY:
+    if (status := done.returncode) == OVER_MEMORY:
         return ProgramRun("it uses more memory than a program may")
     if status < 0 or status > 128:  # of a signal; bubblewrap tells it so
         return ProgramRun(noticed[0] if noticed else CRASHED)
