@@ -12,7 +12,7 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, Small, ampere, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.judges.p12 import Configured, OfTuned, TorchHost, narrow_copies
+from tutorlib.exercises.judges.p12 import Configured, InGroups, narrow_copies
 from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
 
@@ -121,7 +121,7 @@ EXERCISES = (
         id="12.4",
         title="your kernel",
         points=4,
-        part=OfTuned(),
+        part=InGroups(tuned=True),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         once=True,
         spills=False,
@@ -153,7 +153,7 @@ EXERCISES = (
         id="12.6",
         title="A column-major",
         points=8,
-        part=TorchHost(),
+        part=InGroups(),
         faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
         lean=("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),

@@ -99,22 +99,17 @@ def need_function(got: Any, task: str) -> Any:
 
 ARCH = "sm_90a"
 Given = tuple["list[Tensor]", tuple, str]  # what cache_key takes
-Pair = tuple[str, Given, Given]  # what differs, and the two
 
 
-def compared_keys(answer: Served, pairs: Sequence[Pair]) -> Record:
-    """How many keys the two calls of each pair have. Raises WrongKind if no dictionary takes a key."""
-    record: Record = {}
-    for what, *calls in pairs:
-        keys = [answer(*call) for call in calls]
-        try:
-            number = len({*keys})
-        except TypeError as error:
-            why = f"{keys[0]!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
-            raise WrongKind(why) from None
-        part = f"the number of keys for calls that differ in {what}"
-        record.setdefault(part, {})[" and ".join(map(described, calls))] = str(number)
-    return record
+def numbered_keys(answer: Served, calls: Sequence[Given]) -> list[int]:
+    """A number for each call's key, the same for equal ones. Raises WrongKind if no dictionary takes a key."""
+    numbers: dict[Hashable, int] = {}
+    keys = [answer(*call) for call in calls]
+    try:
+        return [numbers.setdefault(key, len(numbers)) for key in keys]
+    except TypeError as error:
+        why = f"{keys[0]!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
+        raise WrongKind(why) from None
 
 
 def described(call: Given) -> str:
@@ -132,14 +127,8 @@ def described(call: Given) -> str:
 Call = tuple[int, Hashable, int]  # which of two caches is called, the key, and the number of tensors
 
 
-@dataclass(eq=False)
-class Vector:
-    """Stands for a tensor."""
-
-    name: str
-
-    def __repr__(self) -> str:
-        return self.name
+class Vector(str):
+    """Stands for a tensor, by its name."""
 
 
 def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None) -> Record:
@@ -289,22 +278,23 @@ def timed_launches(answer: Served) -> Timed:
 
 # 17.6: a compiled function, x *= n, saved in a folder for the next process --------------------------------------------
 
-GET, PUT = "get", "put"
+GET, PUT, CUT_SHORT = "get", "put", "cut short"
 Step = tuple[str, str, int]  # a call of the answer, or a file of another process; the function's name; n
-WRITES = "file that it writes"
 
 
 class Saveable:
-    """A compiled function. written: the file that it was saved in."""
+    """A compiled function. cut_short: whether its process dies while it writes."""
 
-    def __init__(self, n: int) -> None:
-        self.n, self.written = n, Path()
+    def __init__(self, n: int, cut_short: bool) -> None:
+        self.n, self.cut_short = n, cut_short
 
     def __call__(self, *args: Any) -> None:
         compiled_times(self.n)(*args)
 
     def export_to_c(self, object_file_path: str, function_name: str, **options: Any) -> None:
-        self.written = Path(object_file_path).absolute()
+        if self.cut_short:
+            Path(object_file_path).write_bytes(b"half of it")
+            raise OSError("no space left on the device")
         compiled_times(self.n).export_to_c(object_file_path, function_name, **options)
 
 
@@ -318,50 +308,47 @@ def compiled_times(n: int) -> Any:
 
 
 def saved_calls(answer: Served, steps: Sequence[Step]) -> Record:
-    """What each call of the answer does, in a folder that is not there yet."""
+    """What each call of the answer does, in a folder that is not there yet.
+
+    result: x of 5 and of 2 elements after calls of the function that the answer returns.
+    """
+    import torch
+
     record: Record = {}
     with tempfile.TemporaryDirectory() as around:
         folder = Path(around, "kernels").absolute()
+
+        def names() -> list[str]:
+            return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
         for nth, (step, name, n) in enumerate(steps, 1):
+            before, error, file, made = names(), "", f"{name}.o", []
             if step == PUT:
                 folder.mkdir()
-                compiled_times(n).export_to_c(str(folder / f"{name}.o"), name)
+                compiled_times(n).export_to_c(str(folder / file), name)
                 continue
-            for part, what in saved_call(answer, folder, name, n).items():
+
+            def compile(step: str = step, n: int = n, made: list = made) -> Saveable:
+                made.append(Saveable(n, step == CUT_SHORT))
+                return made[-1]
+
+            results = [torch.arange(5.0), torch.arange(2.0)]
+            try:
+                function = need_function(answer(folder, name, compile), "the function")
+                for x in results:
+                    function(x, x)
+            except Exception as exception:
+                error = raised("it", exception)
+            new = [one for one in names() if one != file and one not in before and step != CUT_SHORT]
+            for part, what in {
+                "error": error,
+                "number of compilations": len(made),
+                "result": torch.cat(results),
+                "saved file": file if file in names() else "",
+                "other new files": ", ".join(new),
+            }.items():
                 record.setdefault(part, {})[f"call {nth}, for {name}"] = what
     return record
-
-
-def saved_call(answer: Served, folder: Path, name: str, n: int) -> Record:
-    """result: x of 5 and of 2 elements after calls of the function that the answer returns."""
-    import torch
-
-    def names() -> list[str]:
-        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-    made: list[Saveable] = []
-
-    def compile() -> Saveable:
-        made.append(Saveable(n))
-        return made[-1]
-
-    before, error, file = names(), "", f"{name}.o"
-    results = [torch.arange(5.0), torch.arange(2.0)]
-    try:
-        function = need_function(answer(folder, name, compile), "the function")
-        for x in results:
-            function(x, x)
-    except Exception as exception:
-        error = raised("it", exception)
-    in_place = any(one.written == folder / file for one in made)
-    return {
-        "error": error,
-        "number of compilations": len(made),
-        "result": torch.cat(results),
-        "saved file": file if file in names() else "",
-        "other new files": ", ".join(one for one in names() if one != file and one not in before),
-        WRITES: "the final one, which is incomplete meanwhile" if in_place else "another one",
-    }
 
 
 # 17.9: launches captured in a CUDA graph, and replayed for other inputs -----------------------------------------------
