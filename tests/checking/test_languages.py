@@ -24,7 +24,7 @@ from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.cutile_launches import SMS, launches_interpreted
 from tutorlib.compiling import programs
-from tutorlib.dsl.compile_calls import compilations_noted
+from tutorlib.dsl.functions import compilations_noted
 from tutorlib.exercises import find
 from tutorlib.kernels.doubling import double_on_cpu
 from tutorlib.machine.features import FP8_MMA

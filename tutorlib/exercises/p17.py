@@ -16,7 +16,6 @@ from tutorlib.checking.values import Case, ValueExercise, equals
 from tutorlib.exercises.judges import p17 as judge
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
-from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -330,14 +329,11 @@ EXERCISES = (
         ),
         library={"CompiledKernels": CompiledKernels.__init__},
     ),
-    judge.LaunchExercise(
+    ValueExercise(
         id="17.5",
         title="for_torch",
-        points=5,
-        needs=MMA_SYNC,
+        points=3,
         cases=tuple(map(compiled_once, judge.TRIALS)),
-        timed=judge.timed_launches,
-        tiers=(0.25, 1.0),
         library={"for_torch": InModule(COURSE, "for_torch")},
     ),
     ValueExercise(
@@ -374,17 +370,14 @@ EXERCISES = (
         rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
         library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
     ),
-    judge.LaunchExercise(
+    ValueExercise(
         id="17.9",
         title="graphed",
-        points=4,
-        needs=MMA_SYNC,
+        points=3,
         cases=(
             graphs("the capture", (*CAPTURED, "events of a call"), calls=1),
             graphs("replays", ("events of a call", "y")),
             graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
         ),
-        timed=judge.timed_replays,
-        tiers=(4.0,),
     ),
 )

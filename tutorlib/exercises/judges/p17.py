@@ -8,7 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate
 from math import prod
@@ -19,73 +19,16 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.checking.answer import Served
-from tutorlib.checking.exercise import Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.scenario import Record, raised, record_of
-from tutorlib.checking.values import ValueExercise
+from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.scenario import Record, raised
 from tutorlib.compiling.dsls import with_reader_line
-from tutorlib.dsl.compile_calls import compilations_noted
+from tutorlib.dsl.functions import compilations_noted
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.compiled_once import for_torch
-from tutorlib.machine import device
-from tutorlib.measuring.timing import host_us
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-# Exercises of whose answer a GPU also times a launch ------------------------------------------------------------------
-
-ROUNDS = 7
-Timed = tuple[str, float, float]  # what is wrong, or ""; and the host's µs for the answer's launch, and for torch's
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchExercise(ValueExercise):
-    """The cases share the points that need no GPU.
-
-    timed: a scenario on a GPU. tiers: for a point each, torch's time over the answer's that must be reached.
-    """
-
-    timed: Callable[[Served], Timed]
-    tiers: tuple[float, ...]
-
-    @property
-    def points_anywhere(self) -> float:
-        return self.points - len(self.tiers)
-
-    def judge(self, served: Served) -> Verdict:
-        verdict = super().judge(served)
-        if verdict.points < self.points:
-            return replace(verdict, points=verdict.points * self.points_anywhere / self.points)
-        if self.needs and (reason := device.why_not(self.needs)):
-            return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
-        with device.own_turn():
-            record, failed = record_of(served, self.timed)
-        if failed or record[0]:
-            return wrong("on the GPU " + (failed.what if failed else record[0]))
-        return self.by_cost(*record[1:])
-
-    def by_cost(self, ours: float, torchs: float) -> Verdict:
-        """The verdict on a right answer, by the µs of a launch."""
-        missed = [tier for tier in self.tiers if torchs / ours < tier]
-        measured = f"A launch costs the host {ours:.1f} µs, torch.add's {torchs:.1f} µs."
-        if not missed:
-            return Verdict(self.points, (measured,))
-        more = f"The next point needs {torchs / min(missed):.1f} µs."
-        return Verdict(self.points - len(missed), (f"right. {measured}", more))
-
-
-def beside_torch(call: Callable[[], Any], x: "Tensor", launches: int = 1) -> tuple[float, float]:
-    """The host's µs for each launch of a call, and for torch.add of x: the median pair, by their quotient."""
-    import torch
-
-    def add() -> None:
-        torch.add(x, x, out=x)
-
-    pairs = [(host_us(call) / launches, host_us(add)) for _ in range(ROUNDS)]
-    ours, torchs = sorted(pairs, key=lambda pair: pair[1] / pair[0])[ROUNDS // 2]
-    return ours, torchs
 
 
 def need_function(got: Any, task: str) -> Any:
@@ -258,24 +201,6 @@ def compiled_calls(answer: Served, trial: str, start: int) -> Record:
     }
 
 
-def timed_launches(answer: Served) -> Timed:
-    """On a GPU: y = 2x is launched, captured in a CUDA graph, replayed with another x, and timed."""
-    import torch
-    from cutlass.cute.runtime import make_fake_stream
-
-    x, y = (torch.zeros(1024, device="cuda") for _ in range(2))
-    launch = compiled_by(answer, "double", x, y, make_fake_stream(use_tvm_ffi_env_stream=True))
-    launch(x, y)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launch(x, y)
-    x.fill_(3.0)
-    graph.replay()
-    what = "a captured kernel leaves another y in a replay: it runs on another stream than torch's."
-    return "" if y.eq(6.0).all() else what, *beside_torch(partial(launch, x, y), x)
-
-
 # 17.6: a compiled function, x *= n, saved in a folder for the next process --------------------------------------------
 
 GET, PUT, CUT_SHORT = "get", "put", "cut short"
@@ -358,7 +283,6 @@ def saved_calls(answer: Served, steps: Sequence[Step]) -> Record:
 # replays.
 
 LAUNCHES = 3
-ON_GPU = 20  # launches in a graph that is timed
 SIZE = 8
 LEGACY = 0  # the handle of the default stream
 
@@ -576,25 +500,3 @@ def vectors(rng: Random, count: int) -> "list[Tensor]":
     import torch
 
     return [torch.tensor([float(rng.randint(1, 99)) for _ in range(SIZE)]) for _ in range(count)]
-
-
-def timed_replays(answer: Served) -> Timed:
-    """On a GPU: launches of y = 2x are captured, replayed for other x, and timed."""
-    import torch
-    from cutlass import cute
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.compiling.spec import TensorSpec
-    from tutorlib.kernels.doubling import double
-
-    vector = TensorSpec((SIZE,), dynamic=True, align=4).fake
-    launch = cute.compile(double, vector(), vector(), make_fake_stream(), options="--enable-tvm-ffi")
-
-    def launches(x: "Tensor", y: "Tensor", stream: Any) -> None:
-        for _ in range(ON_GPU):
-            launch(x, y, stream)
-
-    x, *others = (given.cuda() for given in vectors(Random(17), 4))
-    replay = captured_by(answer, launches, x.clone(), torch.zeros_like(x))
-    right = all(replay(given).equal(2 * given) for given in others)
-    return "" if right else "y is not what the launches make of x.", *beside_torch(partial(replay, x), x, ON_GPU)
