@@ -108,6 +108,12 @@ def swaps(name: str) -> Case:
     return as_the_course(name, judge.swapped_model, draw, partial(resolve_name, f"{KERNELS}.{LAYER}:use_kernels"))
 
 
+def shard(gate: "Tensor", up: "Tensor", down: "Tensor", rank: int, world: int) -> "tuple[Tensor, ...]":
+    if gate.shape[0] % world:
+        raise ValueError("features do not divide")
+    return *(one.chunk(world)[rank].clone() for one in (gate, up)), down.chunk(world, 1)[rank].contiguous().clone()
+
+
 def shards(name: str, *worlds: int) -> Case:
     """worlds: numbers of ranks; 0: one that does not divide the features."""
 
@@ -117,27 +123,7 @@ def shards(name: str, *worlds: int) -> Case:
         shapes = (features, hidden), (features, hidden), (hidden, features)
         return judge.draw_tensors(rng, *shapes), [world or other for world in worlds]
 
-    def expected(weights: "list[Tensor]", worlds: list[int]) -> Record:
-        features, hidden = weights[0].shape
-        shapes: dict[str, Shape] = {}
-        fitting = [world for world in worlds if not features % world]
-        for world in fitting:
-            rows = features // world
-            sizes = {"gate": (rows, hidden), "up": (rows, hidden), "down": (hidden, rows)}
-            shapes |= {f"rank {rank} of {world}, {part}": size for rank in range(world) for part, size in sizes.items()}
-        return {
-            "refused": {f"{world} ranks": "by a ValueError" for world in worlds if features % world},
-            **({} if len(fitting) < len(worlds) else {"error": {}}),
-            "shape": shapes,
-            "strides": dict.fromkeys(shapes, "contiguous"),
-            "memory": dict.fromkeys(shapes, "its own"),
-            "sum of results": {
-                f"{world} ranks": judge.sum_of_results([weights] if world in fitting else [], hidden)
-                for world in worlds
-            },
-        }
-
-    return recorded(name, judge.shares, draw, expected)
+    return as_the_course(name, judge.shares, draw, lambda: shard)
 
 
 def registers(caller: str) -> Case:
