@@ -14,10 +14,10 @@ from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
 from tutorlib.checking.randomness import beside, more_for_points
-from tutorlib.checking.values import Case, ValueExercise
+from tutorlib.checking.values import Case
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.judges.cute_host import call_on_vectors
-from tutorlib.exercises.values import value_exercise
+from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.problems.catalogue import one_rounding, vector_add
 from tutorlib.problems.differences import Wrong, count
@@ -119,25 +119,17 @@ def polynomial(name: str, *coefficients: float) -> Case:
 
 
 ON_THE_HOST = (
-    ValueExercise(
-        id="04.1",
-        title="axpy",
-        points=2,
-        cases=(
-            on_cpu("a static layout", ALPHA, (6,), some_alpha, axpy, dynamic=False),
-            on_cpu("dynamic layouts of three sizes", FINE, (1, 5, 8), some_alpha, axpy),
-        ),
+    case_exercise(
+        ("04.1", "axpy", 2),
+        on_cpu("a static layout", ALPHA, (6,), some_alpha, axpy, dynamic=False),
+        on_cpu("dynamic layouts of three sizes", FINE, (1, 5, 8), some_alpha, axpy),
     ),
-    ValueExercise(
-        id="04.2",
-        title="polynomial",
-        points=2,
-        cases=(
-            polynomial("a line", 2.0, -3.0),
-            polynomial("a cubic", FINE, 0.0, -1.0, 2.0),
-            polynomial("a constant", 7.0),
-            polynomial("six coefficients", 3.0, 1.0, 4.0, 1.0, 5.0, 9.0),
-        ),
+    case_exercise(
+        ("04.2", "polynomial", 2),
+        polynomial("a line", 2.0, -3.0),
+        polynomial("a cubic", FINE, 0.0, -1.0, 2.0),
+        polynomial("a constant", 7.0),
+        polynomial("six coefficients", 3.0, 1.0, 4.0, 1.0, 5.0, 9.0),
     ),
 )
 

@@ -12,8 +12,9 @@ from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import Drawn, beside, rng_of_run
 from tutorlib.checking.scenario import Record, as_the_course, record_of, recorded, unlike
-from tutorlib.checking.values import Case, ValueExercise, equals
+from tutorlib.checking.values import Case
 from tutorlib.exercises.judges import p17 as judge
+from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
@@ -287,75 +288,53 @@ COURSE = "tutorlib.kernels.compiled_once"  # where the course has the same funct
 CAPTURED = ("launches in each graph", "tensors of the caller that it writes to")
 
 EXERCISES = (
-    ValueExercise(
-        id="17.1",
-        title="per_call",
-        points=2,
-        cases=tuple(
-            equals(way, cost_calls(way), per_call) for way in ("nothing kept", "traced each time", "kept", "loaded")
-        ),
+    value_exercise(
+        ("17.1", "per_call", 2),
+        per_call,
+        {way: cost_calls(way) for way in ("nothing kept", "traced each time", "kept", "loaded")},
         library={"per_call": InModule("tutorlib.models.compiling", "per_call")},
     ),
-    ValueExercise(
-        id="17.2",
-        title="compilations_of",
-        points=3,
-        cases=tuple(equals(name, calls, compilations_of) for name, calls in COUNTED.items()),
+    value_exercise(
+        ("17.2", "compilations_of", 3),
+        compilations_of,
+        {name: calls for name, calls in COUNTED.items()},
         library={name: InModule("tutorlib.models.compiling", name) for name in ("compilations_of", "compiled_for")},
     ),
-    ValueExercise(
-        id="17.3",
-        title="cache_key",
-        points=4,
-        cases=(
-            keys_case("calls that share a compilation", alike),
-            keys_case("dtypes", dtypes),
-            keys_case("layouts", layouts),
-            keys_case("alignment", alignments),
-            keys_case("constants and architecture", others),
-        ),
+    case_exercise(
+        ("17.3", "cache_key", 4),
+        keys_case("calls that share a compilation", alike),
+        keys_case("dtypes", dtypes),
+        keys_case("layouts", layouts),
+        keys_case("alignment", alignments),
+        keys_case("constants and architecture", others),
         library={"cache_key": InModule(COURSE, "cache_key")},
     ),
-    ValueExercise(
-        id="17.4",
-        title="CompiledKernels",
-        points=3,
-        cases=(
-            cached("one call", [(0, (2, 3), 2)] * 2),
-            cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
-            cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
-            cached("two of them", [(0, 1, 1), (1, 1, 1)]),
-            cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
-        ),
+    case_exercise(
+        ("17.4", "CompiledKernels", 3),
+        cached("one call", [(0, (2, 3), 2)] * 2),
+        cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
+        cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
+        cached("two of them", [(0, 1, 1), (1, 1, 1)]),
+        cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
         library={"CompiledKernels": CompiledKernels.__init__},
     ),
-    ValueExercise(
-        id="17.5",
-        title="for_torch",
-        points=3,
-        cases=tuple(map(compiled_once, judge.TRIALS)),
+    case_exercise(
+        ("17.5", "for_torch", 3),
+        *map(compiled_once, judge.TRIALS),
         library={"for_torch": InModule(COURSE, "for_torch")},
     ),
-    ValueExercise(
-        id="17.6",
-        title="load_or_compile",
-        points=3,
-        cases=(
-            saved("an empty folder", (judge.GET, "double", 0)),
-            saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
-            saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
-            saved("saving that is cut short", (judge.CUT_SHORT, "double", 0), (judge.GET, "double", 0)),
-        ),
+    case_exercise(
+        ("17.6", "load_or_compile", 3),
+        saved("an empty folder", (judge.GET, "double", 0)),
+        saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
+        saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
+        saved("saving that is cut short", (judge.CUT_SHORT, "double", 0), (judge.GET, "double", 0)),
         library={"load_or_compile": InModule(COURSE, "load_or_compile")},
     ),
-    ValueExercise(
-        id="17.7",
-        title="struct_layout",
-        points=2,
-        cases=tuple(
-            equals(name, beside([(members,) for members in lists], some_members), struct_layout)
-            for name, lists in MEMBERS.items()
-        ),
+    value_exercise(
+        ("17.7", "struct_layout", 2),
+        struct_layout,
+        {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
         library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
     ),
     CuteExercise(
@@ -370,14 +349,10 @@ EXERCISES = (
         rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
         library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
     ),
-    ValueExercise(
-        id="17.9",
-        title="graphed",
-        points=3,
-        cases=(
-            graphs("the capture", (*CAPTURED, "events of a call"), calls=1),
-            graphs("replays", ("events of a call", "y")),
-            graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
-        ),
+    case_exercise(
+        ("17.9", "graphed", 3),
+        graphs("the capture", (*CAPTURED, "events of a call"), calls=1),
+        graphs("replays", ("events of a call", "y")),
+        graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
     ),
 )
