@@ -16,10 +16,10 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside, more_for_points
-from tutorlib.checking.values import Case, ValueExercise, attempt, plain, same, show_call
+from tutorlib.checking.values import Case, attempt, plain, same, show_call
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm, tiles_in_kernel
-from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.exercises.values import Draw, case_exercise, value_exercise
 from tutorlib.exercises.words import wrong_results
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
@@ -377,15 +377,11 @@ EXERCISES = (
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
     ),
-    ValueExercise(
-        id="07.2",
-        title="grouped",
-        points=3,
-        cases=(
-            strip_after_strip("whole strips", GRIDS, whole),
-            strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
-            Case("in a kernel", in_a_kernel),
-        ),
+    case_exercise(
+        ("07.2", "grouped", 3),
+        strip_after_strip("whole strips", GRIDS, whole),
+        strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
+        Case("in a kernel", in_a_kernel),
         library={"l2.grouped": grouped},
     ),
     value_exercise(
