@@ -22,7 +22,6 @@ from tests.gpu_kernels import (
 from tests.pages.p08 import ADD, FIRST
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.cutile_evidence import SMS, launches_interpreted
 from tutorlib.compiling import programs
 from tutorlib.dsl.compile_calls import (
     CompiledBefore,
@@ -37,6 +36,7 @@ from tutorlib.kernels.doubling import double_on_cpu
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.measuring import launchers
 from tutorlib.notebook.check import CheckFailed, check
+from tutorlib.simulate.cutile.hosts import SMS, launches_interpreted
 from tutorlib.simulate.ptx import schedule
 
 # CuTe: what compiles, what is looked at, what is said ----------------------------------------------------------------
