@@ -20,14 +20,13 @@ from io import BytesIO
 from multiprocessing.util import Finalize
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
 from tutorlib.compiling.programs import packaged_program, run_compiler, sections
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.failure import Fail, Flaw
-from tutorlib.dsl.functions import opt_level
 from tutorlib.dsl.launching import dynamic_smem
 from tutorlib.dsl.refusals import cute_message
 from tutorlib.dsl.tracing import no_abort
@@ -167,18 +166,18 @@ def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Com
     arch: "sm_80", "sm_90", "sm_100", …
     Raises CompileFailed; an unwritten answer's NotImplementedError("Exercise …") passes through.
     """
-    return compile_tile_ir(exported(kernel, args, arch), arch, opt_level(kernel, arch))
+    return inspect_tile_kernel(arch, exported(kernel, args, arch, "cubin"))
 
 
-def exported(kernel: Any, args: Sequence[Any], arch: str) -> bytes:
-    """As `compile_cutile`; the Tile IR."""
+def exported(kernel: Any, args: Sequence[Any], arch: str, form: Literal["cubin", "tileir_bytecode"]) -> bytes:
+    """As `compile_cutile`; the bytes of the cubin, or of the Tile IR that `compile_tile_ir` takes."""
     from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
     parameters = [arg.constraint() if isinstance(arg, TensorSpec) else arg for arg in args]
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v2())
     file = BytesIO()
     with refusals():
-        export_kernel(kernel, [signature], file, gpu_code=arch, output_format="tileir_bytecode")
+        export_kernel(kernel, [signature], file, gpu_code=arch, output_format=form)
     return file.getvalue()
 
 
