@@ -328,7 +328,7 @@ EXERCISES = (
         saved("an empty folder", (judge.GET, "double", 0)),
         saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
         saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
-        saved("saving that is cut short", (judge.CUT_SHORT, "double", 0), (judge.GET, "double", 0)),
+        saved("saving that is cut short", (judge.CUT_SHORT, "double", 0)),
         library={"load_or_compile": InModule(COURSE, "load_or_compile")},
     ),
     value_exercise(
