@@ -22,7 +22,7 @@ from tests.gpu_kernels import (
 from tests.pages.p08 import ADD, FIRST
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.cutile_launches import SMS, launches_interpreted
+from tutorlib.checking.cutile_evidence import SMS, launches_interpreted
 from tutorlib.compiling import programs
 from tutorlib.dsl.functions import compilations_noted
 from tutorlib.exercises import find

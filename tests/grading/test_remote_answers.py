@@ -12,8 +12,8 @@ from tests.pages.answers import RIGHT, named
 from tests.stand_ins import H200
 from tutorlib.checking import randomness
 from tutorlib.checking.answer import Served
-from tutorlib.checking.evidence import CuteCode, CuteEvidence, TileEvidence
-from tutorlib.checking.requests import evidence_of
+from tutorlib.checking.cutile_evidence import TileEvidence
+from tutorlib.checking.evidence import CuteCode, CuteEvidence, evidence_of
 from tutorlib.compiling.dsls import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device

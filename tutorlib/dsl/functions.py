@@ -46,14 +46,6 @@ def is_of_the_dsl(file: str) -> bool:
     return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)
 
 
-def constant_parameters(built: Any) -> set[str]:
-    """The names of a compiled host function's parameters (`cute.compile`'s result) that are cutlass.Constexpr.
-
-    Its calls leave them out.
-    """
-    return {one["argument_name"] for one in built.execution_args.get_constexpr_args()}
-
-
 def compilations() -> int:
     """How many functions CuTe has compiled in this process for direct calls; each is kept for the next call like it."""
     from cutlass.cutlass_dsl import CuTeDSL

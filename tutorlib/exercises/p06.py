@@ -19,7 +19,7 @@ from tutorlib.problems.problem import Operand, Problem, Shape
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.evidence import Planned
+    from tutorlib.checking.cutile_evidence import Planned
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------------
 

@@ -29,9 +29,10 @@ from tutorlib.problems.differences import Wrong, WrongResult, count, mistakes_al
 from tutorlib.problems.problem import Shape, torch_dtype
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
-    from tutorlib.checking.evidence import Planned
+    from tutorlib.checking.cutile_evidence import Planned
 
 
 # 07.3 hints -----------------------------------------------------------------------------------------------------------
@@ -270,7 +271,7 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
     return "" if n == column else f"block {block} belongs to column {column} of its strip"
 
 
-def in_strips(shape: Shape, writers: "Tensor") -> str | None:
+def in_strips(shape: Shape, writers: "np.ndarray") -> str | None:
     """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
 
     In which order the tiles of one column of a strip come is left to the answer.
@@ -312,7 +313,7 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
         )
     if of_c < sms < blocks:
         return f"the GPU has {sms} SMs, and of {blocks} blocks some wait for a second wave: round down"
-    shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
+    shared = [arg.shape for one in launched for arg in one.args if len(getattr(arg, "shape", ())) == 3]
     if m * n >= 128 * 128 * sms and any(parts[0] > 1 for parts in shared):
         return f"C has tiles for all {sms} SMs already: {shared[0][0]} parts are extra work there"
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
@@ -382,7 +383,7 @@ EXERCISES = (
         factors="bfloat16",
         rules=ON_TENSOR_CORES,
         mistakes=cut_short,
-        placed=in_strips,
+        order=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
         library=COURSE_GEMMS,

@@ -8,8 +8,9 @@ from random import Random
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, Small, ampere, inside
+from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
+from tutorlib.exercises.judges.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
 from tutorlib.exercises.judges.p12 import Configured, InGroups, narrow_copies
 from tutorlib.exercises.values import value_exercise
 from tutorlib.models.memory import A100, H100, SM, blocks_per_sm

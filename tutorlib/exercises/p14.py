@@ -227,12 +227,11 @@ def is_dequantized(got: Any, x: "Tensor", scales: "Tensor", block: Pair) -> str 
 def dequantizes(name: str, *sizes: tuple[int, int, Pair]) -> Case:
     """The grader also tries a matrix of another size and other numbers, with the same blocks."""
 
-    def calls(seed: int) -> list[tuple]:
-        rng = Random(seed)
+    def calls(rng: Random) -> list[tuple]:
         larger = [(m + rng.randint(0, m), n + rng.randint(0, n), block) for m, n, block in sizes]
         return [quantised(*size, rng.getrandbits(32)) for size in larger]
 
-    return law(name, Drawn(calls, known=[quantised(*size, 14) for size in sizes]), is_dequantized)
+    return law(name, Drawn([quantised(*size, 14) for size in sizes], calls), is_dequantized)
 
 
 # Judging the shares of a line of K tiles: all clusters' shares together.

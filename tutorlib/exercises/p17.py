@@ -52,11 +52,10 @@ def some_calls(**choices: Sequence[Any]) -> Drawn:
         chosen = {name: rng.choice(some) for name, some in (USUAL | choices).items()}
         return tuple(DirectCall(shape=(m, n), stride=rng.choice(((n, 1), (1, m))), **chosen))
 
-    def lists(seed: int) -> list[tuple]:
-        rng = Random(seed)
+    def lists(rng: Random) -> list[tuple]:
         return [([call(rng) for _ in range(rng.randint(8, 16))],) for _ in range(6)]
 
-    return Drawn(lists, 17)
+    return Drawn(lists(Random(17)), lists)
 
 
 COUNTED = {

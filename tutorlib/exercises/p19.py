@@ -19,6 +19,7 @@ from tutorlib.problems.catalogue import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Generator, Tensor
 
 
@@ -239,7 +240,7 @@ SHORT_HEADS = [(3, 64, 64, 200), (7, 64, 32, 100), (0, 128, 64, 17), (2, 64, 64,
 # 19.5 attention -------------------------------------------------------------------------------------------------
 
 
-def longest_first(shape: Shape, writers: "Tensor") -> str | None:
+def longest_first(shape: Shape, writers: "np.ndarray") -> str | None:
     """Why the blocks of a head do not begin with the longest rows, or None. writers: (batch, heads, queries, d)."""
     tm, _ = tile_of(shape)
     numbers = writers[:, :, ::tm, 0]
@@ -363,7 +364,7 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
         constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
         loads=keys_loaded,
-        placed=longest_first,
+        order=longest_first,
     ),
     CutileExercise(
         id="19.6",

@@ -7,7 +7,7 @@ from typing import Any
 import tensor_layouts as tl
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import Drawn
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.exercises.words import mistakes as with_their_words
 
@@ -48,12 +48,8 @@ def case_exercise(head: tuple[str, str, int], *cases: Case, **settings: Any) -> 
 
 def drawn(seed: int, draw: Draw, n: int = 25, known: Iterable[tuple] = ()) -> Drawn:
     """The known calls, and n that are drawn from a generator with this seed; the grader draws n others."""
-
-    def calls(seed: int) -> list[tuple]:
-        rng = Random(seed)
-        return [draw(rng) for _ in range(n)]
-
-    return Drawn(calls, seed, known)
+    rng = Random(seed)
+    return beside([*known, *(draw(rng) for _ in range(n))], draw, n)
 
 
 def of_tl(*names: str) -> dict[str, Answer]:
