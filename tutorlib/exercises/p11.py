@@ -52,7 +52,6 @@ READING = value_exercise(
         "mixed": lambda tiles: len({x for tile in tiles for x in tile}),
         "b_forgotten": lambda tiles: len({m for m, _ in tiles}),
         "a_forgotten": lambda tiles: len({n for _, n in tiles}),
-        "box": lambda tiles: sum(max(mode) - min(mode) + 1 for mode in zip(*tiles, strict=True)),
     },
 )
 
@@ -239,11 +238,7 @@ FETCHING = value_exercise(
         "cold_waves": lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
         "no_eviction": lambda waves, steps, room: len(set(loads(waves, steps))),
         "no_step": lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
-        "no_matrix": lambda waves, steps, room: misses((tile[1:] for tile in loads(waves, steps)), room),
         "one_block_at_a_time": lambda waves, *more: tiles_fetched([[tile] for wave in waves for tile in wave], *more),
-        "room_for_each": lambda waves, steps, room: sum(
-            misses((tile for tile in loads(waves, steps) if tile[0] == name), room) for name in "AB"
-        ),
     },
     library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
 )
