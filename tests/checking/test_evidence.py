@@ -14,7 +14,7 @@ from tests.stand_ins import H200
 from tutorlib.checking import cutile
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import launches_of, parameters_for
-from tutorlib.checking.cutile import LaunchedTiles, compiled_tiles, gpu_here, loaded
+from tutorlib.checking.cutile import LaunchedTiles, compiled_tiles, gpu_here, loaded, plan_at
 from tutorlib.checking.cutile_evidence import LaunchPlan, Placed, Planned, TileEvidence
 from tutorlib.checking.evidence import (
     APART,
@@ -124,7 +124,8 @@ def test_a_tensor_beyond_its_memory_is_refused(reach):
 def test_a_tile_kernel_with_other_parameters_is_not_launched():
     """That of 06.4 in the place of 06.1's."""
     shape = find("06.4").shapes[0]
-    (compiled,) = compiled_tiles(evidence_at("06.4", shape), find("06.4").problem, shape, *gpu_here())
+    target, sms = gpu_here()
+    (compiled,) = compiled_tiles(plan_at(evidence_at("06.4", shape), find("06.4").problem, shape, target, sms), target)
     with pytest.raises(CompileFailed, match="parameters other than its tensors"):
         loaded(compiled, replace(PLANNED, args=(3,)), [])
     ((_, kinds),) = entries_of(compiled.ptx)

@@ -42,7 +42,7 @@ OF_PYTHON = ("lib", "lib64", "include", "cuda-headers", "pyvenv.cfg")  # below a
 ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside them
     *("__init__.py", "failure.py", "half_precision.*", "paths.py"),
     *("checking", "compiling", "draw", "dsl", "kernels", "layouts", "machine", "measuring", "models"),
-    *("notebook", "problems", "simulate", "explorers/*.py", "explorers/browser/grid.*"),
+    *("notebook", "problems", "simulate", "explorers"),
     *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/judges"),
     *(f"grading/{name}.py" for name in ("__init__", "page_process", "wire")),
 )
