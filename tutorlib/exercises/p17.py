@@ -112,14 +112,14 @@ def given(*tensors: "Tensor", constants: tuple = (), arch: str = judge.ARCH) -> 
 
 
 def alike(rng: Random) -> list[judge.Given]:
-    """Calls of which most share a compilation: with sizes, pitches and addresses of any number."""
+    """Calls of which many share a compilation: with sizes, pitches and addresses of any number."""
     few, many = 8 * rng.randint(1, 3), 8 * rng.randint(4, 9)
     odd, longer = 2 * rng.randint(2, 20) + 1, 16 * rng.randint(5, 9)
     one, other = (matrix(columns=longer).unflatten(0, sizes) for sizes in ((2, 4), (4, 2)))
     return [
         *map(given, (matrix(few), matrix(many), matrix(columns=longer), matrix(pitch=longer + 8))),
         *map(given, (matrix(skip=8 * rng.randint(1, 3)), matrix(pitch=66), matrix(pitch=70))),
-        *map(given, (vector(dtype="float32", skip=1), vector(dtype="float32", skip=3))),
+        *map(given, (vector(dtype="float32", skip=1), vector(dtype="float32", skip=3), matrix(dtype="int16"))),
         *map(given, (one, other.transpose(0, 1), matrix(few, 64).T, matrix(many, 64).T)),
         *(given(vector(length), vector(length)) for length in (longer, odd)),
         *(given(vector(), constants=(few, "relu")) for _ in range(2)),
@@ -309,7 +309,7 @@ EXERCISES = (
         saved("an empty folder", (judge.GET, "double", 0)),
         saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
         saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
-        saved("saving that is cut short", (judge.CUT_SHORT, "double", 0)),
+        saved("saving that is cut short", (judge.GET, "twice", 1), (judge.CUT_SHORT, "double", 0)),
         library={"load_or_compile": InModule(COURSE, "load_or_compile")},
     ),
     value_exercise(
