@@ -1,6 +1,6 @@
 """Exercises of notebook 17: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -217,8 +217,8 @@ def saved(name: str, *steps: judge.Step) -> Case:
     return as_the_course(name, judge.saved_calls, draw, lambda: load_or_compile)
 
 
-def graphs(name: str, number: int, calls: int) -> Case:
-    """number: of graphs, which are called in turn."""
+def graphs(name: str, parts: Collection[str], number: int = 1, calls: int = 3) -> Case:
+    """parts: of the record, which are compared. number: of graphs, which are called in turn."""
 
     def draw(rng: Random) -> tuple:
         tensors = judge.vectors(rng, number + calls)
@@ -226,7 +226,7 @@ def graphs(name: str, number: int, calls: int) -> Case:
 
     def expected(n: int, examples: "list[Tensor]", calls: "list[tuple[int, Tensor]]") -> Record:
         results = {f"call {nth}": n**judge.LAUNCHES * x for nth, (_, x) in enumerate(calls, 1)}
-        return {
+        record = {
             "error": "",
             "launches in each graph": ", ".join([str(judge.LAUNCHES)] * number),
             "tensors of the caller that it writes to": "none",
@@ -234,6 +234,7 @@ def graphs(name: str, number: int, calls: int) -> Case:
             "y": results,
             "y after all calls": {f"graph {which + 1}": n**judge.LAUNCHES * x for which, x in calls},
         }
+        return {part: what for part, what in record.items() if part in ("error", *parts)}
 
     return recorded(name, judge.graph_calls, draw, expected)
 
@@ -332,7 +333,12 @@ EXERCISES = (
     ),
     case_exercise(
         ("17.9", "graphed", 3),
-        graphs("one graph", number=1, calls=3),
-        graphs("two graphs", number=2, calls=2),
+        graphs(
+            "the capture",
+            ("launches in each graph", "tensors of the caller that it writes to", "events of a call"),
+            calls=1,
+        ),
+        graphs("replays", ("events of a call", "y")),
+        graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
     ),
 )
