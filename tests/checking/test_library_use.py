@@ -16,10 +16,10 @@ from tensor_layouts import compose as put_together
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import InModule, as_told, plain_function, refuse_library_use
-from tutorlib.checking.part import COURSE_SHARES
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises import p11 as traffic
+from tutorlib.exercises.judges.ampere import COURSE_SHARES
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.models import memory
