@@ -247,13 +247,14 @@ def saved_calls(answer: Served, steps: Sequence[Step]) -> Record:
             return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
         for nth, (step, name, n) in enumerate(steps, 1):
-            before, error, file, made = names(), "", f"{name}.o", []
+            before, error, file = names(), "", f"{name}.o"
+            made: list[Saveable] = []
             if step == PUT:
                 folder.mkdir()
                 compiled_times(n).export_to_c(str(folder / file), name)
                 continue
 
-            def compile(step: str = step, n: int = n, made: list = made) -> Saveable:
+            def compile(step: str = step, n: int = n, made: list[Saveable] = made) -> Saveable:
                 made.append(Saveable(n, step == CUT_SHORT))
                 return made[-1]
 
