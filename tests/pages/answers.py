@@ -2,8 +2,8 @@
 it takes to refute it, since what would follow costs most of the time.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial, wraps
 from importlib import import_module
 from pathlib import Path
@@ -11,11 +11,10 @@ from typing import Any
 from unittest import mock
 
 from tests.pages.table import FUNCTIONS, Answer, read_rows
-from tutorlib.checking import cutile, evidence, kernel, requests, running
+from tutorlib.checking import cutile, cutile_evidence, evidence, kernel
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.evidence import CuteEvidence, used
+from tutorlib.checking.evidence import CuteEvidence, made_or_why, used
 from tutorlib.checking.exercise import Outcome, Verdict
-from tutorlib.checking.requests import made_or_why
 from tutorlib.compiling.compiled import instructions_in
 from tutorlib.exercises import find
 from tutorlib.failure import Difference, failures_in
@@ -47,8 +46,8 @@ load()
 # Grading them --------------------------------------------------------------------------------------------------------
 
 BY_CHANCE = {Difference.NEARLY}  # as the random inputs have it
-TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "judged"))
-USES_AN_ENTRY = (evidence, running)  # modules whose `used` looks at what was made
+TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "interpreted_at"))
+ENTRIES = {"made_or_why": (evidence, cutile_evidence), "used": (evidence, cutile)}  # where they are made, and used
 examine = CuteExercise.examine
 
 
@@ -74,10 +73,8 @@ def in_brief(id: str, answer: Callable) -> Outcome:
     with ExitStack() as stack:
         for module, name in TRY_A_SIZE:
             stack.enter_context(mock.patch.object(module, name, until_wrong(getattr(module, name))))
-        stack.enter_context(mock.patch.object(requests, "made_or_why", lambda *made_of: partial(made_or_why, *made_of)))
-        for module in USES_AN_ENTRY:
-            stack.enter_context(mock.patch.object(module, "used", used_when_made))
         stack.enter_context(mock.patch.object(CuteExercise, "examine", examined_in_brief))
+        stack.enter_context(made_when_used())
         return find(id).grade(answer)
 
 
@@ -89,9 +86,15 @@ def examined_in_brief(exercise: CuteExercise, evidence: CuteEvidence) -> Verdict
     return None
 
 
-def used_when_made(entry: Any, *kind: Any) -> Any:
-    """`used`, of an entry that is made only now."""
-    return used(entry() if isinstance(entry, partial) else entry, *kind)
+@contextmanager
+def made_when_used() -> Iterator[None]:
+    """Meanwhile each entry of the evidence in this process is made where the judge uses it."""
+    later = {"made_or_why": lambda *made_of: partial(made_or_why, *made_of), "used": lambda entry: used(entry())}
+    with ExitStack() as stack:
+        for name, modules in ENTRIES.items():
+            for module in modules:
+                stack.enter_context(mock.patch.object(module, name, later[name]))
+        yield
 
 
 def until_wrong(attempt: Callable[..., Any]) -> Callable[..., Any]:
