@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode, v4
 
-from tutorlib.course.build import names_for
+from tutorlib.course.answers import names_for
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
