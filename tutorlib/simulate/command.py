@@ -164,7 +164,11 @@ def simulate_target(
     launch: dict[str, Any] = {name: parse_sizes(f"--{name}", text) for name, text in sizes.items()}
     kernel, entry = load_target(target)
     try:
-        values = given if isinstance(kernel, Path) else [for_torch(value) for value in given]
+        values = given
+        if not isinstance(kernel, Path):
+            from torch import as_tensor
+
+            values = [as_tensor(value) if isinstance(value, np.ndarray) else value for value in given]
         report = simulate(kernel, *values, arch=arch, smem=smem, entry=entry, **launch)
         names = argument_names(kernel, len(given), entry)
     except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
@@ -181,13 +185,6 @@ def simulate_target(
         if mask.any()
     )
     return replace(report, returned=None, wrong=tuple(wrong))
-
-
-def for_torch(value: Any) -> Any:
-    """The value, an array as a torch tensor in the same memory."""
-    import torch
-
-    return torch.as_tensor(value) if isinstance(value, np.ndarray) else value
 
 
 # A command ------------------------------------------------------------------------------------------------------

@@ -141,14 +141,12 @@ def number_of(number: int, one: str, several: str = "") -> str:
 
 def alike_launches(launches: Sequence[LaunchReport]) -> list[tuple[LaunchReport, int]]:
     """Launches of one kernel, from one line and with one result: the first of them, and how many they are."""
-    times = Counter(map(launch_likeness, launches))
-    first = {launch_likeness(launch): launch for launch in reversed(launches)}
-    return [(first[each], times[each]) for each in times]
-
-
-def launch_likeness(launch: LaunchReport) -> tuple[object, ...]:
-    found = tuple(fingerprint(one, "") for one in launch.findings)
-    return launch.kernel, str(launch.launched_at), launch.blocks, found, launch.printed, launch.stopped
+    alike: dict[tuple[object, ...], list[LaunchReport]] = {}
+    for launch in launches:
+        found = tuple(fingerprint(one, "") for one in launch.findings)
+        seen = launch.kernel, str(launch.launched_at), launch.blocks, found, launch.printed, launch.stopped
+        alike.setdefault(seen, []).append(launch)
+    return [(same[0], len(same)) for same in alike.values()]
 
 
 def launch_lines(launch: LaunchReport, times: int) -> Iterator[str]:
@@ -159,15 +157,12 @@ def launch_lines(launch: LaunchReport, times: int) -> Iterator[str]:
     for first, *others in causes(launch.findings):
         yield f"✗ {first.kind}: {first.message}"
         if where := where_of(first):
-            called = "".join(f", called from {near(file)}:{line}" for file, line in called_from(first))
+            frames = first.place.called_from if first.place else ()
+            called = "".join(f", called from {near(file)}:{line}" for file, line in frames)
             yield f"    {where}{f': {first.place.text}' if first.place else ''}{called}"
         if others:
             follow = "finding that follows" if len(others) == 1 else "findings that follow"
             yield f"    and {len(others)} {follow}: {brief(others)}"
-
-
-def called_from(finding: Finding) -> Sequence[tuple[str, int]]:
-    return finding.place.called_from if finding.place else ()
 
 
 def where_of(finding: Finding) -> str:
