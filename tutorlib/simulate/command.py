@@ -22,7 +22,7 @@ import numpy as np
 
 from tutorlib.compiling.dsls import module_of
 from tutorlib.compiling.errors import CompileFailed, ToolMissing, compile_failure, without_colours
-from tutorlib.dsl.functions import inside_of_kernel
+from tutorlib.dsl.functions import function_of
 from tutorlib.dsl.refusals import cute_message
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
@@ -116,7 +116,7 @@ def load_target(target: str) -> tuple[Any, str]:
         return path, name
     module = imported(path)
     public = {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
-    own = [name for name, value in public.items() if inside_of_kernel(value).__module__ == module.__name__]
+    own = [name for name, value in public.items() if function_of(value).__module__ == module.__name__]
     has = f"it has {', '.join(own) or 'no functions'}"
     if not name:
         raise BadInput(f"{path}: name a kernel, as in {path}::HOST; {has}")
@@ -164,11 +164,7 @@ def simulate_target(
     launch: dict[str, Any] = {name: parse_sizes(f"--{name}", text) for name, text in sizes.items()}
     kernel, entry = load_target(target)
     try:
-        values = given
-        if not isinstance(kernel, Path):
-            from torch import as_tensor
-
-            values = [as_tensor(value) if isinstance(value, np.ndarray) else value for value in given]
+        values = given if isinstance(kernel, Path) else [for_torch(value) for value in given]
         report = simulate(kernel, *values, arch=arch, smem=smem, entry=entry, **launch)
         names = argument_names(kernel, len(given), entry)
     except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
@@ -185,6 +181,13 @@ def simulate_target(
         if mask.any()
     )
     return replace(report, returned=None, wrong=tuple(wrong))
+
+
+def for_torch(value: Any) -> Any:
+    """The value, an array as a torch tensor in the same memory."""
+    import torch
+
+    return torch.as_tensor(value) if isinstance(value, np.ndarray) else value
 
 
 # A command ------------------------------------------------------------------------------------------------------

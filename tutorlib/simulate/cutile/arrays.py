@@ -12,7 +12,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit
+from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit, poison
 from tutorlib.simulate.cutile.launch import LOAD, NEVER, STORE, Access, How, TileLaunch
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, scalar, tile_of
 from tutorlib.simulate.ptx.findings import NotSimulated
@@ -274,7 +274,7 @@ def load(
     if padding_mode == UNDETERMINED and not box.whole:
         says = f"loads {box}, which {array} does not have all of: the rest is undetermined without a padding_mode"
         launch = array.launch
-        number = launch.padding_of(array.name, array.dtype, says) if box.count else launch.undetermined(array.dtype)
+        number = launch.padding_of(array.name, array.dtype, says) if box.count else poison(array.dtype)
     data = box.load(torch.tensor(number, dtype=CARRIER[array.dtype]), how)
     return Tile(data.permute(axes).reshape(as_shape(shape)), array.dtype)
 
@@ -343,8 +343,7 @@ def atomic(name: str, array: Array, indices, /, *operands: Value, mask=None, che
     some = places(array, indices, mask, check_bounds)
     array.launch.count_load(array.name, some.count, prod(some.shape))
     spread = [convert(v, array.dtype).broadcast_to(some.shape) for v in operands]
-    nothing = array.launch.undetermined(array.dtype)
-    result = spread[0].clone() if name == "cas" else torch.full_like(spread[0], nothing)
+    result = spread[0].clone() if name == "cas" else torch.full_like(spread[0], poison(array.dtype))
     if not some.count:
         return Tile(result, array.dtype)
     how = How.of(True, True, **(ATOMICALLY | options))

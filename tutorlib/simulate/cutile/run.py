@@ -207,7 +207,6 @@ def run(
     grid: Sequence[int],
     args: Sequence[Any],
     arch: str = ARCH,
-    undetermined: Callable[[ct.DType], Number] = poison,
     accepted: Accepted | None = None,
 ) -> TileReport:
     """Run a kernel over a grid of up to three sizes; tensors among the arguments are read and written in place.
@@ -223,16 +222,16 @@ def run(
         raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
     refuse(kernel, args, arch, [] if accepted is None else accepted)
     x, y, z = *grid, *(1,) * (3 - len(grid))
-    launch = TileLaunch((x, y, z), function_of(kernel).__code__.co_filename, undetermined)
+    launch = TileLaunch((x, y, z), function_of(kernel).__code__.co_filename)
     linecache.checkcache(launch.file)
 
     def again(padding: Padding, blocks: Sequence[int]) -> None:
-        interpret(kernel, args, TileLaunch(launch.grid, launch.file, undetermined, padding, silent=True), blocks)
+        interpret(kernel, args, TileLaunch(launch.grid, launch.file, padding, silent=True), blocks)
 
     with one_thread():
         arrays = interpret(kernel, args, launch, range(launch.blocks))
         findings = [*launch.findings()]
-        if launch.padded and undetermined is poison:
+        if launch.padded:
             findings += uses(launch, arrays, again)
     storers = {a.name: launch.histories.writers(a.history).numpy() for a in arrays}
     return TileReport(

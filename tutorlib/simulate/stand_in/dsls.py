@@ -14,9 +14,10 @@ from tutorlib.dsl.launching import (
     ffi_calls_taken_over,
 )
 from tutorlib.dsl.tracing import allocations, locations, no_abort
-from tutorlib.dsl.triton import TritonLaunch, launches_taken_over
+from tutorlib.dsl.triton import launches_taken_over
 from tutorlib.simulate.ptx.descriptors import write_tensor_map
 from tutorlib.simulate.ptx.findings import by_loc
+from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.languages.cute import STACKS, Host, OnDevice, Stacks
 from tutorlib.simulate.ptx.launch import pack_parameters, pick_kernel
 from tutorlib.simulate.ptx.parse import parse_ptx
@@ -72,14 +73,16 @@ def cute_on(gpu: StandInGpu) -> Iterator[None]:
 def triton_on(gpu: StandInGpu) -> Iterator[None]:
     """Triton: its launches go to the stand-in GPU."""
 
-    def launch(one: TritonLaunch) -> None:
-        module = parse_ptx(one.ptx)
-        kernel = pick_kernel(module, one.name)
+    def launch(
+        ptx: str, name: str, grid: Dim3, threads: int, shared: int, cluster: Dim3, arguments: list[Any], pdl: bool
+    ) -> None:
+        module = parse_ptx(ptx)
+        kernel = pick_kernel(module, name)
         values = (  # gradients too, which autograd makes
-            gpu.hold(value).data_ptr() if isinstance(value, torch.Tensor) else value or 0 for value in one.arguments
+            gpu.hold(value).data_ptr() if isinstance(value, torch.Tensor) else value or 0 for value in arguments
         )
-        sizes = one.grid, kernel.threads or (one.threads, 1, 1), one.shared, pack_parameters(kernel, values)
-        gpu.launch(Launch(module, kernel, *sizes, by_loc(module), one.cluster, overlapping=one.overlapping))
+        sizes = grid, kernel.threads or (threads, 1, 1), shared, pack_parameters(kernel, values)
+        gpu.launch(Launch(module, kernel, *sizes, by_loc(module), cluster, overlapping=pdl))
 
     with launches_taken_over(gpu.capability, gpu.sms, launch, write_tensor_map):
         yield
