@@ -7,6 +7,7 @@ plain values and the course's own records.
 """
 
 import asyncio
+import ctypes
 import gc
 import io
 import os
@@ -23,14 +24,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from tutorlib.machine.lineage import die_with
-
 P = ParamSpec("P")
 T = TypeVar("T")
 PLAIN = {
     *(("builtins", name) for name in ("frozenset", "list", "set")),
     *(("collections", "defaultdict"), ("pathlib", "PosixPath"), ("zipfile", "ZipInfo")),
 }
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 NO_MEMORY = 99  # exit status of a child without memory
 
 
@@ -131,6 +131,23 @@ def settle_fork(parent: int, output: int, kept: int) -> None:
     os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open until the process ends
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
+
+
+def die_with(parent: int) -> None:
+    """Linux kills this process as soon as `parent`, the process that started it, has ended, however that ends.
+
+    A program that this process becomes by exec keeps that. On other systems nothing happens.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it ended before the call
+            os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Processes below this one that lose their parent become its children. On other systems nothing happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def limit(what: int, most: int) -> None:
