@@ -78,6 +78,8 @@ def progress(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Show your points so far: the best result of `check` for each exercise on this machine."""
+    from rich.markdown import Markdown
+
     from tutorlib.notebook import contents
     from tutorlib.notebook.standing import NoRecord, best, course_of, forget, heads
     from tutorlib.problems.differences import count
@@ -94,11 +96,7 @@ def progress(
         course = course_of(best(), [head for head in heads() if not names or head.name in wanted])
     except NoRecord as error:
         raise fail(str(error), 1) from None
-    out.print(contents.table(course), soft_wrap=False)
-    out.print(contents.legend(), style="dim", markup=False)
-    out.print(
-        "`tutor progress --reset` deletes all points, `tutor progress --reset 02` those of one notebook.", style="dim"
-    )
+    out.print(Markdown(contents.progress(course)), soft_wrap=False)
 
 
 @app.command()

@@ -380,9 +380,9 @@ def test_what_has_too_much_in_it_has_a_line_and_the_neighbor_is_read(tmp_path, m
     (tmp_path / "eve.zip").write_bytes(zip_of({f"{n}.ipynb": bytes(2**16) for n in range(40)}))
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "00_start.ipynb").write_text("{}")
-    monkeypatch.setattr(reading, "UNPACKING", replace(UNPACKING, size=2**20))
+    monkeypatch.setattr(reading, "UNPACKING", replace(UNPACKING, memory=2**20))
     ann, eve = (files_of(one) for one in handed_in(tmp_path)[0])
-    assert eve.notes == ("None of the files is read: reading them has more in it than is read.",)
+    assert eve.notes == ("None of the files is read: reading them needs more than 0.000976562 GB of memory.",)
     assert (ann.notebooks, ann.notes) == ((("ann/00_start.ipynb", b"{}"),), ())
     assert content_hash(eve, "") not in (content_hash(eve, "another version"), content_hash(Files(), ""))
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tests.kernels.attention_cases import CHECKS, D, Forward, any_length, losses_of_an_encoder
-from tutorlib.checking.cutile_launches import launches_interpreted
+from tutorlib.checking.cutile_evidence import launches_interpreted
 from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.attention.operator import (

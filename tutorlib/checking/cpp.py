@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tutorlib.checking.evidence import used
+from tutorlib.checking.evidence import SourceRequest
 from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.facts import busiest, count_issued
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.requests import SourceRequest
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -54,9 +53,6 @@ class CppExercise(KernelExercise):
 
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> SourceRequest:
         return SourceRequest(**self.for_request(()))
-
-    def seen(self, request: SourceRequest, found: Any) -> str:
-        return used(found, str)
 
     def examine(self, evidence: str) -> Verdict | None:
         lacks = self.wrong_code(compile_cpp(evidence, INSPECTED))

@@ -27,7 +27,7 @@ CANVAS = re.compile(
 STRAY = "whose is it? Put it into a folder that has its student's name."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
 LINK = "a link, which is not followed."
-UNPACKING = Allowance(computing_s=30, memory=2**31, size=2**28, patience_s=600)  # of one student's files
+UNPACKING = Allowance(computing_s=30, patience_s=600)  # of one student's files
 MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
 NAMED = 3  # files that a line about a hand-in without a notebook names
 ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")

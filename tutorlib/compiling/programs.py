@@ -126,14 +126,14 @@ def kept_path(kind: str, *told: str) -> Path:
     return platformdirs.user_cache_path("tutorlib") / kind / key
 
 
-def put_in_cache(contents: Mapping[Path, bytes], mode: int = 0o644) -> None:
+def put_in_cache(contents: Mapping[Path, bytes]) -> None:
     """Write files of the cache, each as a whole: the one that is looked for comes last."""
     with suppress(OSError):  # a home that cannot be written to
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             fresh = path.with_suffix(f".{os.getpid()}")
             fresh.write_bytes(content)
-            fresh.chmod(mode)
+            fresh.chmod(0o644)
             fresh.replace(path)
 
 

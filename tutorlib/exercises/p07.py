@@ -16,10 +16,10 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside, more_for_points
-from tutorlib.checking.values import Case, ValueExercise, attempt, plain, same, show_call
+from tutorlib.checking.values import Case, attempt, plain, same, show_call
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm, tiles_in_kernel
-from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.exercises.values import Draw, case_exercise, value_exercise
 from tutorlib.exercises.words import wrong_results
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
@@ -31,9 +31,10 @@ from tutorlib.problems.differences import Wrong, WrongResult, count, mistakes_al
 from tutorlib.problems.problem import Shape, torch_dtype
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
-    from tutorlib.checking.evidence import Planned
+    from tutorlib.checking.cutile_evidence import Planned
 
 
 # 07.3 hints -----------------------------------------------------------------------------------------------------------
@@ -285,7 +286,7 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
     return "" if n == column else f"block {block} belongs to column {column} of its strip"
 
 
-def in_strips(shape: Shape, writers: "Tensor") -> str | None:
+def in_strips(shape: Shape, writers: "np.ndarray") -> str | None:
     """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
 
     In which order the tiles of one column of a strip come is left to the answer.
@@ -327,7 +328,7 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
         )
     if of_c < sms < blocks:
         return f"the GPU has {sms} SMs, and of {blocks} blocks some wait for a second wave: round down"
-    shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
+    shared = [arg.shape for one in launched for arg in one.args if len(getattr(arg, "shape", ())) == 3]
     if m * n >= 128 * 128 * sms and any(parts[0] > 1 for parts in shared):
         return f"C has tiles for all {sms} SMs already: {shared[0][0]} parts are extra work there"
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
@@ -376,15 +377,11 @@ EXERCISES = (
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
     ),
-    ValueExercise(
-        id="07.2",
-        title="grouped",
-        points=3,
-        cases=(
-            strip_after_strip("whole strips", GRIDS, whole),
-            strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
-            Case("in a kernel", in_a_kernel),
-        ),
+    case_exercise(
+        ("07.2", "grouped", 3),
+        strip_after_strip("whole strips", GRIDS, whole),
+        strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
+        Case("in a kernel", in_a_kernel),
         library={"l2.grouped": grouped},
     ),
     value_exercise(
@@ -402,7 +399,7 @@ EXERCISES = (
         factors="bfloat16",
         rules=ON_TENSOR_CORES,
         mistakes=cut_short,
-        placed=in_strips,
+        order=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
         library=COURSE_GEMMS,

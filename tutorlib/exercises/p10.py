@@ -7,8 +7,9 @@ from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
-from tutorlib.checking.part import COURSE_LOOPS, ampere, inside
+from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.models.timelines import Timeline
 from tutorlib.problems.catalogue import gemm
