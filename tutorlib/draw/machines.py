@@ -19,7 +19,6 @@ from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Char
 
 # A GPU ----------------------------------------------------------------------------------------------------------------
 
-HEIGHT = 440
 SMALL = 15  # pixels of an SM among the others
 SMS: dict[str, SM] = {"80": A100, "90": H100}  # by compute capability
 
@@ -33,7 +32,7 @@ def show_machine(gpu: str = "NVIDIA H200") -> Picture:
     if hardware is None or hardware.arch not in SMS:
         raise LookupError(f"no numbers are known for {gpu!r}")
     sm = SMS[hardware.arch]
-    picture, axes = canvas(HEIGHT)
+    picture, axes = canvas(470)
     box(axes, (10, 40, 110, 290), f"device memory\n(HBM)\n\n{hardware.bandwidth / 1e12:.2g} TB/s", YELLOW, middle=True)
     box(axes, (195, 40, 90, 290), f"L2 cache\n\n{hardware.l2 // 2**20} MiB\nfor all", GREEN, middle=True)
     right = small_sms(axes, 350, 62, hardware.sms)
@@ -85,7 +84,6 @@ def small_sms(axes: Axes, left: int, top: int, count: int) -> int:
 
 # Hopper ---------------------------------------------------------------------------------------------------------------
 
-HEIGHT = 470
 BLUE, YELLOW, ORANGE, SKY, GREEN = (category(number) for number in (0, 1, 2, 3, 4))
 
 
@@ -100,7 +98,7 @@ def canvas(height: int) -> tuple[Picture, Axes]:
 
 def show_sm(stages: int = 4) -> Picture:
     """A block's SM while a GEMM's main loop runs: the numbers follow a K tile from step to step."""
-    picture, axes = canvas(HEIGHT)
+    picture, axes = canvas(470)
     box(axes, (10, 85, 130, 375), "global memory", EMPTY)
     for number, (name, color) in enumerate((("A", BLUE), ("B", SKY), ("C", GREEN))):
         box(axes, (30, 115 + 115 * number, 90, 80), name, color, middle=True)
@@ -119,12 +117,8 @@ def show_sm(stages: int = 4) -> Picture:
     box(axes, (768, 240, 192, 95), "tensor cores", category(5), middle=True)
     box(axes, (420, 385, 250, 55), "the tile of C, in boxes of 16 × 64\n(where the stages were)", GREEN, middle=True)
 
-    arrow(
-        axes,
-        [(815, 85), (815, 55), (275, 55), (275, 130)],
-        (545, 51),
-        "1  warp 0: arrive with expect-tx, issue the loads of a K tile",
-    )
+    first = "1  warp 0: arrive with expect-tx, issue the loads of a K tile"
+    arrow(axes, [(815, 85), (815, 55), (275, 55), (275, 130)], (545, 51), first)
     arrow(axes, [(140, 225), (220, 225)], (170, 221), "2  boxes")
     arrow(axes, [(330, 225), (420, 225)], (375, 221), "3  tiles,\ncounted\non full")
     arrow(axes, [(670, 137), (768, 137)], (719, 133), "4  wait: full\n6  arrive:\nempty", both=True)
@@ -140,16 +134,8 @@ def box(axes: Axes, place: tuple[int, int, int, int], says: str, color: str, mid
     x, y, width, height = place
     look: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "facecolor": color, "edgecolor": INK}
     axes.add_patch(FancyBboxPatch((x, y), width, height, linewidth=1.0, **look))
-    axes.text(
-        x + width / 2,
-        y + (height / 2 if middle else 6),
-        says,
-        ha="center",
-        va="center" if middle else "top",
-        size=8,
-        color=INK,
-        linespacing=1.2,
-    )
+    words = x + width / 2, y + (height / 2 if middle else 6)
+    axes.text(*words, says, ha="center", va="center" if middle else "top", size=8, color=INK, linespacing=1.2)
 
 
 def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int], says: str, both: bool = False) -> None:
@@ -222,7 +208,6 @@ def state(barrier: Mbarrier) -> list[str]:
 
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32
-TALL, PAIR_TALL = 500, 470
 RING = {"stages": 4, "parts": 4}
 GRAY = category(7)
 PINK = category(5)
@@ -230,7 +215,7 @@ PINK = category(5)
 
 def show_blackwell(stages: int = 4) -> Picture:
     """A block's SM: the numbers follow a K tile, and then a tile's accumulators, from step to step."""
-    picture, axes = canvas(TALL)
+    picture, axes = canvas(500)
     box(axes, (10, 85, 110, 400), "global memory", EMPTY)
     for number, (name, color) in enumerate((("A", BLUE), ("B", SKY), ("C", GREEN))):
         box(axes, (26, 115 + 125 * number, 78, 90), name, color, middle=True)
@@ -338,7 +323,7 @@ def tile_color(tile: int) -> str:
 
 def show_pair() -> Picture:
     """The rows of a 256 × 256 tile that each block of a pair loads, and the accumulators' places."""
-    picture, axes = canvas(PAIR_TALL)
+    picture, axes = canvas(470)
     for block in range(2):
         x = 20 + 490 * block
         role = "the leader: its MMA warp multiplies for both" if block == 0 else "its MMA warp is idle"
