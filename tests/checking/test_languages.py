@@ -22,7 +22,6 @@ from tests.gpu_kernels import (
 from tests.pages.p08 import ADD, FIRST
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.cutile_evidence import SMS, launches_interpreted
 from tutorlib.compiling import programs
 from tutorlib.dsl.functions import compilations_noted
 from tutorlib.exercises import find
@@ -30,6 +29,7 @@ from tutorlib.kernels.doubling import double_on_cpu
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.measuring import launchers
 from tutorlib.notebook.check import CheckFailed, check
+from tutorlib.simulate.cutile.hosts import SMS, launches_interpreted
 from tutorlib.simulate.ptx import schedule
 
 # CuTe: what compiles, what is looked at, what is said ----------------------------------------------------------------
@@ -83,9 +83,9 @@ def test_registers_that_spill_are_refused_where_none_may(monkeypatch, spills, re
     spilling = SimpleNamespace(instructions=frozenset(), spill_bytes=8)
     monkeypatch.setattr(CuteExercise, "compile_for", lambda exercise, evidence, arch: spilling)
     evidence = SimpleNamespace(at=lambda shape, arch: SimpleNamespace(ptx=""))
-    found = replace(COPY, requires=(), spills=spills).examine(evidence)
+    found = replace(COPY, requires=(), spills=spills).wrong_code(evidence)
     assert (found is not None) == refused
-    assert not refused or found.lines == ("it spills 8 bytes of registers in each thread.",)
+    assert not refused or found == "it spills 8 bytes of registers in each thread."
 
 
 def test_a_missing_instruction_fails():

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.evidence import APART, FIRST, CuteCode, CuteEvidence, CuteRequest, RecordedLaunch
-from tutorlib.checking.exercise import Verdict, wrong
+from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import Part
 from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
@@ -88,22 +88,22 @@ class CuteExercise(KernelExercise):
         points, lines = evidence.looked
         return Verdict(float(points), tuple(lines))
 
-    def examine(self, evidence: CuteEvidence) -> Verdict | None:
+    def wrong_code(self, evidence: CuteEvidence) -> str | None:
         """The instructions, spills and other faults. No machine code is made where PTX tells all of these."""
-        code = evidence.at(self.size_compiled, self.inspected)
-        if lacks := self.lacking(instructions_in(code.ptx)):
-            return wrong(lacks)
-        if self.spills and not self.faults:
-            return None
+        lacks = self.lacking(instructions_in(evidence.at(self.size_compiled, self.inspected).ptx))
+        if lacks or (self.spills and not self.faults):
+            return lacks
         compiled = self.compile_for(evidence, self.inspected)
         if not self.spills and compiled.spill_bytes:
-            lacks = Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
-        lacks = lacks or next(filter(None, (fault(compiled) for fault in self.faults)), "")
-        return wrong(lacks) if lacks else None
+            return Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
+        return next(filter(None, (fault(compiled) for fault in self.faults)), None)
 
     def compile_for(self, evidence: CuteEvidence, arch: str) -> Compiled:
         """The kernel at the size that is compiled, for a compute capability ("90"). Raises CompileFailed."""
-        return compiled_cute(evidence.at(self.size_compiled, arch), arch)
+        code = evidence.at(self.size_compiled, arch)
+        cubin = machine_code(code.ptx)
+        dynamic_smem = max(code.smem_bytes - resources(cubin)[2], 0)
+        return inspect_kernel(arch, code.ptx, cubin, dynamic_smem, by_ptxas=True)
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         wasted = (self.vain(report.issued) for report in reports)
@@ -117,13 +117,6 @@ class CuteExercise(KernelExercise):
 
 
 # What the evidence has, compiled and launched. Inputs, outputs, references, stream and clock are the judge's own ------
-
-
-def compiled_cute(code: CuteCode, arch: str) -> Compiled:
-    """The code as machine code, and what it takes. Raises CompileFailed."""
-    cubin = machine_code(code.ptx)
-    dynamic_smem = max(int(code.smem_bytes) - resources(cubin)[2], 0)
-    return inspect_kernel(arch, code.ptx, cubin, dynamic_smem, by_ptxas=True)
 
 
 def launches_of(code: CuteCode, module: "Module") -> "list[Launch]":
@@ -166,9 +159,6 @@ class SimulatedCuteEvidence:
     budgets: Mapping[Shape, float] = field(default_factory=dict)
     reports: "list[Report]" = field(default_factory=list)
     traced: bool = False
-
-    def ptx(self, shape: Shape) -> str:
-        return self.evidence.at(shape).ptx
 
     def on(self, work: Work) -> Call:
         from tutorlib.simulate.ptx.languages.cute import finder_of, simulate_launches

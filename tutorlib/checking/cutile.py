@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cutile_evidence import LaunchPlan, Placed, Planned, TileEvidence, TileRequest
 from tutorlib.checking.evidence import used
-from tutorlib.checking.exercise import Verdict, not_run, wrong
+from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.kernel import KernelExercise, first
 from tutorlib.checking.running import Interpretation, calls_of, judged
 from tutorlib.compiling.compiled import Compiled
@@ -205,17 +205,14 @@ class CutileExercise(KernelExercise):
         """For each element of the output, the number of the block that stored it."""
         return list(report.storers.values())[len(self.problem.inputs)]
 
-    def examine(self, evidence: TileEvidence) -> Verdict | None:
+    def wrong_code(self, evidence: TileEvidence) -> str | None:
         """Its instructions, if the exercise asks for some: compiling takes long."""
-        if not (self.requires or self.forbids):
-            return None
-        lacks = self.lacking(self.compiled(evidence).instructions)
-        return wrong(lacks) if lacks else None
+        return self.lacking(self.compiled(evidence).instructions) if self.requires or self.forbids else None
 
     def compiled(self, evidence: TileEvidence) -> Compiled:
         """The code that is inspected. Raises CompileFailed."""
-        (compiled,) = compiled_tiles(evidence, self.problem, self.size_inspected, self.target_inspected)
-        return compiled
+        plan = plan_at(evidence, self.problem, self.size_inspected, self.target_inspected)
+        return compiled_tiles(plan, self.target_inspected)[0]
 
     def judge_evidence(self, evidence: TileEvidence) -> Verdict:
         """The judge also compares a host function's launches for each of the GPUS with those that are asked for."""
@@ -238,9 +235,7 @@ class CutileExercise(KernelExercise):
         return next((f"{what}." for what in unlike), "")
 
     def unrun(self, why: str) -> Verdict:
-        if not self.tiers:
-            return Verdict(self.points)
-        return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
+        return self.right("interpreted block by block", why)
 
     def simulator(self, evidence: TileEvidence) -> "SimulatedTiles":
         return SimulatedTiles(evidence, self.problem)
@@ -270,12 +265,9 @@ def plan_at(evidence: TileEvidence, problem: Problem, shape: Shape, target: str,
     return used(evidence.plans[(problem.name, shape), target, sms])
 
 
-def compiled_tiles(
-    evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]
-) -> list[Compiled]:
+def compiled_tiles(plan: LaunchPlan, target: str) -> list[Compiled]:
     """The kernel of each launch. Raises CompileFailed."""
-    launches = plan_at(evidence, problem, shape, target, sms).launches
-    return [compile_tile_ir(one.tile_ir, target, one.opt_level) for one in launches]
+    return [compile_tile_ir(one.tile_ir, target, one.opt_level) for one in plan.launches]
 
 
 @dataclass
@@ -287,14 +279,11 @@ class SimulatedTiles:
     reports: "list[Report]" = field(default_factory=list)
     traced: bool = False
 
-    def ptx(self, shape: Shape) -> str:
-        return "\n".join(one.ptx for one in compiled_tiles(self.evidence, self.problem, shape, ARCH))
-
     def on(self, work: Work) -> Call:
         from tutorlib.simulate.ptx.languages.cutile import by_cubin, launch
 
         plan = plan_at(self.evidence, self.problem, work.shape, ARCH)
-        compiled = compiled_tiles(self.evidence, self.problem, work.shape, ARCH)
+        compiled = compiled_tiles(plan, ARCH)
         finders = [by_cubin(one.cubin, self.evidence.file, [*self.evidence.lines]) for one in compiled]
 
         def call() -> None:
@@ -329,11 +318,10 @@ class LaunchedTiles:
     def on(self, work: Work) -> Call:
         target, sms = gpu_here()
         plan = plan_at(self.evidence, work.problem, work.shape, target, sms)
-        compiled = compiled_tiles(self.evidence, work.problem, work.shape, target, sms)
         memories = plan.laid_out(work.tensors)
         made = memories[len(work.tensors) :]
         before = [memory.clone() for memory in made]
-        launches = [loaded(*one, memories) for one in zip(compiled, plan.launches, strict=True)]
+        launches = [loaded(*one, memories) for one in zip(compiled_tiles(plan, target), plan.launches, strict=True)]
 
         def call() -> None:
             for memory, content in zip(made, before, strict=True):

@@ -6,12 +6,9 @@ that the judge can compile and carry them out.
 
 import ctypes
 import linecache
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from tutorlib.checking.answer import Answer, WrongKind, need_callable
 from tutorlib.checking.evidence import Request, Specs, made_or_why
@@ -19,7 +16,6 @@ from tutorlib.checking.part import Part
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import function_of, opt_level
-from tutorlib.dsl.launching import launched_by
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.problem import Shape, torch_dtype
 
@@ -28,9 +24,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.simulate.cutile import TileReport
-    from tutorlib.simulate.cutile.run import Accepted
-
 At = tuple[str, Shape]  # a problem's name, and a size of it
+ALIGNED = 16  # bytes of which a tensor's address is a multiple, as those that torch makes
 Trial = tuple[tuple[int, ...], tuple[Any, ...]]  # of a @ct.kernel: its grid, and its arguments after the tensors
 Calls = tuple["tuple[Tensor, ...]", ...]  # the tensors of each call: inputs of the judge's, and a poisoned output
 
@@ -180,6 +175,7 @@ def interpret_all(host: Answer, calls: Calls, accepted: list[Any]) -> tuple[Inte
 def interpret(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]) -> Interpreted:
     """The call on copies of these tensors. Raises CompileFailed, NotSimulated and a placeholder's error."""
     from tutorlib.compiling.dsls import refusals
+    from tutorlib.simulate.cutile.hosts import launches_interpreted
 
     *inputs, output = (tensor.clone() for tensor in tensors)
     try:
@@ -200,86 +196,14 @@ def interpret(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]) 
     )
 
 
-# Host code that launches cuTile kernels, where there is no GPU: each ct.launch is interpreted or written down ---------
-
-SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles
-STREAM, DEFAULT_STREAM = SimpleNamespace(cuda_stream=7), SimpleNamespace(cuda_stream=0)
-ALIGNED = 16  # bytes of which a tensor's address is a multiple, as those that torch makes
-
-
-@dataclass(frozen=True)
-class Launched:
-    """One launch: with what, and what it did. current: whether in torch's current stream."""
-
-    kernel: "ct.kernel"
-    grid: tuple[int, ...]
-    args: tuple[Any, ...]
-    report: "TileReport"
-    current: bool
-
-
-@contextmanager
-def launches_interpreted(accepted: "Accepted | None" = None) -> Iterator[list[Launched]]:
-    """In the block ct.launch interprets, as if there were a GPU with SMS SMs. Gives what was launched so far.
-
-    accepted: as in `simulate.cutile.run`, whose errors a launch raises; TypeError and ValueError where the real one
-    does.
-    """
-    from tutorlib.simulate.cutile.run import run
-
-    launched: list[Launched] = []
-
-    def take(kernel: "ct.kernel", grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
-        launched.append(Launched(kernel, grid, args, run(kernel, grid, args, accepted=accepted), current))
-
-    with launches_to(take):
-        yield launched
-
-
-@contextmanager
-def launches_to(
-    take: "Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...], bool], None]", sms: int = SMS
-) -> Iterator[None]:
-    """In the block, ct.launch passes its arguments to `take`, the stream as `Launched.current`, and there seems to be a
-    GPU with `sms` SMs. Its current stream is not the default one. Tensors that are asked for on it are made where the
-    others are.
-    """
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    from tutorlib.simulate.cutile.run import refuse_launch
-
-    class CpuForCuda(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            on_gpu = str((kwargs or {}).get("device", "")).startswith("cuda")
-            return func(*args, **(kwargs or {}) | ({"device": "cpu"} if on_gpu else {}))
-
-    def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, **options: Any) -> None:
-        refuse_launch(stream, grid, kernel, args, handles=(0, STREAM.cuda_stream))
-        take(kernel, grid, args, stream in (STREAM, STREAM.cuda_stream))
-
-    stands_for: dict[str, Any] = {
-        "current_stream": lambda *device: STREAM,
-        "default_stream": lambda *device: DEFAULT_STREAM,
-        "synchronize": lambda *device: None,
-        "current_device": lambda: 0,
-        "device": nullcontext,
-        "stream": nullcontext,
-        "get_device_properties": lambda *device: SimpleNamespace(
-            multi_processor_count=sms, name="the interpreter", major=9, minor=0
-        ),
-    }
-    with launched_by(launch), mock.patch.multiple(torch.cuda, **stands_for), CpuForCuda():
-        yield
-
-
-def plan_of(host: Callable[..., None], tensors: "Sequence[Tensor]", target: str, sms: int = SMS) -> LaunchPlan:
+def plan_of(host: Callable[..., None], tensors: "Sequence[Tensor]", target: str, sms: int) -> LaunchPlan:
     """The launches of a host function called on these tensors, whose values do not matter: nothing runs, and another
     process can carry the launches out. Raises CompileFailed, and what the host function and ct.launch raise.
     """
     import torch
 
     from tutorlib.compiling.dsls import exported
+    from tutorlib.simulate.cutile.hosts import launches_to
     from tutorlib.simulate.cutile.run import array_constraint, constraint, parameters
 
     storages = [tensor.untyped_storage() for tensor in tensors]
@@ -291,7 +215,7 @@ def plan_of(host: Callable[..., None], tensors: "Sequence[Tensor]", target: str,
         if not isinstance(arg, torch.Tensor):
             return constraint(parameter, arg)
         plain = arg.is_contiguous() and arg.data_ptr() % ALIGNED == 0
-        return TensorSpec.like(arg).constraint() if plain else array_constraint(parameter.array, arg)
+        return TensorSpec.like(arg).constraint() if plain else array_constraint(arg)
 
     def placed(arg: Any) -> Any:
         if not isinstance(arg, torch.Tensor):

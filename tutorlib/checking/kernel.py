@@ -117,7 +117,7 @@ class KernelExercise(Exercise):
 
     @property
     def points_anywhere(self) -> float:
-        return (self.right_simulated("") if self.simulated else self.unrun("")).points
+        return (self.right("simulated", "") if self.simulated else self.unrun("")).points
 
     # A language's own -------------------------------------------------------------------------------------------------
 
@@ -126,14 +126,17 @@ class KernelExercise(Exercise):
         raise NotImplementedError(f"{self.id} has evidence of its own")
 
     def seen(self, request: Any, found: Any) -> Any:
-        """The evidence that came for a request, as `look`, `examine`, `simulator` and `launcher` take it."""
+        """The evidence that came for a request, as `look`, `wrong_code`, `simulator` and `launcher` take it."""
         return found
 
     def look(self, evidence: Any) -> Verdict | None:
         """Findings in the answer before its kernel runs, or None. Raises CompileFailed, WrongKind and Unwritten."""
 
-    def examine(self, evidence: Any) -> Verdict | None:
-        """Faults of the compiled kernel that any machine finds before it runs, or None. Raises CompileFailed."""
+    def wrong_code(self, evidence: Any) -> str | None:
+        """A fault of the compiled kernel that any machine finds before it runs, as a sentence, or None.
+
+        Raises CompileFailed.
+        """
 
     @abstractmethod
     def launcher(self, evidence: Any) -> Launcher:
@@ -144,7 +147,7 @@ class KernelExercise(Exercise):
         raise TypeError(f"{self.id} is not simulated")
 
     def unrun(self, why: str) -> Verdict:
-        """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
+        """The verdict on a kernel without a `wrong_code`, where it can neither run nor be simulated."""
         return not_run(f"compiled; not run: {why}")
 
     # The judgment -----------------------------------------------------------------------------------------------------
@@ -178,8 +181,8 @@ class KernelExercise(Exercise):
         """Examine what was compiled, then run it on this machine's GPU or simulate it. Raises CompileFailed and
         KernelFault.
         """
-        if found := self.examine(evidence):
-            return found
+        if lacks := self.wrong_code(evidence):
+            return wrong(lacks)
         why = device.why_not(self.needs)
         return self.simulate(evidence, why) if why else self.run(evidence)
 
@@ -212,7 +215,7 @@ class KernelExercise(Exercise):
                 return wrong(f"at {by(shape)} " + waste, "Which part of it is this thread's?")
         if wrongs:
             return self.wrong_at(wrongs, shapes)
-        return self.more_than_it_must(waste) if waste else self.right_simulated(why)
+        return self.more_than_it_must(waste) if waste else self.right("simulated", why)
 
     def run(self, evidence: Any) -> Verdict:
         """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
@@ -289,11 +292,11 @@ class KernelExercise(Exercise):
         but = "right, but without what the exercise is about: " if lacks else "right, but it does more than it must: "
         return Verdict(points, (but + waste,), "partial")  # an f-string would lose the Flaw's kinds
 
-    def right_simulated(self, why: str) -> Verdict:
-        """The verdict on a kernel that is right wherever it was simulated."""
+    def right(self, how: str, why: str) -> Verdict:
+        """The verdict on a kernel that is right wherever it was tried without a GPU. how: "simulated"."""
         if not self.tiers:
             return Verdict(self.points)
-        return not_run(f"right, simulated; speed not run: {why}", self.correctness_points)
+        return not_run(f"right, {how}; speed not run: {why}", self.correctness_points)
 
     # Sizes ------------------------------------------------------------------------------------------------------------
 

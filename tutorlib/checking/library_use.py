@@ -19,7 +19,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import Served, WrongKind, need_callable
-from tutorlib.dsl.functions import has_own_mark, inside_of_kernel
+from tutorlib.dsl.functions import inside_of_kernel
 from tutorlib.failure import Fail, Flaw
 
 
@@ -61,20 +61,20 @@ def as_told(library: Library) -> Told:
 
 def names_none_of(served: Served, told: Told) -> None:
     """A question about an answer that computes values, as `refuse_library_use`."""
-    refuse_library_use(served.answer, told, plain=not has_own_mark(need_callable(served.answer)))
+    refuse_library_use(need_callable(served.answer), told)
 
 
-def refuse_library_use(answer: Any, told: Told, *, plain: bool = False) -> None:
+def refuse_library_use(answer: Any, told: Told) -> None:
     """Raises WrongKind if the answer is one of these functions, or its code names one, a class that has one as a
     method, or an object of such a class.
 
-    plain: whether it is a plain Python function. Then the bare names count as well, as in getattr(tl, "compose"): a
-    function's own name, a method's class. The name of a function or class of the reader's is none of the library's.
+    Bare names count as well, as in getattr(tl, "compose"): a function's own name, a method's class; but not those of
+    the course's functions. The name of a function or class of the reader's is none of the library's.
     """
     words: dict[str, str] = {}
     tools: dict[int, str] = {}
     for spelled, (*module, name) in told.items():
-        if not module or (plain and not module[0].startswith(COURSE)):
+        if not (module and module[0].startswith(COURSE)):
             words[name.partition(".")[0]] = spelled
         with suppress(AttributeError, KeyError, IndexError):  # no module, or one that was not imported
             tool = attrgetter(name)(sys.modules[module[0]])

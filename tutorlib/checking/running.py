@@ -27,27 +27,18 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
     (Hazard.UNWAITED(lacks="mbarrier", of="TMA"), "First wait on the mbarrier that counts TMA's bytes."),
     (Hazard.UNWAITED(lacks="commit", by="tcgen05"), "Commit the multiplications to an mbarrier, and wait for it."),
     (Hazard.UNWAITED(lacks="end", by="tcgen05"), "Wait for the commit's mbarrier before the block ends."),
-    (
-        Hazard.UNWAITED(lacks="free", by="tcgen05"),
-        "The warp that allocated the columns frees them, after the last use.",
-    ),
-    (
-        Hazard.UNWAITED(lacks="stored"),
-        "Commit the stores to a bulk group; before the block ends, wait until none is left.",
-    ),
+    (Hazard.UNWAITED(lacks="free", by="tcgen05"), "The warp that allocated the columns frees them, after all uses."),
+    (Hazard.UNWAITED(lacks="stored"), "Commit the stores to a bulk group, and wait for all before the block ends."),
     (Hazard.UNWAITED(lacks="end", by="TMA"), "Commit the stores to a bulk group, and wait before the block ends."),
     (Hazard.UNWAITED(lacks="wgmma"), "Commit the wgmmas to a group, and wait for it before you use the accumulators."),
     (Hazard.UNWAITED(), "Commit the copies to a group, wait for it; then a barrier, before other threads read."),
     (
         Hazard.RACE(lacks="wgmma.fence"),
-        "warpgroup.fence() comes before wgmma, and again when others used its registers.",
+        "warpgroup.fence() comes before wgmma, and after other uses of its registers.",
     ),
     (Hazard.RACE(earlier="write", by="TMA"), "Before a TMA store, all threads that wrote the box meet: a barrier."),
     (Hazard.RACE(by="TMA"), "Wait on the mbarrier on which its readers arrive before you fill it again."),
-    (
-        Hazard.RACE(earlier="init"),
-        "A barrier after mbarrier_init: every thread that uses it must know that it is there.",
-    ),
+    (Hazard.RACE(earlier="init"), "A barrier after mbarrier_init: every thread that uses it must know of it."),
     (Hazard.RACE(), "The two accesses need a barrier of the whole block between them."),
     (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
     (Hazard.UNWRITTEN(), "Which thread should write it, and when?"),
@@ -184,9 +175,7 @@ def find_fault_of_simulated_call(
         return Wrong(NOT_LAUNCHED + error.args[0] + ".")
     noticed = [finding for report in launcher.reports for finding in report.findings]
     if hangs := [finding for finding in noticed if finding.kind in HANGS]:
-        endless = next(
-            (finding for finding in hangs if finding.kind == Hazard.DEADLOCK), hangs[0]
-        )  # nearer to the cause
+        endless = next((one for one in hangs if one.kind == Hazard.DEADLOCK), hangs[0])  # nearer to the cause
         cause = next((one for one in noticed if one.kind in (Hazard.UNWAITED, Hazard.RACE)), noticed[0])
         earlier = "" if endless is cause else " Before that: " + cause.sentence
         raise KernelFault("it would hang on a GPU: " + endless.sentence + earlier, "timeout")

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.answer import Answer, AnswerQuestion, Served, Unwritten, WrongKind, is_placeholder, place_in
@@ -153,20 +152,14 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
     except (Unwritten, WrongKind):
         raise
     except MemoryError as error:
-        what = f"ran out of memory{where(answer, error)}: does it make something without an end?"
+        what = f"ran out of memory{place_in(answer, error)}: does it make something without an end?"
         return None, Wrong(f"{show_call(answer, args)} {what}")
     except Exception as error:
         if isinstance(error, NotImplementedError) and is_placeholder(error):
             raise Unwritten from None
         name = type(error).__name__
-        what = f"{show_call(answer, args)} raised {name}: {error}{where(answer, error)}"
+        what = f"{show_call(answer, args)} raised {name}: {error}{place_in(answer, error)}"
         return None, Wrong(Flaw(what, Fail.RAISED(error=name), *failures_in(error.args)))
-
-
-def where(answer: Answer, error: BaseException) -> str:
-    """`place_in`, for an answer or a function that wraps it."""
-    inner = unwrap(answer)
-    return inner.where(error) if isinstance(inner, Served) else place_in(inner, error)
 
 
 def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()) -> Case:

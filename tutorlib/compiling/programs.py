@@ -241,16 +241,9 @@ def serialized(ptx: str) -> str | None:
     return found and " ".join(found[1].split())
 
 
-NAMES = {  # instructions of a kernel with cp.async, ldmatrix and mma.sync: PTX → nvdisasm's name
-    "cp.async": "LDGSTS",
-    "commit_group": "LDGDEPBAR",
-    "wait_group": "DEPBAR",
-    "bar.sync": "BAR.SYNC",
-    "ldmatrix": "LDSM",
-    "mma.sync": "HMMA",
-    "bra": "BRA",
-}
-SASS_OPCODES = {name: rf"(?:@!?U?P\d+ )?{re.escape(name)}\b" for name in NAMES.values()}  # with its predicate
+# nvdisasm's names of cp.async, commit_group, wait_group, bar.sync, ldmatrix, mma.sync and bra, with their predicates
+SASS = ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR.SYNC", "LDSM", "HMMA", "BRA")
+SASS_OPCODES = {name: rf"(?:@!?U?P\d+ )?{re.escape(name)}\b" for name in SASS}
 
 
 def disassemble(cubin: bytes) -> str:

@@ -21,11 +21,6 @@ def says_it_is_kernel(function: Any) -> bool:
     return getattr(function, "_decorator_kind", None) == "kernel"
 
 
-def has_own_mark(function: Any) -> bool:
-    """Whether CuTe's decorators marked this very object, and not its class."""
-    return "_decorator_kind" in getattr(function, "__dict__", ())
-
-
 def is_jit(function: Any) -> bool:
     """Whether it is a @cute.jit function: what its call runs is the decorator's code, which nothing else has."""
     return says_it_is_jit(function) and getattr(function, "__code__", None) is code_of_jit()

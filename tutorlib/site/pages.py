@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import nbformat
 from nbformat import NotebookNode, v4
 
-from tutorlib.course.build import names_for
+from tutorlib.course.answers import names_for
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
 from tutorlib.notebook.standing import CONTENTS

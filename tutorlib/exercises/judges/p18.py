@@ -343,9 +343,8 @@ class CudaFix(FixExercise):
             raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
         return launcher_of(self.bug, found)
 
-    def examine(self, evidence: CudaLauncher) -> Verdict | None:
-        lacks = self.lacking(evidence.compiled(str(self.needs.since)).instructions)
-        return wrong(lacks) if lacks else None
+    def wrong_code(self, evidence: CudaLauncher) -> str | None:
+        return self.lacking(evidence.compiled(str(self.needs.since)).instructions)
 
     def simulator(self, evidence: CudaLauncher) -> "SimulatedLauncher":
         return as_simulated(self.bug, evidence)
