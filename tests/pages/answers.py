@@ -42,7 +42,7 @@ load()
 # Grading them --------------------------------------------------------------------------------------------------------
 
 BY_CHANCE = {Difference.NEARLY}  # as the random inputs have it
-TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "judged"))
+TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "find_interpreted_fault"))
 
 
 def refuted(id: str, answer: Callable) -> Outcome:
@@ -88,7 +88,7 @@ def until_wrong(attempt: Callable[..., Any]) -> Callable[..., Any]:
         if found:
             return found[0]
         got = attempt(*args, **options)
-        if getattr(got, "wrong", got):  # an Interpretation has its Wrong inside
+        if got:
             found.append(got)
         return got
 
