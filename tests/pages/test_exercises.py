@@ -148,3 +148,8 @@ def test_a_message_has_the_number_and_the_bound():
 def test_at_the_bounds_nothing_is_said():
     rules = (issued("bar") <= 8, issued("add") >= 17, looped("bar") >= 1, blocks >= 4, warps >= 8, overlap >= 0.5)
     assert first_broken(rules, launch(bar=8, add=17)) is None
+
+
+@pytest.mark.parametrize("id", ["17.5", "17.6"])
+def test_what_is_no_function_is_told_so(id):
+    assert "is not a function" in find(id).grade(3).message

@@ -221,7 +221,7 @@ def plan_of(host: Callable[..., None], tensors: "Sequence[Tensor]", target: str,
         if not isinstance(arg, torch.Tensor):
             return constraint(parameter, arg)
         plain = arg.is_contiguous() and arg.data_ptr() % ALIGNED == 0
-        return TensorSpec.like(arg).constraint() if plain else array_constraint(parameter.array, arg)
+        return TensorSpec.like(arg).constraint() if plain else array_constraint(arg)
 
     def placed(arg: Any) -> Any:
         if not isinstance(arg, torch.Tensor):

@@ -334,12 +334,8 @@ EXERCISES = (
             "strides_only": lambda shape, stride: all(d <= INT32_MAX for d in stride),
             "terms_only": lambda shape, stride: all((s - 1) * d <= INT32_MAX for s, d in zip(shape, stride)),  # noqa: B905
             "size_only": lambda shape, stride: prod(shape) - 1 <= INT32_MAX,
-            "cosize": lambda shape, stride: span(shape, stride) <= INT32_MAX,
             "magnitudes": lambda shape, stride: span(shape, stride) - 1 <= INT32_MAX,  # cosize adds up magnitudes
             "forward_only": lambda shape, stride: furthest(shape, stride) <= INT32_MAX,
-            "last_only": lambda shape, stride: (
-                -INT32_MAX - 1 <= offset(tuple(s - 1 for s in shape), stride) <= INT32_MAX
-            ),
         },
     ),
     value_exercise(

@@ -9,17 +9,13 @@ import numpy as np
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.facts import at_most, count_issued, counted, issued
 from tutorlib.checking.randomness import beside
-from tutorlib.exercises.judges.p08 import ProgramExercise
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.kernels.cpp import (
-    JUDGED_MAIN,
     Variant,
     blocks_of,
-    drawn_vectors,
     in_tiles,
     persistent_grid,
-    program,
     tile_grid,
 )
 from tutorlib.models.l2 import grouped
@@ -215,13 +211,5 @@ EXERCISES = (
         once=True,
         grid=persistent_grid,
         library={"Variant.source": Variant.source},
-    ),
-    ProgramExercise(
-        id="08.6",
-        title="add_on_gpu",
-        points=4,
-        program=lambda host: program(in_tiles(VECTOR_TILE), host, JUDGED_MAIN),
-        vectors=drawn_vectors,
-        numbers=(5000, 1024, 1, 1_000_000),
     ),
 )

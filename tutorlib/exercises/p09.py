@@ -79,12 +79,8 @@ LOADED = value_exercise(
         "each_matrix_once": lambda m, n, k, tm, tn: (m + n) * k * 2,
         "elements": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) // 2,
         "rounded_down": lambda m, n, k, tm, tn: (m // tm) * (n // tn) * (tm + tn) * k * 2,
-        "one_tile_too_many": lambda m, n, k, tm, tn: loaded_bytes(m + tm, n + tn, k, tm, tn),
-        "one_block": lambda m, n, k, tm, tn: (tm + tn) * k * 2,
-        "one_byte": lambda m, n, k, tm, tn: 2 * loaded_bytes(m, n, k, tm, tn),
         "c_counted": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) + 2 * m * n,
         "b_missing": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) * tm // (tm + tn),
-        "fraction_of_a_tile": lambda m, n, k, tm, tn: 2 * k * (-(-n // tn) * m + -(-m // tm) * n),
     },
 )
 
@@ -160,13 +156,7 @@ COLUMNS = value_exercise(
     },
     holds=not_in_vectors,
     mistakes={
-        "inverse": lambda warps, tile_n: Layout(
-            (2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)
-        ),
         "identity": lambda warps, tile_n: Layout(tile_n, 1),
-        "atoms_first": lambda warps, tile_n: Layout(
-            (2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)
-        ),
     },
     through=layout_returned,
     library=course("n_order"),

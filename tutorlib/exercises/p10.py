@@ -66,11 +66,6 @@ EXERCISES = (
             "no_latency": lambda n, latency, transfer, compute: max(compute, transfer, (transfer + compute) / n),
             "no_compute": lambda n, latency, transfer, compute: max(compute, transfer, (latency + transfer) / n),
             "latency_in_turn": lambda n, latency, transfer, compute: max(compute, latency + transfer),
-            "one_buffer": lambda n, latency, transfer, compute: max(
-                compute, transfer, (latency + transfer + compute) / max(n - 1, 1)
-            ),
-            "rounded": lambda n, *times: max(*times[1:], sum(times) // n),
-            "one_round": lambda n, *times: sum(times),
             "no_memory_limit": lambda n, *times: max(times[2], sum(times) / n),
             "no_compute_limit": lambda n, *times: sum(times) / n,
             "no_buffer_limit": lambda n, *times: max(times[1:]),

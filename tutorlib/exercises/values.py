@@ -31,14 +31,19 @@ def value_exercise(
     mistakes: wrong answers that people write; words/NN.toml has what `check` says of them.
     settings: of ValueExercise.
     """
-    id, title, points = head
-    known = with_their_words(id, **mistakes)
+    known = with_their_words(head[0], **mistakes)
     laws = holds if isinstance(holds, Mapping) else dict.fromkeys(cases, holds)
     made = [
         law(name, calls, each, known) if (each := laws[name]) else equals(name, calls, wanted, known)
         for name, calls in cases.items()
     ]
-    return ValueExercise(id=id, title=title, points=points, cases=(*made, *more), **settings)
+    return case_exercise(head, *made, *more, **settings)
+
+
+def case_exercise(head: tuple[str, str, int], *cases: Case, **settings: Any) -> ValueExercise:
+    """An exercise whose answer these cases judge. head: id, title, points. settings: of ValueExercise."""
+    id, title, points = head
+    return ValueExercise(id=id, title=title, points=points, cases=cases, **settings)
 
 
 def drawn(seed: int, draw: Draw, n: int = 25, known: Iterable[tuple] = ()) -> Drawn:

@@ -11,7 +11,6 @@ import cuda.tile as ct
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tutorlib.dsl.launching import launched_by
 from tutorlib.simulate.cutile.run import Accepted, TileReport, refuse_launch, run
 
 SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles
@@ -75,5 +74,5 @@ def launches_to(
             multi_processor_count=sms, name="the interpreter", major=9, minor=0
         ),
     }
-    with launched_by(launch), mock.patch.multiple(torch.cuda, **stands_for), CpuForCuda():
+    with mock.patch.object(ct, "launch", launch), mock.patch.multiple(torch.cuda, **stands_for), CpuForCuda():
         yield
