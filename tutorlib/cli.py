@@ -72,34 +72,6 @@ def write_stale(built: dict[Path, str], check: bool) -> None:
 
 
 @app.command()
-def progress(
-    names: Names = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Delete the points of these notebooks.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-) -> None:
-    """Show your points so far: the best result of `check` for each exercise on this machine."""
-    from rich.markdown import Markdown
-
-    from tutorlib.notebook import contents
-    from tutorlib.notebook.standing import NoRecord, best, course_of, forget, heads
-    from tutorlib.problems.differences import count
-
-    wanted = chosen(names or [])
-    try:
-        if reset:
-            what = f"notebook {' and '.join(name[:2] for name in wanted)}" if names else "every notebook"
-            if not yes:
-                typer.confirm(f"Delete your points for {what}?", abort=True)
-            forgotten = sum(forget(name[:2]) for name in wanted) if names else forget()
-            out.print(f"Deleted: {count(forgotten, 'check')} of {what}.", markup=False)
-            return
-        course = course_of(best(), [head for head in heads() if not names or head.name in wanted])
-    except NoRecord as error:
-        raise fail(str(error), 1) from None
-    out.print(Markdown(contents.progress(course)), soft_wrap=False)
-
-
-@app.command()
 def grade(
     paths: Annotated[
         list[Path] | None, typer.Argument(help="Notebooks, or folders of notebooks; default: solutions/.")
@@ -173,7 +145,7 @@ def grade_class(
         typer.Option("--regrade", metavar="STUDENT", help="Grade this student again: a name or an id."),
     ] = None,
 ) -> None:
-    """Grade a class: every submission in a folder, into OUT/gradebook.sqlite.
+    """Grade a class: every submission in a folder, into OUT/gradebook.
 
     A second run resumes, and grades only new and changed submissions. It always rewrites OUT/grades.csv and the other
     reports. Each run reads your files in OUT: roster.csv, rules.toml (late penalties) and corrections*.csv.

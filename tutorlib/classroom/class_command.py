@@ -8,8 +8,8 @@ from rich.console import Console
 
 from tutorlib.classroom import CannotGrade, exports, reports, similar_answers
 from tutorlib.classroom.adjustments import Prepared, prepared
-from tutorlib.classroom.class_run import Run, alone_in, grade_new
-from tutorlib.classroom.gradebook import open_gradebook
+from tutorlib.classroom.class_run import Run, grade_new
+from tutorlib.classroom.gradebook import Gradebook
 from tutorlib.classroom.grades import Classroom, grades_of, remarks
 from tutorlib.classroom.hand_ins import handed_in
 from tutorlib.classroom.roster import find_in
@@ -46,24 +46,23 @@ def grade_folder(
     """
     if settings.sandboxed and (why := sandbox.why_open()):
         raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
-    with alone_in(out):
-        students, stray = handed_in(folder.resolve(), without=out.resolve())
-        with open_gradebook(out / "gradebook.sqlite") as book:
-            class_ = prepared(students, out)
-            run = Run(students, settings, wanted, list(to_regrade(again, class_)), workers, ray)
-            grade_new(run, book, console)
-            submissions = book.submissions()
-            there = {student.student: submissions[student.student] for student in students}
-            classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
-            classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
-        try:
-            written = write_results(classroom, out)
-        except OSError as error:
-            raise CannotGrade(
-                f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
-            ) from None
-        gone = sorted(submissions.keys() - {student.student for student in students})
-    results = f"{count(len(classroom.grades), 'student')}: {out / 'index.html'}, gradebook.sqlite, {len(written)} files"
+    students, stray = handed_in(folder.resolve(), without=out.resolve())
+    book = Gradebook(out / "gradebook")
+    class_ = prepared(students, out)
+    run = Run(students, settings, wanted, list(to_regrade(again, class_)), workers, ray)
+    grade_new(run, book, console)
+    submissions = book.submissions()
+    there = {student.student: submissions[student.student] for student in students}
+    classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
+    classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
+    try:
+        written = write_results(classroom, out)
+    except OSError as error:
+        raise CannotGrade(
+            f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
+        ) from None
+    gone = sorted(submissions.keys() - there.keys())
+    results = f"{count(len(classroom.grades), 'student')}: {out / 'index.html'}, gradebook, {len(written)} files"
     return Summary([*lines_of(classroom, gone)], results, bool(classroom.failed))
 
 

@@ -5,12 +5,10 @@ ends. On Ray, each student is a task: one CPU for each, and one GPU if the clust
 """
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -194,7 +192,7 @@ def grade_on_ray(address: str, tasks: Iterator[Task], keep: Callable[[Task, Grad
         raise CannotGrade(f"--ray {address}: {error}") from None
     there = ray.cluster_resources()
     cpus, gpus = int(there.get("CPU", 1)), int(there.get("GPU", 0))
-    remote = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=1)(graded_bytes)
+    remote = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=1)(graded)
     running: dict[Any, Task] = {}
     try:
         while True:
@@ -204,18 +202,18 @@ def grade_on_ray(address: str, tasks: Iterator[Task], keep: Callable[[Task, Grad
                 return
             for done in ray.wait(list(running))[0]:
                 try:
-                    graded = Graded.loads(ray.get(done))
+                    found = ray.get(done)
                 except ray.exceptions.RayTaskError as error:
                     raise CannotGrade(str(error.cause)) from None
                 except ray.exceptions.RayError as error:
-                    graded = Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
-                keep(running.pop(done), graded)
+                    found = Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
+                keep(running.pop(done), found)
     finally:
         ray.shutdown()
 
 
-def graded_bytes(task: Task) -> bytes:
-    return asyncio.run(grade_task(task, {})).dumps()
+def graded(task: Task) -> Graded:
+    return asyncio.run(grade_task(task, {}))
 
 
 def content_hash(files: Files, version: str) -> str:
@@ -236,20 +234,3 @@ def course_version() -> str:
         hashed.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     found = device.gpu()
     return f"{hashed.hexdigest()} {found.name if found else ''}"
-
-
-@contextmanager
-def alone_in(out: Path) -> Iterator[None]:
-    """Makes the folder, and keeps other runs out of it. Raises CannotGrade."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
-    except OSError as error:
-        raise CannotGrade(f"{out}: cannot be made: {error.strerror}.") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise CannotGrade(f"{out}: another `tutor class` is at work there; wait for it, or end it.") from None
-    finally:
-        os.close(lock)
