@@ -14,7 +14,7 @@ from rich.console import Console
 from tutorlib.simulate.cli import add_to as add_simulate_to
 
 if TYPE_CHECKING:
-    from tutorlib.instruments.sweep import Sweep
+    pass
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")]
@@ -140,10 +140,6 @@ def grade_class(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of all random inputs; default: a secret one per submission.")
     ] = None,
-    again: Annotated[
-        list[str] | None,
-        typer.Option("--regrade", metavar="STUDENT", help="Grade this student again: a name or an id."),
-    ] = None,
 ) -> None:
     """Grade a class: every submission in a folder, into OUT/gradebook.
 
@@ -156,7 +152,7 @@ def grade_class(
     wanted = tuple(sorted(set(chosen(names)))) if names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        summary = class_command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
+        summary = class_command.grade_folder(folder, to, settings, wanted, workers, ray, err)
     except CannotGrade as error:
         raise fail(str(error)) from None
     for line in summary.lines:
@@ -262,7 +258,11 @@ def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
     found = SweepResults(this_machine(), date.today().isoformat(), complete=False)
     if resume and file.exists():
         found = replace(read_sweep(file), complete=False)
-    found = replace(found, facts=found.facts | sweep.facts | closer_look(name, sweep))
+    found = replace(found, facts=found.facts | sweep.facts)
+    try:
+        found = replace(found, facts=found.facts | (sweep.look() if sweep.look else {}))
+    except Exception as error:  # the facts beyond its kernels' times; the sweep goes on without
+        err.print(f"{name}: {error}", style="yellow", markup=False)
     for one in measure_all(sweep, found.known):
         out.print(f"{one.name}, {one if isinstance(one, Failure) else one.measurement}", markup=False)
         out.file.flush()
@@ -276,15 +276,6 @@ def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
     if not found.points:
         return None
     return replace(found, complete=True, counters=found.counters or count_all(name, sweep)).write(name)
-
-
-def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
-    """The facts of a sweep beyond its kernels' times; if that fails, a line says so, and the sweep goes on."""
-    try:
-        return sweep.look() if sweep.look else {}
-    except Exception as error:
-        err.print(f"{name}: {error}", style="yellow", markup=False)
-        return {}
 
 
 @app.command()

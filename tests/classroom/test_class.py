@@ -226,7 +226,6 @@ def utc(out: Path) -> dict[str, tuple[str, Graded]]:
     [
         (("gone",), "gone: no folder."),
         (("solutions", "77"), "There is no notebook 77; there are 00_start, "),
-        (("figures/data", "--regrade", "me"), "--regrade me: no student is called me."),
         (("figures/data", "--ray", "local"), "--ray needs Ray: pip install '.[ray]'"),
         (("README.md",), "README.md: no folder. Unpack the zip of a class"),
     ],

@@ -21,6 +21,7 @@ from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.gradebook import Gradebook, Graded, Judged, Submission
 from tutorlib.classroom.hand_ins import Files, HandedIn, files_of
 from tutorlib.grading.grade import Settings, at_a_time, grade_submission
+from tutorlib.grading.merged_page import student_code
 from tutorlib.grading.scores import points_possible, progress
 from tutorlib.grading.submission import Submitted, newest, read_each
 from tutorlib.machine import device
@@ -28,8 +29,7 @@ from tutorlib.paths import ROOT, SOLUTIONS
 
 NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
 ENDED = "ended the grader"
-LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution,
-MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions, more than three times
+LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution
 LOCAL = "local"
 RAY_MISSING = "--ray needs Ray: pip install '.[ray]'"
 AHEAD = 2  # tasks that Ray has for each CPU or GPU, so that none waits for this process
@@ -76,13 +76,10 @@ def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
 
 
 def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
-    """Each exercise and the text of its answer. Of several cells each text once, without those still to be written."""
-    room = MOST_ANSWERS
-    for exercise, texts in (pair for submitted in submission for pair in submitted.answers.items()):
-        written = [text for text in texts if f'"Exercise {exercise}"' not in text] or texts[:1]
-        text = "\n".join(dict.fromkeys(written))[: min(LONGEST_ANSWER, room)]
-        room -= len(text)
-        yield exercise, text.encode("utf-8", "replace").decode()  # a notebook's JSON can hold half of a pair
+    """Each exercise and the text of its answer, as it is graded; without those that are not written."""
+    for submitted in submission:
+        for exercise, text in student_code(submitted).answers.items():
+            yield exercise, text[:LONGEST_ANSWER].encode("utf-8", "replace").decode()  # JSON can hold half of a pair
 
 
 # The class -----------------------------------------------------------------------------------------------------------
@@ -92,14 +89,13 @@ def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
 class Run:
     """A class to grade.
 
-    wanted: the notebooks that were asked for; None: all that were handed in. again: students to grade anew.
+    wanted: the notebooks that were asked for; None: all that were handed in.
     workers: students graded at a time on this machine. ray: the address of a cluster; "local": one of this machine.
     """
 
     students: list[HandedIn]
     settings: Settings
     wanted: tuple[str, ...] | None = None
-    again: Iterable[str] = ()
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     ray: str | None = None
 
@@ -109,7 +105,6 @@ def grade_new(run: Run, book: Gradebook, console: Console) -> None:
 
     console: shows the progress. Raises CannotGrade.
     """
-    book.forget(run.again)
     version, seed = course_version(), run.settings.seed
     known = book.submissions()
     todo = {}

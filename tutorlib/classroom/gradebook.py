@@ -1,7 +1,6 @@
 """The gradebook: a folder with a JSON file for each student, which holds a submission completely or not at all."""
 
 import json
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -77,11 +76,6 @@ class Gradebook:
 
     def file_of(self, student: str) -> Path:
         return self.folder / f"{report_name(student)}.json"
-
-    def forget(self, students: Iterable[str]) -> None:
-        """Drop the submissions of these students, so that they are graded anew."""
-        for student in students:
-            self.file_of(student).unlink(missing_ok=True)
 
     def submissions(self) -> dict[str, Submission]:
         """Student → submission, by name; without those that another version of the course wrote in another form."""
