@@ -270,6 +270,16 @@ def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):
         assert is_free(tmp_path / "gpu", fcntl.LOCK_EX) == timed
 
 
+def test_a_cell_that_takes_times_does_not_wait_for_its_own_turn(tmp_path):
+    notebook = nbformat.read(SOLUTIONS / "00_start.ipynb", as_version=4)
+    timing = "from tutorlib.machine import device\nwith device.own_turn():\n    done = True"
+    notebook.cells.insert(0, v4.new_code_cell(timing))
+    next(cell for cell in notebook.cells if cell.source.startswith("def ceil_div")).source += "\n\nassert done"
+    nbformat.write(notebook, tmp_path / "00_start.ipynb")
+    settings = Settings(seconds=20, sandboxed=False, variables={device.TURNS: str(tmp_path)})
+    assert [one.status for one in grade(read_submission([tmp_path]), settings).outcomes] == ["passed"]
+
+
 # Messages ------------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.grading.test_sandbox import behind_the_wall, needs_bubblewrap, started_inside, wait_for
 from tests.trial_course import Course, make_course
-from tutorlib.checking.cuda_host import build_program
 from tutorlib.compiling import programs
 from tutorlib.compiling.cpp import compile_cuda
 from tutorlib.compiling.errors import CompileFailed
@@ -263,12 +262,12 @@ def test_a_compilers_time_has_a_limit(monkeypatch):
 
 
 @pytest.mark.usefixtures("nothing_kept")
-def test_a_programs_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch):
+def test_a_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch):
     secret = tmp_path / "secret.txt"
     secret.write_text("SECRET here;")
     monkeypatch.setattr(programs, "_sandbox", sandbox.sandboxed_compiler)
     with pytest.raises(CompileFailed, match="secret") as refused:
-        build_program(f'#include "{secret}"\nint main() {{}}', "sm_90")
+        compile_cuda(f'#include "{secret}"')
     assert "SECRET" not in f"{refused.value} {refused.value.detail}"
 
 

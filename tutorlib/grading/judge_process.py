@@ -29,14 +29,13 @@ from typing import Any
 
 import psutil
 
-from tutorlib.checking.cuda_host import sandbox_programs
 from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.programs import sandbox_compilers
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import limit, settle_fork
 from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
-from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program
+from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler
 from tutorlib.grading.supervisor import within_own_limit
 from tutorlib.machine import device
 from tutorlib.machine.lineage import adopt_orphans
@@ -113,7 +112,6 @@ def main(settings: JudgeSettings, pipe: Connection) -> None:
     fix_seed(settings.seed)
     if settings.sandboxed:
         sandbox_compilers(sandboxed_compiler)
-        sandbox_programs(sandboxed_program)
     JudgedPage(settings, pipe).run()
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):

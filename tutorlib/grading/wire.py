@@ -38,7 +38,7 @@ PLAIN_DTYPES = "biufcSU"  # NumPy's kinds without references
 # Where the dataclasses live that an answer's process may send: what an answer returns, and evidence.
 RETURNED = (
     *("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts."),
-    *("tutorlib.checking.evidence", "tutorlib.dsl.failure"),
+    *("tutorlib.checking.evidence", "tutorlib.checking.cutile_evidence", "tutorlib.dsl.failure"),
     *("tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
 )
 # And those that the judge sends, beside functions of these modules: what an answer takes, and requests for evidence.
