@@ -14,7 +14,7 @@ from tests.pages.table import FUNCTIONS, Answer, read_rows
 from tutorlib.checking import cutile, cutile_evidence, evidence, kernel
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.evidence import CuteEvidence, made_or_why, used
-from tutorlib.checking.exercise import Outcome, Verdict
+from tutorlib.checking.exercise import Outcome
 from tutorlib.compiling.compiled import instructions_in
 from tutorlib.exercises import find
 from tutorlib.failure import Difference, failures_in
@@ -48,7 +48,7 @@ load()
 BY_CHANCE = {Difference.NEARLY}  # as the random inputs have it
 TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "interpreted_at"))
 ENTRIES = {"made_or_why": (evidence, cutile_evidence), "used": (evidence, cutile)}  # where they are made, and used
-examine = CuteExercise.examine
+wrong_code = CuteExercise.wrong_code
 
 
 @cache
@@ -73,16 +73,16 @@ def in_brief(id: str, answer: Callable) -> Outcome:
     with ExitStack() as stack:
         for module, name in TRY_A_SIZE:
             stack.enter_context(mock.patch.object(module, name, until_wrong(getattr(module, name))))
-        stack.enter_context(mock.patch.object(CuteExercise, "examine", examined_in_brief))
+        stack.enter_context(mock.patch.object(CuteExercise, "wrong_code", wrong_code_in_brief))
         stack.enter_context(made_when_used())
         return find(id).grade(answer)
 
 
-def examined_in_brief(exercise: CuteExercise, evidence: CuteEvidence) -> Verdict | None:
+def wrong_code_in_brief(exercise: CuteExercise, evidence: CuteEvidence) -> str | None:
     """By the instructions at the first simulated size, which is compiled in any case."""
     with suppress(NotSimulated):
         if exercise.lacking(instructions_in(evidence.at(exercise.sizes_simulated[0]).ptx)):
-            return examine(exercise, evidence)
+            return wrong_code(exercise, evidence)
     return None
 
 
