@@ -1,0 +1,188 @@
+"""Fits the chooser's constants to measurements: python -m tutorlib.instruments.fit_hopper RESULTS.jsonl … [--write]
+
+Each line of a file, which may be gzipped, is a measurement: {"gpu": …, "config": HopperConfig's settings that are not
+the default, "shape": [M, N, K], "us": …, "baseline_us": …}; others are passed over. The constants are an H200's; on
+another GPU device memory is as much slower as its datasheet says. --write puts them into constants.json, for `choose`.
+"""
+
+import gzip
+import json
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, LINE, Constants, cost, fitted
+from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
+from tutorlib.machine.features import HARDWARE
+
+STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
+DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
+FAR_OFF = 1.5  # times the fastest one's time: slower candidates all count the same
+UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
+MISS = 0.5  # weight of what estimates miss by, beside what choices cost
+MOST_OF_LONG = 1.05  # pairs that differ in the lines of a K tile alone differ by 2 %; choosing would make more of it
+CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and published comparisons use them
+
+
+H200 = "NVIDIA H200"
+MODELED = {"tile", "schedule", "cluster", "persistent", "split_k", "stream_k", "defer_stores", "transposed", "majors",
+           "dtype", "zigzag", "polls"}  # fmt: skip
+
+Mnk = tuple[int, int, int]  # M, N, K
+
+
+class MeasuredAt(NamedTuple):
+    """What configurations compete for."""
+
+    shape: Mnk
+    gpu: str = H200
+
+
+class Timed(NamedTuple):
+    config: HopperConfig
+    place: MeasuredAt
+    us: float
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """A measurement for each line."""
+    raw = file.read_bytes()
+    text = (gzip.decompress(raw) if file.suffix == ".gz" else raw).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
+    """The measurements among them that the model has an estimate for.
+
+    Where the baseline was timed in turns with the kernel, its own time is told as of a GPU on which the baseline takes
+    as long as in the middle of all measurements of the shape; where it took UNSTEADY times as long, or as short, both
+    are passed over.
+    """
+    found, baselines = [], defaultdict(list)
+    for result in results:
+        if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
+            place = MeasuredAt(tuple(result["shape"]), result.get("gpu", H200))
+            try:
+                config = HopperConfig.from_json(result.get("config") or {})
+            except (ConfigError, TypeError):  # by a younger rule; or it has a setting that is gone
+                continue
+            if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
+                found.append((config, place, result["us"], result.get("baseline_us")))
+                baselines[place].append(result.get("baseline_us") or 0.0)
+    usual = {place: median(times) for place, times in baselines.items()}
+    return [
+        Timed(config, place, us * usual[place] / baseline if baseline else us)
+        for config, place, us, baseline in found
+        if not baseline or abs(math.log(baseline / usual[place])) < math.log(UNSTEADY)
+    ]
+
+
+def is_like_a_candidate(config: HopperConfig) -> bool:
+    """Whether the model knows all that matters about it: one or two lines of K, and all else as candidates have it."""
+    others = (field for field in fields(HopperConfig) if field.name not in MODELED)
+    lines = config.tile[2] * BYTES[config.dtype] / LINE
+    as_usual = all(getattr(config, field.name) == field.default for field in others)
+    return lines in (1, 2) and config.cluster in CLUSTERS and as_usual
+
+
+def on(gpu: str, constants: Constants) -> Constants:
+    """The constants with this GPU's device memory."""
+    return replace(constants, hbm_bytes=constants.hbm_bytes * HARDWARE[gpu].bandwidth / HARDWARE[H200].bandwidth)
+
+
+def by_place(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, list[tuple[float, float]]]:
+    """For each shape on a GPU the (estimate, time) of its configurations."""
+    known, found = {gpu: on(gpu, constants) for gpu in {timed.place.gpu for timed in measured}}, defaultdict(list)
+    for config, place, us in measured:
+        found[place].append((cost(config, *place.shape, constants=known[place.gpu]), us))
+    return found
+
+
+def miss(measured: Sequence[Timed], constants: Constants) -> float:
+    """Mean of |log(estimate / measured)|, in which every shape weighs the same: 0.05 is 5 %."""
+    means = (
+        fmean(abs(math.log(estimate / us)) for estimate, us in found)
+        for found in by_place(measured, constants).values()
+    )
+    return fmean(means)
+
+
+def is_possible(constants: Constants) -> bool:
+    """Whether rates stay below the datasheet's, and what should cost no more than something else does not."""
+    rates = constants.mma_efficiency <= 1 and constants.hbm_bytes * 1e6 <= HARDWARE[H200].bandwidth
+    stages = 1 <= constants.held < 2  # the one being read at least, and two are all that some have
+    of_lines = 1 <= constants.long <= MOST_OF_LONG and constants.narrow <= 1
+    return rates and stages and of_lines and constants.deferred <= constants.store
+
+
+def loss(measured: Sequence[Timed], constants: Constants) -> float:
+    """The cost of following the estimates, and their error: a mean over shapes of logarithms.
+
+    Times scatter, so the choice counts as if it were in doubt: each configuration the less, the longer its estimate.
+    What the estimates of a shape's configurations miss by together matters less than what each does beside the others.
+    """
+    total, count = 0.0, 0
+    for place, found in by_place(measured, constants).items():
+        least, best = min(estimate for estimate, _ in found), min(us for _, us in found)
+        weights = [math.exp(-(estimate / least - 1) / DOUBT) for estimate, _ in found]
+        expected = sum(weight * us for weight, (_, us) in zip(weights, found, strict=True)) / sum(weights)
+        logs = [math.log(estimate / us) for estimate, us in found if us < FAR_OFF * best]
+        middle = median(logs)
+        apart = sum(abs(log - middle) for log in logs) / len(logs)
+        weight = CUBE if len(set(place.shape)) == 1 else 1
+        total += weight * (math.log(expected / best) + MISS * (0.7 * apart + 0.3 * abs(middle)))
+        count += weight
+    return total / count
+
+
+def fit(measured: Sequence[Timed], constants: Constants) -> Constants:
+    """Coordinate search, from these constants to those that lose least."""
+    best, improved = loss(measured, constants), True
+    while improved:
+        improved = False
+        for field in fields(Constants):
+            for step in STEPS:
+                tried = replace(constants, **{field.name: getattr(constants, field.name) * step})
+                if is_possible(tried) and (now := loss(measured, tried)) < best - 1e-5:
+                    constants, best, improved = tried, now, True
+    return constants
+
+
+def regret(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, float]:
+    """For each shape: the time of that of its configurations which the model prefers, over the fastest one's."""
+    places = by_place(measured, constants).items()
+    return {place: min(found)[1] / min(us for _, us in found) for place, found in places}
+
+
+def main(arguments: Sequence[str]) -> None:
+    files = [Path(name) for name in arguments if not name.startswith("--")]
+    results = [result for file in files for result in read(file)]
+    measured = usable(results)
+    print(f"{len(measured)} measurements; the estimates miss by {miss(measured, fitted()):.1%}")
+    constants = fit(measured, fitted())
+    left, regrets = miss(measured, constants), regret(measured, constants)
+    print(f"fitted: by {left:.1%}; regret: {shown_regret(regrets)}")
+    for name, value in asdict(constants).items():
+        print(f"{name} = {value:.4g}")
+    for (shape, gpu), factor in sorted(regrets.items()):
+        print(f"{gpu} {'×'.join(map(str, shape)):16} the preferred one takes {factor:.3f} of the fastest one's time")
+    if "--write" in arguments:
+        gpus = sorted({result["gpu"] for result in results if "gpu" in result})
+        rounded = {name: float(f"{value:.4g}") for name, value in asdict(constants).items()}
+        stored = {"gpus": gpus, "points": len(measured), "miss": round(left, 4), "constants": rounded}
+        FILE.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
+
+
+def shown_regret(regrets: dict[MeasuredAt, float]) -> str:
+    ranked = sorted(regrets.values())
+    worst_tenth = ranked[len(ranked) * 9 // 10]
+    return f"median {median(ranked):.3f}, of the worst tenth at least {worst_tenth:.3f}, largest {ranked[-1]:.3f}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
