@@ -38,10 +38,6 @@ class SimulatedLauncher(Protocol):
         """
         ...
 
-    def ptx(self, shape: Shape) -> str:
-        """The kernel compiled for a shape that it was called `on`."""
-        ...
-
 
 @dataclass
 class SimulatedCute:
@@ -63,9 +59,6 @@ class SimulatedCute:
             specs = tensor_specs(self.problem, shape, self.dynamic, self.divisible)
             self._compiled[key] = compile_with_lines(self.host, specs, self.arch)
         return self._compiled[key]
-
-    def ptx(self, shape: Shape) -> str:
-        return self.compiled(shape).ptx
 
     def on(self, work: Work) -> Call:
         traced = self.compiled(work.shape)
@@ -89,9 +82,6 @@ class SimulatedCutile:
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
 
-    def ptx(self, shape: Shape) -> str:
-        return self.compile(shape, ARCH).ptx
-
     def on(self, work: Work) -> Call:
         compiled = self.compile(work.shape, ARCH)
         find = finder(self.kernel, compiled)
@@ -113,9 +103,6 @@ class SimulatedTileCpp:
     grid: Callable[[Shape], tuple[int, ...]]
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
-
-    def ptx(self, shape: Shape) -> str:
-        return compile_cpp(self.source, ARCH).ptx
 
     def on(self, work: Work) -> Call:
         compiled = compile_cpp(self.source, ARCH)
@@ -139,9 +126,6 @@ class SimulatedCuda:
     block: Callable[[Shape], tuple[int, ...]]
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
-
-    def ptx(self, shape: Shape) -> str:
-        return compile_cuda(self.source)
 
     def on(self, work: Work) -> Call:
         compile_cuda(self.source)
