@@ -30,7 +30,7 @@ from tutorlib.kernels.hopper.fused import (
     make_fused,
     of_halves,
 )
-from tutorlib.measuring.simulated_launchers import SimulatedCute
+from tutorlib.measuring.simulated_launchers import simulated_cute
 from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile_amax
 from tutorlib.simulate.ptx.languages.cute import compile_for, simulate_host
 
@@ -45,19 +45,19 @@ EDGES = (200, 528, 136)
     ids=["bias and GELU", "residual"],
 )
 def test_the_ladders_gemm_with_an_operand(problem, fusion, shape):
-    assert find_simulated_fault(problem, SimulatedCute(ampere.make_fused(fusion), problem), shape) is None
+    assert find_simulated_fault(problem, simulated_cute(ampere.make_fused(fusion), problem), shape) is None
 
 
 @pytest.mark.parametrize("shape", [(64, 64, 64), (65, 128, 40)], ids=str)
 def test_the_ladders_gemm_gated(shape):
     problem = linear_swiglu(32)
-    assert find_simulated_fault(problem, SimulatedCute(ampere.make_gated(ampere.gated), problem), shape) is None
+    assert find_simulated_fault(problem, simulated_cute(ampere.make_gated(ampere.gated), problem), shape) is None
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_largest_of_a_tile(shape):
     problem = tile_amax((64, 64))
-    assert find_simulated_fault(problem, SimulatedCute(ampere.make_amax(ampere.largest), problem), shape) is None
+    assert find_simulated_fault(problem, simulated_cute(ampere.make_amax(ampere.largest), problem), shape) is None
 
 
 @dataclass

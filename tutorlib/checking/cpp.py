@@ -113,9 +113,9 @@ class CppExercise(KernelExercise):
         return Flaw(what, Fail.NO_OVERLAP)
 
     def simulator(self, evidence: str) -> "SimulatedLauncher":
-        from tutorlib.measuring.simulated_launchers import SimulatedTileCpp
+        from tutorlib.measuring.simulated_launchers import simulated_cpp
 
-        return SimulatedTileCpp(evidence, self.grid)
+        return simulated_cpp(evidence, self.grid)
 
     def launcher(self, evidence: str) -> Launcher:
         return CppLauncher(evidence, self.grid)

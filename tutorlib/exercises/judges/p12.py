@@ -160,9 +160,9 @@ def out_of_order(host: HostFunction, problem: Problem, shape: Shape, order: Orde
 
     A kernel of fewer blocks than tiles takes them in turn.
     """
-    from tutorlib.measuring.simulated_launchers import SimulatedCute
+    from tutorlib.measuring.simulated_launchers import simulated_cute
 
-    simulator = SimulatedCute(host, problem)
+    simulator = simulated_cute(host, problem)
     simulator.on(Work(problem, shape, "cpu"))()
     report = simulator.reports[-1]
     storers = report.storers[problem.output.name].reshape(shape[:2])
