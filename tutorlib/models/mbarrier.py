@@ -149,7 +149,7 @@ class RingModel:
         else:
             instruction = instructions[here.instruction]
             here.instruction = (here.instruction + 1) % len(instructions)
-            getattr(self, f"{side}_{instruction}")(here)
+            self.said = f"{side}: {self.execute(side, instruction)}"
         if self.stuck:
             self.blame("Both sides wait, and nothing is in flight: forever.")
 
@@ -168,48 +168,36 @@ class RingModel:
     def blame(self, what: str) -> None:
         self.wrong = self.wrong or what
 
-    # One method for each instruction ------------------------------------------------------------------------------
-
-    def producer_wait(self, here: RingPlace) -> None:
-        self.said = f"producer: phase {here.phase} of empty[{here.index}] is over, the stage is free."
-
-    def producer_expect(self, here: RingPlace) -> None:
-        size = OPERANDS["A"] if self.fault == FAULTS[4] else sum(OPERANDS.values())
-        try:
-            self.full[here.index] = self.full[here.index].arrive(size)
-        except ValueError:
-            self.blame(f"full[{here.index}] has its arrival of this phase already: this one is lost.")
-        self.said = f"producer: arrives on full[{here.index}], {size // KIB} KiB will come."
-
-    def producer_load(self, here: RingPlace) -> None:
-        self.in_flight += [Transfer(operand, here.count, here.index) for operand in OPERANDS]
-        self.said = f"producer: TMA is to bring A and B of tile {here.count} into stage {here.index}."
-
-    def producer_next(self, here: RingPlace) -> None:
+    def execute(self, side: Side, instruction: str) -> str:
+        """What it does, in words."""
+        here = self.place(side)
+        stage, tile = here.index, here.count
+        match instruction:
+            case "wait" if side == "producer":
+                return f"phase {here.phase} of empty[{stage}] is over, the stage is free."
+            case "wait":
+                return f"phase {here.phase} of full[{stage}] is over."
+            case "expect":
+                size = OPERANDS["A"] if self.fault == FAULTS[4] else sum(OPERANDS.values())
+                try:
+                    self.full[stage] = self.full[stage].arrive(size)
+                except ValueError:
+                    self.blame(f"full[{stage}] has its arrival of this phase already: this one is lost.")
+                return f"arrives on full[{stage}], {size // KIB} KiB will come."
+            case "load":
+                self.in_flight += [Transfer(operand, tile, stage) for operand in OPERANDS]
+                return f"TMA is to bring A and B of tile {tile} into stage {stage}."
+            case "mma":
+                if missing := [operand for operand in OPERANDS if self.holds[stage].get(operand) != tile]:
+                    operands, are = " and ".join(missing), "are" if len(missing) > 1 else "is"
+                    self.blame(f"wgmma reads stage {stage}, and {operands} of tile {tile} {are} not there.")
+                self.reading = stage
+                return f"wgmmas read stage {stage} from now on."
+            case "done":
+                self.reading, self.multiplied = None, self.multiplied + 1
+                return f"wait_group returns, stage {stage} has been read."
+            case "free":
+                self.empty[stage] = self.empty[stage].arrive()
+                return f"arrives on empty[{stage}]."
         here.advance()
-        self.said = f"producer: on to step {here.count}, stage {here.index}, phase {here.phase}."
-
-    def consumer_wait(self, here: RingPlace) -> None:
-        self.said = f"consumer: phase {here.phase} of full[{here.index}] is over."
-
-    def consumer_mma(self, here: RingPlace) -> None:
-        lies = self.holds[here.index]
-        if missing := [operand for operand in OPERANDS if lies.get(operand) != here.count]:
-            are = "are" if len(missing) > 1 else "is"
-            self.blame(
-                f"wgmma reads stage {here.index}, and {' and '.join(missing)} of tile {here.count} {are} not there."
-            )
-        self.reading = here.index
-        self.said = f"consumer: wgmmas read stage {here.index} from now on."
-
-    def consumer_done(self, here: RingPlace) -> None:
-        self.reading, self.multiplied = None, self.multiplied + 1
-        self.said = f"consumer: wait_group returns, stage {here.index} has been read."
-
-    def consumer_free(self, here: RingPlace) -> None:
-        self.empty[here.index] = self.empty[here.index].arrive()
-        self.said = f"consumer: arrives on empty[{here.index}]."
-
-    def consumer_next(self, here: RingPlace) -> None:
-        here.advance()
-        self.said = f"consumer: on to step {here.count}, stage {here.index}, phase {here.phase}."
+        return f"on to step {here.count}, stage {here.index}, phase {here.phase}."

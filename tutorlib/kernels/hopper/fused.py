@@ -13,7 +13,14 @@ from cutlass.cute.runtime import make_fake_compact_tensor
 
 from tutorlib.kernels.ampere.fused import add, bias_gelu, swiglu
 from tutorlib.kernels.hopper.choose import NO_WORK, OpWork, ShapeError, candidates, cost, shape_problem
-from tutorlib.kernels.hopper.config import MMA_M, REGISTERS_BESIDE_RESULTS, STORE_ROWS, ConfigError, HopperConfig
+from tutorlib.kernels.hopper.config import (
+    MMA_M,
+    REGISTERS_BESIDE_RESULTS,
+    SMEM_ROOM,
+    STORE_ROWS,
+    ConfigError,
+    HopperConfig,
+)
 from tutorlib.kernels.hopper.epilogue import Stores
 from tutorlib.kernels.hopper.gemm import Beside, launch_gemm
 from tutorlib.kernels.hopper.launch import compile_for_torch, fakes, max_clusters, scratch
@@ -51,7 +58,7 @@ class Fusion:
             return config
         m, n, k = config.tile
         half = replace(config, tile=(m, n // 2, k), stages=config.ab_stages, store_stages=1)
-        left = config.room - config.ab_stages * config.stage_room - config.other_bytes  # half may store wider rows
+        left = SMEM_ROOM - config.ab_stages * config.stage_room - config.other_bytes  # half may store wider rows
         return replace(half, store_stages=max(1, min(left // half.store_stage_bytes, half.store_steps)))
 
     def stores(self, plain: Stores, operand: cute.Tensor | None) -> Stores:

@@ -61,7 +61,7 @@ class Multiply:
         return self.ring.config.ab_stages
 
     @cute.jit
-    def step(self, state: PipelineState, first: cutlass.Constexpr, groups: cutlass.Constexpr = 1) -> None:
+    def step(self, state: PipelineState, first: cutlass.Constexpr) -> None:
         """When the stage is full, issue its wgmmas; the first step of a tile discards the old accumulators."""
         self.ring.wait_full(state.index, state.phase)
         warpgroup.fence()
@@ -69,8 +69,6 @@ class Multiply:
         for k_block in cutlass.range_constexpr(cute.size(self.tCrA, mode=[2])):
             tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
             a, b = self.tCrA[None, None, k_block, state.index], self.tCrB[None, None, k_block, state.index]
-            if cutlass.const_expr(groups == 2 and k_block == cute.size(self.tCrA, mode=[2]) - 1):
-                warpgroup.commit_group()
             cute.gemm(tiled_mma, self.tCrC, a, b, self.tCrC)
         warpgroup.commit_group()
 
