@@ -20,8 +20,8 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """A (M, K) · Bᵀ with B (N, K), plus bias (N,): accumulated in fp32 or better, rounded once.
 
     On a Hopper GPU the kernel of notebook 14, with the bias in its epilogue; torch multiplies what the kernel cannot
-    take, and `report` lists it. On the CPU torch's product in fp32 (fp64 stays fp64), which has the same
-    contract: the kernel's result differs only by the order of additions.
+    take, and `report` lists it. On the CPU torch's product in fp32 (fp64 stays fp64), which has the same contract:
+    the kernel's result differs only by the order of additions.
     """
     if not a.is_cuda:
         wide = torch.promote_types(a.dtype, torch.float32)
