@@ -27,9 +27,9 @@ from tutorlib.kernels.hopper.fused import (
     choose_fused,
     fusable,
     fused_fakes,
-    make_fused,
     of_halves,
 )
+from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.measuring.simulated_launchers import simulated_cute
 from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile_amax
 from tutorlib.simulate.ptx.languages.cute import compile_for, simulate_host
@@ -78,7 +78,7 @@ class SimulatedFusion:
 
         fakes = hopper.fused_fakes(self.config, self.fusion, self.rank)
         compiled = compile_for(
-            hopper.make_fused(self.config, self.fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a"
+            make_gemm(self.config, fusion=self.fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a"
         )
         a, b, *operand, c = work.tensors
         tensors = {"a": a, "b": b, **({"operand": operand[0]} if operand else {}), "c": c}
@@ -87,10 +87,11 @@ class SimulatedFusion:
             name: dlpack(one) if one.ndim == 2 else from_dlpack(one, assumed_align=16).mark_layout_dynamic()
             for name, one in tensors.items()
         }
-        operands = [given.get(name) for name in ("a", "b", "operand", "c")]
+
+        operands = [*(given[name] for name in "abc"), None, None, None, None]
 
         def call():
-            self.reports = simulate_host(compiled, tensors, [*operands, None, None, 2, cuda.CUstream(0)])
+            self.reports = simulate_host(compiled, tensors, [*operands, given.get("operand"), 2, cuda.CUstream(0)])
 
         return call
 
@@ -148,7 +149,7 @@ def test_what_is_chosen_spills_nothing(name, shape):
     fusion = FUSIONS[name]
     config = choose_fused(*shape, 132, fusion)
     fakes = fused_fakes(config, fusion, 2 if fusion is ADD else 1)
-    ptx = compile_for(make_fused(config, fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
+    ptx = compile_for(make_gemm(config, fusion=fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
     assert programs.spilled(ptx) == 0
 
 
@@ -158,7 +159,7 @@ def test_registers_in_another_layout_cost_the_gate_no_instruction():
     counts = []
     for fusion in (SWIGLU, replace(SWIGLU, op=of_halves(gated))):
         arguments = [*fused_fakes(config, fusion, 1), Int32(1), make_fake_stream()]
-        ptx = compile_for(make_fused(config, fusion), arguments, "sm_90a").ptx
+        ptx = compile_for(make_gemm(config, fusion=fusion), arguments, "sm_90a").ptx
         counts.append(Counter(SASS_OPCODE.findall(disassemble(programs.machine_code(ptx)))))
     assert counts[0]["MUFU.TANH"]
     assert counts[0] == counts[1]

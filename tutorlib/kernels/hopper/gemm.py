@@ -176,7 +176,7 @@ class Beside(NamedTuple):
 
     scale_a, scale_b: fp32 by which C is multiplied, one each.
     acc, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
-    operand: what a fused epilogue reads, of C's shape.
+    operand: what a fused epilogue reads: (N,), the same for every row of C, or (M, N).
     """
 
     scale_a: cute.Tensor | None
@@ -237,10 +237,11 @@ def gemm_kernel(
         divide_roles(me, config, parts, produce, consume)
 
 
-def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None]:
-    """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, max_clusters, stream).
+def make_gemm(config: HopperConfig, parts: Parts = COURSE, fusion: Any = None) -> Callable[..., None]:
+    """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, operand, max_clusters, stream).
 
     The arguments between c and max_clusters are the fields of Beside. max_clusters: as many as the GPU holds at a time.
+    fusion: of `kernels.hopper.fused`.
     """
 
     @cute.jit
@@ -252,11 +253,12 @@ def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None
         scale_b: cute.Tensor | None,
         acc: cute.Tensor | None,
         flags: cute.Tensor | None,
+        operand: cute.Tensor | None,
         max_clusters: Int32,
         stream: CUstream,
     ):
-        beside = Beside(scale_a, scale_b, acc, flags)
-        launch_gemm(a, b, c, beside, max_clusters, config, parts, stream)
+        beside = Beside(scale_a, scale_b, acc, flags, operand)
+        launch_gemm(a, b, c, beside, max_clusters, config, parts, stream, fusion)
 
     return gemm
 
