@@ -136,7 +136,7 @@ show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: return the tile (m, n) that the block
 # computes when C has rows×columns tiles and blocks traverse strips of `group` rows, each strip column by column. The
 # last strip may have fewer rows. Exercise 07.4 calls your function in a kernel, with sizes known only at run time, so
-# use only arithmetic and `min`; `check` calls it in a kernel, too.
+# use only arithmetic and `min`.
 
 
 # %%

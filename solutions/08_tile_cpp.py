@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 80
-#     appendix: 25
+#     appendix: 15
 #     summary: The same kernels in C++, where the compiler knows only the facts that you promise it.
 # ---
 
@@ -25,7 +25,7 @@
 # > **After this page you can** write a tile kernel in C++, tell which matrices TMA can carry, promise the compiler the
 # > facts that it cannot know, and give a GEMM persistent blocks that share rows of tiles.
 # >
-# > **It takes** about 80 minutes, on any machine with a C++ compiler; its appendix about 25 more. A GPU adds the speed.
+# > **It takes** about 80 minutes, on any machine with a C++ compiler; its appendix about 15 more. A GPU adds the speed.
 
 # %%
 import re
@@ -65,7 +65,7 @@ print(HEADER)
 #     twice<<<4, 1>>>(x, y, n);
 #
 # The launch asks for 4 tile blocks of 1 thread, but the compiler decides how many threads a block has. In the cell
-# below, `run_cpp` launches the kernel from Python; in the appendix you write the launch in C++.
+# below, `run_cpp` launches the kernel from Python; in the appendix a C++ program launches it.
 
 # %%
 twice = r"""
@@ -521,17 +521,12 @@ show_ladder("08")
 # ended, and you need no other synchronization. A launch returns nothing: if the GPU refused it, only `cudaGetLastError`
 # tells you, and `cudaGetErrorString(error)` gives the reason.
 #
-# **Exercise 08.6** (about 13 lines). Write
-#
-#     void add_on_gpu(const float* a, const float* b, float* c, int n)
-#
-# for pointers to *host* memory and n ≥ 1: c = a + b, with the `vector_add` of 08.1. If the launch fails, print its
-# error to stderr; `<cstdio>` is included. Free all the memory that you allocate, even then.
+# So this function of *host* pointers computes c = a + b with the `vector_add` of 08.1. Three blocks of memory are
+# allocated and freed even where the launch fails, and the error is printed:
 
 
 # %%
 def add_on_gpu():
-    ### BEGIN SOLUTION (about 13 lines)
     return r"""
     void add_on_gpu(const float* a, const float* b, float* c, int n) {
         size_t bytes = n * sizeof(float);
@@ -545,18 +540,11 @@ def add_on_gpu():
         for (float* pointer : {x, y, z}) cudaFree(pointer);
     }
     """
-    ### END SOLUTION
 
-
-# %%
-check("08.6", add_on_gpu)
 
 # %% [markdown]
-# (Without a GPU, `check` links your program with a mock of the runtime library: "GPU" pointers are addresses that
-# nothing is mapped to, and a launch has another process add the vectors.)
-#
-# The cell writes your kernel, your function and a `main` that tests them to one file. The command that it prints builds
-# a program, which no longer depends on this course.
+# The next cell writes your kernel, this function and a `main` that tests them to one file. The command that it prints
+# builds a program, which no longer depends on this course.
 
 # %%
 write_program("vector_add.cu", vector_add, add_on_gpu)

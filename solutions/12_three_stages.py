@@ -318,8 +318,7 @@ check("12.3", tuned)
 # **Exercise 12.4** (about 1 and about 1 line). Bring `in_groups` from 11.4, whose `columns` is `across` here. A fixed
 # group height will do; if yours calls `best_group`, bring that, `footprint` and `partial`, too. Then complete
 # `my_gemm`: make the host function from `tuned()`, `multistage` and `in_groups`, and call it with a, b and c. (A
-# `@cute.jit` function may call another one.) The check also puts another `tuned` in place of yours, and `my_gemm` must
-# follow it.
+# `@cute.jit` function may call another one.)
 
 
 # %%
@@ -443,17 +442,14 @@ check("12.5", trans_row)
 #
 # ## From an empty cell
 #
-# **Exercise 12.6** (about 85 lines). Write `gemm_m_major(a, b, c)`, an ordinary Python function that takes torch
-# tensors in bf16 and computes c = a · bᵀ: a is (M, K), M-major; b is (N, K) and c is (M, N), both row-major. It
-# accumulates in fp32. M is a multiple of 128, N of 256 and K of 64, so that tiles up to 128×256×64 divide the matrices
-# and no copy needs a predicate.
+# **Exercise 12.6** (about 80 lines). Write `gemm_m_major(a, b, c)`, a kernel and its `@cute.jit` host function, which
+# computes c = a · bᵀ in bf16: a is (M, K), M-major; b is (N, K) and c is (M, N), both row-major. It accumulates in
+# fp32. M is a multiple of 128, N of 256 and K of 64, so that tiles up to 128×256×64 divide the matrices and no copy
+# needs a predicate.
 #
-# - **Host.** Wrap each tensor with `from_dlpack(x, assumed_align=16)`: otherwise CuTe assumes the alignment of one
-#   element, and refuses copies of 16 bytes. Compile your `@cute.jit` function for the three with `cute.compile`, once
-#   for each shape; keep the result, and call it with the wrapped tensors. (Torch's streams come in notebook 17.)
-# - **Kernel.** A tile of C of 128×128 or more; three stages or more; `cp.async` of 16 bytes; `ldmatrix`, with
-#   `transpose=True` for A; `mma.sync`; one barrier for each K tile; your order of blocks; whole sectors of C. No bank
-#   conflict, no spill; nothing is fetched from shared memory twice, or stored twice.
+# Its tile of C is 128×128 or more. It has three stages or more; `cp.async` of 16 bytes; `ldmatrix`, with
+# `transpose=True` for A; `mma.sync`; one barrier for each K tile; your order of blocks; whole sectors of C. No bank
+# conflict, no spill; nothing is fetched from shared memory twice, or stored twice.
 #
 # Anything that you have written is yours to use: `multistage`, `in_groups`, `tuned`, the cells of notebook 09. The
 # course's kernel is not, nor are its `Steps`, `GlobalToShared`, `Operand` and `Accumulators`. Three things help:
@@ -474,13 +470,12 @@ check("12.5", trans_row)
 # %%
 from cutlass.cute.nvgpu import cpasync, warp
 from cutlass.cute.nvgpu.cpasync import LoadCacheMode
-from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
 
 # %%
-# gemm_m_major(a, b, c): a (M, K):(1, M), b (N, K):(K, 1), c (M, N):(N, 1), torch tensors in bf16.
-### BEGIN SOLUTION (about 80 lines)
+# gemm_m_major(a, b, c): a (M, K):(1, M), b (N, K):(K, 1), c (M, N):(N, 1), in bf16.
+### BEGIN SOLUTION (about 75 lines)
 def swizzled(atom, bits, tile):
     return cute.tile_to_shape(cute.make_composed_layout(cute.make_swizzle(bits, 3, 3), 0, atom), tile, (0, 1, 2))
 
@@ -560,24 +555,15 @@ def m_major_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cu
     cute.autovec_copy(rounded, tCgC)
 
 
-@cute.jit
-def m_major_host(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    config = tuned()
-    rows, across = config.grid(*c.shape)
-    m_major_kernel(a, b, c, config).launch(grid=(rows * across, 1, 1), block=(config.threads, 1, 1))
-
-
-KEPT = {}
 ### END SOLUTION
 
 
-def gemm_m_major(a, b, c):
-    ### BEGIN SOLUTION (about 5 lines)
-    views = [from_dlpack(x, assumed_align=16) for x in (a, b, c)]
-    shape = *c.shape, a.shape[1]
-    if shape not in KEPT:
-        KEPT[shape] = cute.compile(m_major_host, *views)
-    KEPT[shape](*views)
+@cute.jit
+def gemm_m_major(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 3 lines)
+    config = tuned()
+    rows, across = config.grid(*c.shape)
+    m_major_kernel(a, b, c, config).launch(grid=(rows * across, 1, 1), block=(config.threads, 1, 1))
     ### END SOLUTION
 
 
@@ -601,20 +587,23 @@ explain("12.6", gemm_m_major, shape=(128, 256, 256))
 # %%
 from contextlib import suppress
 
+from cutlass.cute.runtime import from_dlpack
+
 if torch.cuda.is_available():
     with suppress(NotImplementedError):
         image = torch.randn(512, 64 * 64, device="cuda").bfloat16()
         weight = torch.randn(256, 512, device="cuda").bfloat16() * 512**-0.5
         pixels = torch.empty(64 * 64, 256, device="cuda", dtype=torch.bfloat16)
-        gemm_m_major(image.mT, weight, pixels)
+        views = [from_dlpack(x, assumed_align=16) for x in (image.mT, weight, pixels)]  # 16 bytes, for the copies
+        cute.compile(gemm_m_major, *views)(*views)
         conv = torch.nn.functional.conv2d(image.view(1, 512, 64, 64), weight.view(256, 512, 1, 1))
         print("largest difference:", (pixels.mT.view(256, 64, 64) - conv[0]).abs().max().item())
 else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# That is the end of the ladder's first half: a kernel of which you have written every line between torch's tensors and
-# the tensor cores.
+# That is the end of the ladder's first half: a kernel of which you have written every line between the host and the
+# tensor cores.
 #
 # On a Hopper GPU the course leaves mma.sync here. cuBLAS's WGMMA reads operands from shared memory by itself, without
 # `ldmatrix` and without registers for them, and it is faster than mma.sync alone could be. (It takes a bf16 A of either

@@ -793,8 +793,8 @@ show_costs("mlp_forward")
 #
 # **Exercise 16.11** (about 6 lines). Write `shard(gate, up, down, rank, world)`, which returns the part of the three
 # weights that `rank` holds, of `world` ranks: gate and up (features / world, hidden), and down (hidden, features /
-# world). Return new tensors with contiguous rows: a view would keep the whole weight in memory. If `world` does not
-# divide the features, raise a ValueError.
+# world); rank 0 has the first features. Return new tensors with contiguous rows: a view would keep the whole weight in
+# memory. If `world` does not divide the features, raise a ValueError.
 
 
 # %%

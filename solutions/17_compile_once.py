@@ -22,8 +22,8 @@
 # > do not have. After the appendix (exercises 17.7 and 17.8), you can also lay out shared memory with structs and call
 # > PTX instructions that the DSL does not wrap.
 # >
-# > **It takes** about 70 minutes, on any machine; its appendix about 20 more. Only the timing of launches (three
-# > points) needs a GPU. Do the exercises in the order of the page, which is not always that of their numbers.
+# > **It takes** about 70 minutes, on any machine; its appendix about 20 more. Do the exercises in the
+# > order of the page, which is not always that of their numbers.
 
 # %%
 import os
@@ -424,10 +424,6 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
 #
 # A launch needs a *stream*. With TVM-FFI, the compiled function can look up torch's current stream itself: the caller
 # passes `make_fake_stream(use_tvm_ffi_env_stream=True)` as one of `arguments`, and omits it in later calls.
-#
-# Three points need no GPU. With one, the check compares the host time of a launch of `double` with that of
-# `torch.add`: you get one point if yours is at most four times `torch.add`'s, and a second one if it is at most
-# `torch.add`'s.
 
 
 # %%
@@ -475,9 +471,7 @@ check("17.5", for_torch)
 # this shape, replays the kernels on it, and returns their `y`, which the next replay may overwrite. The `x` and `y`
 # passed to `graphed` are examples: leave them as they are.
 #
-# Three points need no GPU: a stand-in for `torch.cuda` runs the launches on CPU tensors and applies the rules above.
-# The fourth needs one: the check captures 20 launches of `double`, and a call of your function, copy and replay
-# together, may take at most a quarter of the host time that 20 calls of `torch.add` take.
+# The check needs no GPU: a stand-in for `torch.cuda` runs the launches on CPU tensors and applies the rules above.
 
 
 # %%

@@ -15,7 +15,6 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from tests.explorers.clicks import EXPLORERS, click
 from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
@@ -71,10 +70,6 @@ def rows() -> Iterator[Row]:
     answers = {id: answer for name in notebook_names() for id, answer in load_answers(name).items()}
     values = [one for name in notebook_names() for one in of_notebook(name) if isinstance(one, ValueExercise)]
     yield slowest("a check without a GPU", 0.2, {one.id: partial(one.grade, answers[one.id]) for one in values})
-    clicks: dict[str, Callable[[], object]] = {
-        name: partial(click, make(), 0, 1, 2) for name, make in EXPLORERS.items()
-    }
-    yield slowest("a click on an explorer", 0.2, clicks)
     questions = [("logical_divide", layout(f"({m},64):(64,1)"), (4, 8)) for m in range(8, 408, 8)]
     yield slowest("CuTe's layout algebra", 0.2, {"fifty questions": partial(ask, questions)})
     yield slowest("the simulator", 1, {"a GEMM of 4 blocks and 4 K tiles": simulate()})

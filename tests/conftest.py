@@ -49,7 +49,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 hypothesis.settings.register_profile(
     "course",
     deadline=None,
-    max_examples=200 if os.environ.get("TUTORLIB_LONG") else 60,
+    max_examples=100 if os.environ.get(EVERYTHING) else 60,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("course")

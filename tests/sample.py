@@ -1,11 +1,10 @@
 """Which tests a commit's run takes: all that cost little, and of the costly ones others with each commit.
 
-costs.json has the seconds of processor time that a case of each test takes. `make test-all` writes it; a run of some
-tests renews their lines (`pytest --write-costs`).
+costs.json has the seconds of processor time that a case of each test takes, on average. `make test-all` writes it; a
+run of some tests renews their lines (`pytest --write-costs`).
 """
 
 import json
-import re
 import resource
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,34 +25,24 @@ def test_of(nodeid: str) -> str:
     return nodeid.partition("[")[0]
 
 
-def group_of(nodeid: str) -> str:
-    """The test, and the exercise where its case is about one: "…::test_a_wrong_answer_fails[02.1]"."""
-    exercise = re.search(r"\[(\d\d\.\d+)", nodeid)
-    return f"{test_of(nodeid)}[{exercise[1]}]" if exercise else test_of(nodeid)
-
-
 def read_costs() -> dict[str, float]:
     return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
 
 
 def write_costs(measured: Mapping[str, Sequence[float]]) -> None:
-    """measured: group → seconds of each of its cases. Groups that did not run keep their lines."""
+    """measured: test → seconds of each of its cases. Tests that did not run keep their lines."""
     known = read_costs()
-    for group, seconds in measured.items():
-        known.pop(group, None)
+    for test, seconds in measured.items():
+        known.pop(test, None)
         if (mean := sum(seconds) / len(seconds)) >= KEPT_S:
-            known[group] = round(mean, 2)
-    lines = ",\n".join(f"{json.dumps(group)}: {known[group]}" for group in sorted(known))
+            known[test] = round(mean, 2)
+    lines = ",\n".join(f"{json.dumps(test)}: {known[test]}" for test in sorted(known))
     COSTS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 def costs_of(nodeids: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
-    """Seconds of each case: its group's, else the mean of its test's groups, else UNKNOWN_S."""
-    of_test: dict[str, list[float]] = defaultdict(list)
-    for group, seconds in known.items():
-        of_test[test_of(group)].append(seconds)
-    means = {test: sum(seconds) / len(seconds) for test, seconds in of_test.items()}
-    return {one: known.get(group_of(one), means.get(test_of(one), UNKNOWN_S)) for one in nodeids}
+    """Seconds of each case."""
+    return {one: known.get(test_of(one), UNKNOWN_S) for one in nodeids}
 
 
 def of_commit(nodeids: Sequence[str], commit: str, known: Mapping[str, float]) -> set[str]:
@@ -88,7 +77,7 @@ class CostsPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> object:
         before = computed()
         done = yield
-        self.measured[group_of(item.nodeid)].append(computed() - before)
+        self.measured[test_of(item.nodeid)].append(computed() - before)
         return done
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -99,5 +88,5 @@ class CostsPlugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
-        for group, seconds in getattr(node, "workeroutput", {}).get("costs", {}).items():
-            self.measured[group] += seconds
+        for test, seconds in getattr(node, "workeroutput", {}).get("costs", {}).items():
+            self.measured[test] += seconds

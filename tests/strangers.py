@@ -37,14 +37,12 @@ FULL = (2, 2)
 KEPT = {"__pycache__", ".git", ".venv"}  # folders in which Python and git write at any time
 
 EXERCISES = """
-from random import Random
-
-from tutorlib.checking.randomness import Drawn
+from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import ValueExercise, equals
 
 CALLS = {{
-    "small": Drawn(lambda seed: [(0,), (1,), (2,), (Random(seed).randrange(3, 10**6),)], 0),
-    "large": Drawn(lambda seed: [(2**40,), (10**9,), (Random(seed).randrange(2**32, 2**45),)], 0),
+    "small": beside([(0,), (1,), (2,)], lambda rng: (rng.randrange(3, 10**6),), 1),
+    "large": beside([(2**40,), (10**9,)], lambda rng: (rng.randrange(2**32, 2**45),), 1),
 }}
 
 

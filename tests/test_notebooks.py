@@ -129,7 +129,7 @@ def test_an_expected_line_is_compared(tmp_path, count):
 
 @pytest.mark.parametrize("name", kinds("00"))
 def test_a_solved_notebook_passes(name):
-    """`make grade`, which CI runs too, executes all of them with nbval."""
+    """All of its cells: `make grade` runs only those that an answer needs."""
     path = SOLUTIONS / f"{name}.ipynb"
     _, cells = checks(path)
     failed, ran = nbval(path)

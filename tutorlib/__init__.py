@@ -29,8 +29,10 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     ),
     "draw.tiles": "show_block_order show_columns show_k_loop show_reduction show_tile_space show_warps",
     "draw.timelines": "show_attention show_key_tiles show_roles show_tiles show_timeline show_work",
-    "explorers.layouts": "explore_compose explore_divide explore_layout explore_swizzle explore_tile_space explore_tv",
-    "explorers.pipelines": "explore_block_order explore_mbarriers explore_timeline",
+    "explorers.explorers": (
+        "explore_block_order explore_compose explore_divide explore_layout explore_mbarriers explore_swizzle "
+        "explore_tile_space explore_timeline explore_tv"
+    ),
     "layouts.notation": "layout text",
     "layouts.oracle": "Refused ask",
     "layouts.views": "tiled_copy_view",

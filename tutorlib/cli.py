@@ -78,6 +78,8 @@ def progress(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Show your points so far: the best result of `check` for each exercise on this machine."""
+    from rich.markdown import Markdown
+
     from tutorlib.notebook import contents
     from tutorlib.notebook.standing import NoRecord, best, course_of, forget, heads
     from tutorlib.problems.differences import count
@@ -94,11 +96,7 @@ def progress(
         course = course_of(best(), [head for head in heads() if not names or head.name in wanted])
     except NoRecord as error:
         raise fail(str(error), 1) from None
-    out.print(contents.table(course), soft_wrap=False)
-    out.print(contents.legend(), style="dim", markup=False)
-    out.print(
-        "`tutor progress --reset` deletes all points, `tutor progress --reset 02` those of one notebook.", style="dim"
-    )
+    out.print(Markdown(contents.progress(course)), soft_wrap=False)
 
 
 @app.command()
@@ -189,11 +187,6 @@ def grade_class(
         summary = class_command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
     except CannotGrade as error:
         raise fail(str(error)) from None
-    except class_command.Ended as error:
-        ended = fail(str(error), error.status)
-        if ray:  # its threads can crash a process at exit
-            os._exit(error.status)
-        raise ended from None
     for line in summary.lines:
         err.print(line, style="yellow", markup=False)
     out.print(summary.results, markup=False)
@@ -232,8 +225,7 @@ def calibrate(names: Names = None) -> None:
 @app.command()
 def evidence(names: Names = None) -> None:
     """Measure the solutions on this GPU and execute them: figures/data/GPU.json, notebooks, README's table."""
-    from tutorlib.course import build, contents, evidence
-    from tutorlib.paths import notebook_names
+    from tutorlib.course import contents, evidence
 
     need_gpu()
     wanted = chosen(names or [])
@@ -251,8 +243,6 @@ def evidence(names: Names = None) -> None:
         except evidence.PageFailed as error:
             problems.append(str(error))
     out.print(f"wrote {results.write()}", markup=False)
-    for name in notebook_names():  # other pages show these measurements
-        write_stale(build.build(name), check=False)
     write_stale(contents.build(), check=False)
     if problems:
         raise fail("\n".join(problems), 1)

@@ -131,10 +131,10 @@ PARTS = (
     [float("inf"), -float("inf"), -0.0, float("nan")],
     [TAGS["int"], "0x" + "f" * 100_000],
     [TAGS["int"], "_1_0"],
-    [TAGS["scalar"], "<U999999", b"1234"],
+    [TAGS["scalar"], [1]],
     [TAGS["function"], "tutorlib.checking.answer", "Served"],
-    [TAGS["array"], "<i8", [1, 1, 1, 1], [8, 8, 8, 8], -8, b"12345678"],
-    [TAGS["array"], "<i8", [2**31, 2**31], [0, 0], 0, b"12345678"],
+    [TAGS["array"], "<i8", [1, 1, 1, 1], [8, 8, 8, 8], 0, -8, b"12345678"],
+    [TAGS["array"], "<i8", [2**31, 2**31], [0, 0], 0, 0, b"12345678"],
     ExtType(100, b""),
     Timestamp(1),
 )

@@ -9,7 +9,7 @@ import pytest
 import torch
 from cutlass import cute
 from cutlass.base_dsl.common import DSLUserCodeError
-from cutlass.cute.runtime import from_dlpack, make_fake_tensor
+from cutlass.cute.runtime import from_dlpack
 
 from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
 from tests.gpu_kernels import (
@@ -22,21 +22,14 @@ from tests.gpu_kernels import (
 from tests.pages.p08 import ADD, FIRST
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.cutile_launches import SMS, launches_interpreted
 from tutorlib.compiling import programs
-from tutorlib.dsl.compile_calls import (
-    CompiledBefore,
-    TensorType,
-    WithoutCompile,
-    compilations_noted,
-    compile_requests,
-    tensor_type,
-)
+from tutorlib.dsl.functions import compilations_noted
 from tutorlib.exercises import find
 from tutorlib.kernels.doubling import double_on_cpu
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.measuring import launchers
 from tutorlib.notebook.check import CheckFailed, check
+from tutorlib.simulate.cutile.hosts import SMS, launches_interpreted
 from tutorlib.simulate.ptx import schedule
 
 # CuTe: what compiles, what is looked at, what is said ----------------------------------------------------------------
@@ -90,9 +83,9 @@ def test_registers_that_spill_are_refused_where_none_may(monkeypatch, spills, re
     spilling = SimpleNamespace(instructions=frozenset(), spill_bytes=8)
     monkeypatch.setattr(CuteExercise, "compile_for", lambda exercise, evidence, arch: spilling)
     evidence = SimpleNamespace(at=lambda shape, arch: SimpleNamespace(ptx=""))
-    found = replace(COPY, requires=(), spills=spills).examine(evidence)
+    found = replace(COPY, requires=(), spills=spills).wrong_code(evidence)
     assert (found is not None) == refused
-    assert not refused or found.lines == ("it spills 8 bytes of registers in each thread.",)
+    assert not refused or found == "it spills 8 bytes of registers in each thread."
 
 
 def test_a_missing_instruction_fails():
@@ -349,27 +342,6 @@ def test_what_the_driver_refuses_is_told(cpp_on_torch, monkeypatch):
 
 # What cute.compile is called with, noted -----------------------------------------------------------------------------
 
-MATRIX = torch.zeros(4, 6).T
-
-
-@pytest.mark.parametrize(
-    ("marked", "shape", "stride"),
-    [
-        (lambda x: x, (6, 4), (1, 6)),
-        (lambda x: x.mark_layout_dynamic(), (None, None), (1, None)),
-        (lambda x: x.mark_compact_shape_dynamic(0, divisibility=2), (None, 4), (1, None)),
-    ],
-    ids=["static", "layout", "one mode"],
-)
-def test_what_is_known_of_a_wrapped_tensor(marked, shape, stride):
-    assert tensor_type(marked(from_dlpack(MATRIX, assumed_align=16))) == TensorType(16, shape, stride)
-
-
-def test_what_is_known_of_a_tensor_without_data():
-    fake = make_fake_tensor(cutlass.Float32, (4, cute.SymInt(32)), stride=(1, 4), assumed_align=128)
-    assert tensor_type(fake) == TensorType(128, (4, None), (1, 4))
-    assert tensor_type(MATRIX) is None
-
 
 def test_compilations_are_noted_with_how_their_results_are_called():
     views = [from_dlpack(torch.zeros(3), enable_tvm_ffi=True).mark_layout_dynamic() for _ in range(2)]
@@ -396,33 +368,3 @@ def test_a_refused_compilation_leaves_no_options_to_the_next_one():
     with compilations_noted(), pytest.raises(DSLUserCodeError, match="CALL_MISSING_ARG"):
         cute.compile(takes_one, options="--enable-tvm-ffi")
     called_next()
-
-
-def test_requests_compile_nothing_and_note_the_calls_of_their_results():
-    x = torch.zeros(4)
-    with compile_requests() as requests:
-        kept = cute.compile(double_on_cpu, from_dlpack(x), from_dlpack(x))
-        kept(x, x)
-        (request,) = requests
-        assert request.host is double_on_cpu
-        assert [one.shape for one in request.arguments] == [(4,), (4,)]
-        assert [tuple(map(id, call)) for call in request.calls] == [(id(x), id(x))]
-        with pytest.raises(WithoutCompile, match="double_on_cpu"):
-            double_on_cpu(from_dlpack(x), from_dlpack(x))
-    assert request.compiled is None
-
-
-def test_a_result_that_is_kept_compiles_after_the_block():
-    x, y = torch.ones(4), torch.zeros(4)
-    with compile_requests():
-        kept = cute.compile(double_on_cpu, from_dlpack(x), from_dlpack(y))
-    kept(from_dlpack(x), from_dlpack(y))
-    assert y.tolist() == [2.0] * 4
-
-
-def test_nothing_that_was_compiled_before_runs_in_the_block():
-    x, y = torch.ones(4), torch.zeros(4)
-    compiled = cute.compile(double_on_cpu, from_dlpack(x), from_dlpack(y))
-    with compile_requests(), pytest.raises(CompiledBefore):
-        compiled(from_dlpack(x), from_dlpack(y))
-    assert not y.any()

@@ -16,10 +16,10 @@ from tensor_layouts import compose as put_together
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import InModule, as_told, plain_function, refuse_library_use
-from tutorlib.checking.part import COURSE_SHARES
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises import p11 as traffic
+from tutorlib.exercises.judges.ampere import COURSE_SHARES
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.models import memory
@@ -199,11 +199,11 @@ def test_what_pip_installed_anywhere_is_not_the_readers_own(tmp_path):
     """`pip install --target` puts packages beside no interpreter."""
     (tmp_path / "somebodys-1.0.dist-info").mkdir()
     (tmp_path / "somebodys.py").write_text("def function(): ...")
-    imports = "import somebodys; from tutorlib.checking.library_use import own_functions; "
-    asks = imports + "print(own_functions(somebodys.function))"
+    imports = "import somebodys; from tutorlib.checking.library_use import is_installed; "
+    asks = imports + "print(is_installed(somebodys.function))"
     path = os.pathsep.join((str(tmp_path), *sys.path))
     asked = subprocess.run([sys.executable, "-c", asks], env=os.environ | {"PYTHONPATH": path}, capture_output=True)
-    assert asked.stdout.decode().strip() == "[]", asked.stderr.decode()
+    assert asked.stdout.decode().strip() == "True", asked.stderr.decode()
 
 
 class MakesUpAttributes:

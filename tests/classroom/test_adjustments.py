@@ -112,14 +112,6 @@ def test_corrections_apply_in_their_order_and_never_below_zero():
     assert corrected(0.5, []) == 0.5
 
 
-def test_a_number_that_may_be_two_exercises_has_a_line():
-    """A spreadsheet makes 16.1 of 16.10; 02.1 is text, as its zero tells."""
-    assert read("id,exercise,points\n7,02.1,2\n7,16.10,2\n")[1] == []
-    found, (line,) = read("id,exercise,points\n7,16.1,2\n")
-    assert list(found["ann"]) == ["16.1"]
-    assert line == "c.csv, line 2: this corrects 16.1; write 16.10 if a spreadsheet dropped the zero."
-
-
 # Late penalties ------------------------------------------------------------------------------------------------------
 
 DUE = datetime(2026, 11, 20, 22, 59, tzinfo=UTC)

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -254,67 +253,6 @@ def test_one_run_at_a_time(tmp_path):
     assert "another `tutor class` is at work there" in done.stderr
 
 
-# Takes SIGTERM for itself as Ray does, and makes another exception of what a signal raises.
-RAY = """
-import atexit, os, signal, sys, time
-class exceptions:
-    RayError = RayTaskError = ZeroDivisionError
-def init(*_, **__):
-    if "STARTING" in os.environ:
-        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
-        wait(())
-    signal.signal(signal.SIGTERM, lambda *_: os.abort())
-def cluster_resources(): return {"CPU": 1}
-def remote(**_): return lambda work: type("", (), {"remote": lambda task: task})
-def shutdown():
-    atexit.register(os.abort)  # its threads, which nobody waits for
-    print("shut down", flush=True)
-def wait(running):
-    print("at work", flush=True)
-    try:
-        time.sleep(600)
-    except BaseException as error:
-        if "STARTING" in os.environ: raise
-        raise SystemError("a result with an exception set") from error
-"""
-
-
-RAYS = ("--ray", "local")
-
-
-@pytest.mark.parametrize(
-    ("number", "ray", "told"),
-    [
-        (signal.SIGTERM, RAYS, {}),
-        (signal.SIGTERM, RAYS, {"STARTING": "1"}),
-        (signal.SIGINT, RAYS, {}),
-        (signal.SIGTERM, (), {}),
-    ],
-)
-def test_a_signal_ends_it_with_one_line_and_leaves_nothing(course, tmp_path, number, ray, told):
-    due = {"ann": hand_in(course, tmp_path / "class", "ann", {90: 1}, random.Random(1))}
-    (tmp_path / "path").mkdir()
-    (tmp_path / "path" / "ray.py").write_text(RAY)
-    path = f"{course.root}{os.pathsep}{tmp_path / 'path'}"
-    with start(course, tmp_path / "class", "--out", tmp_path / "out", *ray, PYTHONPATH=path, **told) as grader:
-        if ray:
-            assert grader.stdout.readline() == "at work\n"
-        else:
-            wait_for((tmp_path / "out" / "gradebook.sqlite").exists)
-        os.killpg(grader.pid, number) if number == signal.SIGINT else grader.send_signal(number)
-        said, errors = grader.communicate(timeout=60)
-    assert (said, grader.returncode) == ("shut down\n" if ray else "", 128 + number), errors
-    assert errors == "Ended. What was graded is in the gradebook; run this again, and it goes on.\n"
-    assert left_running(course) == []
-    assert course.tutor("class", tmp_path / "class", "--out", tmp_path / "out").returncode == 0
-    assert points_in(tmp_path / "out")["ann"].items() >= due["ann"].items()
-
-
-def wait_for(there: Callable[[], bool]) -> None:
-    while not there():
-        time.sleep(0.02)
-
-
 # Hand-ins that make their readers compute or allocate without end ----------------------------------------------------
 
 BOMB = bombs.in_a_function(bombs.compiled_twice_each())
@@ -360,7 +298,7 @@ def children(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
-@pytest.mark.parametrize(("number", "below"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2)])
+@pytest.mark.parametrize(("number", "below"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2), (signal.SIGINT, 2)])
 def test_a_class_of_bombs_is_ended_at_any_moment(small_course, hand_ins, tmp_path, number, below):
     """While hand-ins are unpacked, while they are read, while they are judged: nothing of it is left."""
     with start(small_course, hand_ins, "--out", tmp_path, "--workers", 2) as grader:
@@ -369,20 +307,17 @@ def test_a_class_of_bombs_is_ended_at_any_moment(small_course, hand_ins, tmp_pat
             time.sleep(0.02)
         time.sleep(0.5)
         grader.send_signal(number)
-        said, errors = grader.communicate(timeout=60)
+        grader.communicate(timeout=60)
     assert left_running(small_course) == []
-    if number != signal.SIGKILL and grader.returncode:  # on a busy machine all may be graded before the signal comes
-        assert (grader.returncode, said) == (128 + number, "")
-        assert errors == "Ended. What was graded is in the gradebook; run this again, and it goes on.\n"
 
 
 def test_what_has_too_much_in_it_has_a_line_and_the_neighbor_is_read(tmp_path, monkeypatch):
     (tmp_path / "eve.zip").write_bytes(zip_of({f"{n}.ipynb": bytes(2**16) for n in range(40)}))
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "00_start.ipynb").write_text("{}")
-    monkeypatch.setattr(reading, "UNPACKING", replace(UNPACKING, size=2**20))
+    monkeypatch.setattr(reading, "UNPACKING", replace(UNPACKING, memory=2**20))
     ann, eve = (files_of(one) for one in handed_in(tmp_path)[0])
-    assert eve.notes == ("None of the files is read: reading them has more in it than is read.",)
+    assert eve.notes == ("None of the files is read: reading them needs more than 0.000976562 GB of memory.",)
     assert (ann.notebooks, ann.notes) == ((("ann/00_start.ipynb", b"{}"),), ())
     assert content_hash(eve, "") not in (content_hash(eve, "another version"), content_hash(Files(), ""))
 

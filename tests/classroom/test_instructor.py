@@ -148,7 +148,7 @@ class TestMoodle:
             "corrections.csv, line 6: 07.1 was not asked for; this correction is not applied.",
             "When these handed in is unknown, and they count as on time: Dan Unlisted. Use Moodle's grading "
             "worksheet as the roster, or add the column `handed in` to your roster.",
-            "Bob Word: There is no notebook in this hand-in, only answers.docx.",
+            "Bob Word: not taken along: Bob Word_4713_assignsubmission_file_/answers.docx. The grader takes notebooks.",
             "Cy Locked: Cy Locked_4715_assignsubmission_file_/work.zip: damaged, or not a zip.",
         ]
         assert done.results.startswith(f"6 students: {out}/index.html, ")

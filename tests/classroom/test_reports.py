@@ -22,7 +22,6 @@ from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.hand_ins import HandedIn, handed_in
 from tutorlib.classroom.reports import (
     MOST_MARKUP,
-    board,
     class_page,
     highlighted,
     mistakes,
@@ -91,12 +90,6 @@ def test_mistakes_are_grouped_by_their_words(classroom):
         ("00.1", ("ann", "bob")),
         ("00.1", ("=cmd()",)),
     ]
-
-
-def test_the_board_has_the_fastest_first(classroom):
-    exercises, rows = board(classroom)
-    assert [one.id for one in exercises] == list(all_results()[0].timed("13"))
-    assert [student for student, _ in rows] == ["ann", "bob", "cy", "=cmd()"]
 
 
 def test_all_is_escaped(classroom):
@@ -288,7 +281,7 @@ def test_the_solution_and_the_page_are_no_evidence():
     for student in COPY:
         answers[student] |= solved
     assert similar(class_of(answers)) == []
-    assert all(statements(text).keys() <= given_statements("01")[id] for id, text in solved.items())
+    assert all(statements(text) <= given_statements("01")[id] for id, text in solved.items())
 
 
 GIVE_UPS = ("return None", "pass", "...", "return", "return 0", 'raise NotImplementedError("no idea")')
@@ -303,16 +296,14 @@ def test_who_gives_up_is_like_nobody(stub):
     assert similar(class_of(answers)) == []
 
 
-def test_the_page_marks_what_both_have(tmp_path):
+def test_the_page_has_both_answers_and_nothing_of_them_runs(tmp_path):
     answers = class_with_a_copy(1)
     hostile = "\n</pre><script>alert(1)</script>"
     answers[COPY[0]]["01.1"] += hostile
     page = write_similar(class_of(answers), tmp_path).read_text()
     assert "<script" not in page
     assert "1 pair stands out" in page
-    marked = re.findall('<span class="hll">(.*?)\n</span>', page, re.DOTALL)
-    assert len(marked) > 20
-    assert not any("# " in line and "=" not in line and ":" not in line and "(" not in line for line in marked)
+    assert page.count('<pre class="code">') > 2
 
 
 def test_nothing_of_it_is_on_a_students_page(tmp_path):
@@ -335,7 +326,7 @@ def test_nothing_of_it_is_on_a_students_page(tmp_path):
     ],
 )
 def test_a_disguise_leaves_the_statements_as_they_are(text, same):
-    assert statements(text).keys() == statements(same).keys()
+    assert statements(text) == statements(same)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +340,7 @@ def test_a_disguise_leaves_the_statements_as_they_are(text, same):
     ],
 )
 def test_another_statement_is_another(text, other):
-    assert statements(text).keys() != statements(other).keys()
+    assert statements(text) != statements(other)
 
 
 # Zips for Moodle and Canvas ------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections import Counter
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import nbformat
 import pytest
@@ -118,56 +117,34 @@ class TestThePage:
         assert "contents.ipynb: stale" in stale.stderr
 
 
-class Links(HTMLParser):
-    """The addresses that a page links to; fails where its tags do not match."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.links = [], []
-        self.feed(page)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        if tag != "br":
-            self.open.append(tag)
-        self.links += [value for name, value in attributes if name == "href"]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
 @pytest.fixture
 def shown(tmp_path, monkeypatch):
-    """A function that gives what `show_contents` shows: the HTML and the text."""
+    """A function that gives the Markdown that `show_contents` shows."""
     monkeypatch.setenv(PROGRESS, str(tmp_path / "progress.jsonl"))
     displayed = []
     monkeypatch.setattr("IPython.display.display", lambda data, raw: displayed.append(data))
 
     def show():
         show_contents()
-        return displayed[-1]["text/html"], displayed[-1]["text/plain"]
+        return displayed[-1]["text/markdown"]
 
     return show
 
 
 class TestWhatItShows:
     def test_every_notebook_is_linked(self, shown, no_gpu):
-        html, plain = shown()
-        assert set(Links(html).links) == {f"{name}.ipynb" for name in notebook_names()}
-        assert "<p>Next: <strong>00.1 ceil_div</strong> in " in html
-        assert "This machine: no GPU here." in plain
-        assert "`tutor progress --reset`" in plain
-        assert "<code>tutor progress --reset</code>" in html
+        text = shown()
+        assert re.findall(r"\]\((\w+\.ipynb)\)", text) == [f"{name}.ipynb" for name in notebook_names()]
+        assert text.startswith("Next: **00.1 ceil_div** in ")
+        assert "This machine: no GPU here." in text
+        assert "`tutor progress --reset`" in text
 
     def test_points_and_states(self, shown, no_gpu):
         for id, status, got in (("01.1", "passed", 2), ("01.2", "partial", 1), ("04.4", "not_run", 0)):
             record(Outcome(id, "", status, got, 3, ""))
-        html, _ = shown()
-        assert f"3 / {sum(one.points for one in of_notebook('01_layouts'))}" in html
-        assert '<i class="passed" style="flex-grow: 2" title="01.1 offset: passed, 2 of 2 points"></i>' in html
-        for words in ("passed", "partly right", "not run here"):
-            assert f'"></i>{words}' in html  # the key to the colors
-        assert "not right yet" not in html
+        text = shown()
+        assert f"| 3 / {sum(one.points for one in of_notebook('01_layouts'))} | ✓◐······· |" in text
+        assert "◐ partly right" in text
 
 
 class TestAnUnrunCheck:

@@ -10,13 +10,12 @@ from tests.checking.elsewhere import Forging, answer_to
 from tests.grading.test_wire import judged_from_afar
 from tests.pages.answers import RIGHT, named
 from tests.stand_ins import H200
-from tutorlib.checking import cuda_host, randomness
+from tutorlib.checking import randomness
 from tutorlib.checking.answer import Served
-from tutorlib.checking.evidence import CuteCode, CuteEvidence, TileEvidence
-from tutorlib.checking.requests import evidence_of
+from tutorlib.checking.cutile_evidence import TileEvidence
+from tutorlib.checking.evidence import CuteCode, CuteEvidence, evidence_of
 from tutorlib.compiling.dsls import module_from
 from tutorlib.exercises import find, of_notebook
-from tutorlib.grading import sandbox
 from tutorlib.machine import device
 from tutorlib.measuring import simulated_launchers
 from tutorlib.paths import notebook_names
@@ -195,7 +194,7 @@ def test_a_seed_repeats_what_is_drawn(monkeypatch):
 
 # Compiled functions and layers ---------------------------------------------------------------------------------------
 
-VALUES = ("16.8", "16.9", "16.10", "16.11", "16.13", "16.14", "08.6", "17.3", "17.4", "17.5", "17.6", "17.9")
+VALUES = ("16.8", "16.9", "16.10", "16.11", "16.13", "16.14", "17.3", "17.4", "17.5", "17.6", "17.9")
 
 
 @pytest.fixture(autouse=True)
@@ -207,7 +206,7 @@ def seed(monkeypatch):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", VALUES)
 def test_right_answers_have_all_points_outside(id):
-    for answer in (answer_to(id), *(one.function for one in RIGHT[id][: 1 if id == "08.6" else None])):
+    for answer in (answer_to(id), *(one.function for one in RIGHT[id])):
         outcome = judged(id, answer)
         assert outcome.points == find(id).points_anywhere, outcome.message
 
@@ -219,27 +218,20 @@ def test_drawn_keys_are_those_that_the_course_tells_apart(seed, monkeypatch):
     assert judged("17.3", answer_to("17.3")).points == 4
 
 
-class Counting(Forging):
-    """Numbers keys as they would have to be numbered if each pair were asked by itself."""
-
-    def numbered_keys(self, calls):
-        return [(n // 2, "a key") for n in range(len(calls))]
-
-
 class AllAlike(Forging):
     def numbered_keys(self, calls):
-        return [(0, "a key")] * len(calls)
+        return [0] * len(calls)
 
 
 class AllNew(Forging):
     def numbered_keys(self, calls):
-        return [(n, "a key") for n in range(len(calls))]
+        return [*range(len(calls))]
 
 
-@pytest.mark.parametrize(("served", "most"), [(Counting, 0), (AllNew, 0), (AllAlike, 0.5)])
-def test_keys_that_are_numbered_without_looking_are_wrong(served, most):
-    """One case of five is about keys that are equal."""
-    assert judged("17.3", lambda *call: 0, served).points <= most
+@pytest.mark.parametrize("served", [AllNew, AllAlike])
+def test_keys_that_are_numbered_without_looking_are_wrong(served):
+    """In each case some calls share a key and others do not."""
+    assert judged("17.3", lambda *call: 0, served).points == 0
 
 
 def test_who_calls_no_compiler_has_nothing_of_what_it_makes():
@@ -267,38 +259,3 @@ class FromMemory(Forging):
 
 def test_what_is_told_by_heart_is_wrong():
     assert judged("16.9", answer_to("16.9"), FromMemory).points == 0
-
-
-def in_cpp(body):
-    """An answer to 08.6."""
-    return lambda: f"void add_on_gpu(const float* a, const float* b, float* c, int n) {{ {body} }}"
-
-
-FORGED_PROGRAMS = {
-    "ends": "std::exit(0);",
-    "says so": 'std::printf("%d of %d elements right\\n", n, n); std::fflush(stdout); std::_Exit(0);',
-    "without a GPU": """
-        float *x, *y, *z;
-        cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&y, n * sizeof(float)); cudaMalloc(&z, n * sizeof(float));
-        vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);
-        cudaFree(x); cudaFree(y); cudaFree(z);
-        for (int i = 0; i < n; i++) c[i] = a[i] + b[i];
-    """,
-}
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("name", ["without a GPU", "ends", "says so"])
-def test_a_program_is_judged_by_the_sums_that_it_writes(name):
-    """A program that forges its sums lacks the key that the emulated GPU adds with."""
-    assert judged("08.6", in_cpp(FORGED_PROGRAMS[name])).points == 0
-
-
-@pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
-@pytest.mark.usefixtures("no_gpu")
-def test_a_program_runs_behind_a_wall(tmp_path, monkeypatch):
-    monkeypatch.setattr(cuda_host, "command_for", sandbox.sandboxed_program)
-    assert judged("08.6", answer_to("08.6")).points == 4
-    harm = tmp_path / "harm"
-    judged("08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))
-    assert not harm.exists()

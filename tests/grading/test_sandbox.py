@@ -59,10 +59,9 @@ from pathlib import Path
 import shutil, tutorlib
 package = Path(tutorlib.__file__).parent
 course = {*package.parent.iterdir()} - {package, package.parent / "figures", package.parent / ".venv"}
-browser = {*package.glob("explorers/browser/*")} - {*package.glob("explorers/browser/grid.*")}
 known = [*package.glob("exercises/[!j]*.py"), *package.glob("exercises/words/*.toml")]
 known += [*package.glob("c*ss*"), *package.glob("grading/sandbox.py")]
-seen = [*course, *browser, *(one for one in known if one.name != "__init__.py"), *map(shutil.which, ("node", "git"))]
+seen = [*course, *(one for one in known if one.name != "__init__.py"), *map(shutil.which, ("node", "git"))]
 raise ValueError(f"seen: {[str(one) for one in seen if one]}")
 """
 

@@ -25,8 +25,6 @@ from tutorlib.failure import Fail, Flaw
 from tutorlib.grading.page_process import Answers
 from tutorlib.grading.remote_judge import JudgesEnd, Late, Lost, judge
 from tutorlib.grading.wire import (
-    LONGEST_LIST,
-    MOST_PARTS,
     RETURNED,
     SENT,
     TAGS,
@@ -84,7 +82,8 @@ def test_tensors_cross(dtype):
     gaps = torch.arange(40).to(dtype)[3:].as_strided((3, 4), (9, 2), 5)
 
     def holds(got, tensor):
-        alike = got.dtype == dtype and got.stride() == tensor.stride() and got.float().equal(tensor.float())
+        alike = got.dtype == dtype and got.float().equal(tensor.float())
+        alike = alike and (got.stride() == tensor.stride() or not tensor.numel())
         return None if alike and (got.data_ptr() - tensor.data_ptr()) % 64 == 0 else "another"
 
     case = law("tensors", [(tensor,), (gaps,), (tensor[:0],), (gaps[0].expand(5, 4),)], holds)
@@ -205,23 +204,22 @@ def tagged(kind: str, *parts: object) -> list:
         packb(ExtType(100, b"")),
         b"\xd4\xfd\x00",
         packb(ExtType(TAGS["opaque"].code, b"data")),
-        packb([[0] * LONGEST_LIST] * (MOST_PARTS // LONGEST_LIST)),
         packb(tagged("set", [1])),
         packb({(): 1, ((),): [1]}) + b"\x01",
         b"\x81\x90\x01",  # a list as a key
         packb(tagged("Layout", "a", 1)),
         packb(tagged("int", 5)),
-        packb(tagged("array", "<f4", [10**12], [0], 0, b"1234")),
-        packb(tagged("array", "<f4", [2], [4], 0, b"1234")),
-        packb(tagged("array", "<f4", [2], [-4], 0, b"12345678")),
-        packb(tagged("array", "<f4", [-1, -(2**30)], [4, 4], 0, b"12345678")),
-        packb(tagged("array", "O", [1], [8], 0, b"12345678")),
-        packb(tagged("scalar", "O", b"12345678")),
-        packb(tagged("tensor", "load", [2], [1], 0, b"12345678")),
-        packb(tagged("tensor", "float32", [5], [1], 0, b"12345678")),
-        packb(tagged("tensor", "float32", [2], [1], 3, b"12345678")),
-        packb(tagged("tensor", "float32", [2], [-1], 0, b"12345678")),
-        packb(tagged("tensor", "float32", [10**12], [0], 0, b"1234")),
+        packb(tagged("array", "<f4", [10**12], [0], 0, 0, b"1234")),
+        packb(tagged("array", "<f4", [2], [4], 0, 0, b"1234")),
+        packb(tagged("array", "<f4", [2], [4], 0, 4, b"12345678")),
+        packb(tagged("array", "<f4", [2], [-4], 0, 0, b"12345678")),
+        packb(tagged("array", "<f4", [-1, -(2**30)], [4, 4], 0, 0, b"12345678")),
+        packb(tagged("array", "O", [1], [8], 0, 0, b"12345678")),
+        packb(tagged("scalar", 3)),
+        packb(tagged("tensor", "load", tagged("array", "<i4", [2], [4], 0, 0, b"12345678"))),
+        packb(tagged("tensor", "float32", tagged("array", "<i4", [2], [-4], 0, 4, b"12345678"))),
+        packb(tagged("tensor", "float32", [1, 2])),
+        packb(tagged("flaw", "words", "no fault")),
         packb(tagged("record", "os", "PathLike")),
         packb(tagged("record", "tutorlib.models.l2", "os")),
         packb(tagged("record", "tutorlib.models.l2", "__builtins__")),

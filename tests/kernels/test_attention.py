@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from tests.kernels.attention_cases import CHECKS, D, Forward, any_length, losses_of_an_encoder
-from tutorlib.checking.cutile_launches import launches_interpreted
 from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.attention.operator import (
@@ -19,6 +18,7 @@ from tutorlib.kernels.attention.operator import (
     scores,
     why_not_fused,
 )
+from tutorlib.simulate.cutile.hosts import launches_interpreted
 from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
 

@@ -15,9 +15,8 @@ from tensor_layouts import Layout, Swizzle
 from tensor_layouts.analysis import bank_conflicts
 
 from tutorlib.exercises import p17 as costs
-from tutorlib.exercises.p13 import ring
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
-from tutorlib.models.mbarrier import FAULTS, LOOPS, RingModel, fresh
+from tutorlib.models.mbarrier import fresh
 from tutorlib.models.memory import A100, H100, blocks_per_sm, wavefronts
 
 
@@ -90,71 +89,6 @@ def test_a_phase_is_over_when_all_have_arrived_and_all_bytes_have_come(count, hi
 def test_a_fresh_barrier_lets_the_producer_pass_and_not_the_consumer():
     assert fresh(1).lets_pass(1)
     assert not fresh(1).lets_pass(0)
-
-
-orders = st.lists(st.sampled_from(("producer", "consumer", "A", "B", "last")), min_size=1, max_size=300)
-
-
-def played(model: RingModel, choices: list[str]) -> RingModel:
-    """In this order, until something is wrong; a transfer is the oldest, the second oldest or the newest."""
-    for who in choices:
-        if model.wrong:
-            break
-        if who in LOOPS:
-            model.step(who)
-        elif model.in_flight:
-            model.arrive({"A": 0, "B": min(1, len(model.in_flight) - 1), "last": -1}[who])
-    return model
-
-
-@given(st.integers(1, 4), orders)
-def test_a_right_ring_is_safe_in_any_order(stages, choices):
-    model = played(RingModel(stages), choices)
-    assert model.wrong == ""
-    assert model.multiplied <= model.producer.count + 1 <= model.multiplied + stages + 1
-
-
-@given(st.integers(1, 4), orders)
-def test_both_sides_are_where_cutes_pipeline_state_would_be(stages, choices):
-    model = played(RingModel(stages), choices)
-    for side, producer in (("producer", True), ("consumer", False)):
-        here = model.place(side)
-        assert (here.index, here.phase) == ring(here.count, stages, producer)
-
-
-def fairly(model: RingModel, transfers: str, tiles: int = 6) -> RingModel:
-    """Everybody in turn, the consumer slowest. transfers: "A" for the oldest first, "last" for the newest."""
-    for _ in range(40 * tiles):
-        played(model, ["producer"] * 8 + [transfers, "consumer"])
-    return model
-
-
-@pytest.mark.parametrize("stages", [1, 2, 3, 4])
-@pytest.mark.parametrize("transfers", ["A", "last"])
-def test_a_right_ring_goes_on(stages, transfers):
-    assert fairly(RingModel(stages), transfers).multiplied > 20
-
-
-SHOWS = [  # fault, stages, which transfers first, what it comes to
-    ("the consumer does not arrive on empty", 1, "A", "forever"),
-    ("the consumer does not arrive on empty", 4, "last", "forever"),
-    ("the consumer waits for the other phase", 2, "last", "A and B of tile 0 are not there"),
-    ("the producer begins with phase 0", 3, "A", "forever"),
-    ("the producer expects A's bytes alone", 2, "A", "forever"),
-    ("the producer expects A's bytes alone", 2, "last", "forever"),
-    ("the producer does not wait for empty", 1, "A", "lost"),
-    ("the producer does not wait for empty", 2, "last", "lost"),
-    ("the consumer frees before it is done", 2, "A", "overwrites stage 0 while wgmmas still read it"),
-]
-
-
-@pytest.mark.parametrize(("fault", "stages", "transfers", "says"), SHOWS)
-def test_a_broken_ring_shows_it(fault, stages, transfers, says):
-    assert says in fairly(RingModel(stages, fault), transfers).wrong
-
-
-def test_every_fault_is_shown():
-    assert {fault for fault, *_ in SHOWS} == set(FAULTS[1:])
 
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}

@@ -3,18 +3,22 @@ it takes to refute it, since what would follow costs most of the time.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache, wraps
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache, partial, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from tests.pages.table import FUNCTIONS, Answer, read_rows
-from tutorlib.checking import cutile, kernel
-from tutorlib.checking.exercise import Outcome
+from tutorlib.checking import cutile, cutile_evidence, evidence, kernel
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.evidence import CuteEvidence, made_or_why, used
+from tutorlib.checking.exercise import Outcome, Verdict
+from tutorlib.compiling.compiled import instructions_in
 from tutorlib.exercises import find
 from tutorlib.failure import Difference, failures_in
+from tutorlib.simulate.ptx import NotSimulated
 
 TEACHES: dict[str, str] = {}
 WRONG: dict[str, list[Answer]] = {}
@@ -42,16 +46,21 @@ load()
 # Grading them --------------------------------------------------------------------------------------------------------
 
 BY_CHANCE = {Difference.NEARLY}  # as the random inputs have it
-TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "judged"))
+TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "interpreted_at"))
+ENTRIES = {"made_or_why": (evidence, cutile_evidence), "used": (evidence, cutile)}  # where they are made, and used
+examine = CuteExercise.examine
 
 
-def refuted(id: str, answer: Callable) -> Outcome:
-    """The outcome with which a wrong answer loses points: in brief, or in full where that finds nothing.
+@cache
+def refuted(answer: Answer) -> Outcome:
+    """The outcome with which a wrong answer loses points: in brief, or in full where that does not show its failures.
 
     What is wrong in brief is wrong in full, and what is said of the first wrong size is the same.
     """
-    outcome = in_brief(id, answer)
-    return in_full(id, answer) if outcome.status in ("passed", "not_run") else outcome
+    outcome = in_brief(answer.exercise, answer.function)
+    if outcome.status in ("passed", "not_run") or not found(outcome) >= answer.kinds:
+        return find(answer.exercise).grade(answer.function)
+    return outcome
 
 
 def found(outcome: Outcome) -> set[str]:
@@ -59,28 +68,37 @@ def found(outcome: Outcome) -> set[str]:
     return {failure.kind for failure in failures_in((outcome.message,))} - BY_CHANCE
 
 
-@cache
-def in_full(id: str, answer: Callable) -> Outcome:
-    return find(id).grade(answer)
-
-
-@cache
 def in_brief(id: str, answer: Callable) -> Outcome:
-    """No size once one was wrong."""
-    with a_wrong_size_ends_it():
-        return find(id).grade(answer)
-
-
-@contextmanager
-def a_wrong_size_ends_it() -> Iterator[None]:
-    """Meanwhile all sizes that follow a wrong one count as wrong, too, and are not tried."""
+    """No size once one was wrong, nothing compiled that nobody looks at, and no machine code looked at."""
     with ExitStack() as stack:
         for module, name in TRY_A_SIZE:
             stack.enter_context(mock.patch.object(module, name, until_wrong(getattr(module, name))))
+        stack.enter_context(mock.patch.object(CuteExercise, "examine", examined_in_brief))
+        stack.enter_context(made_when_used())
+        return find(id).grade(answer)
+
+
+def examined_in_brief(exercise: CuteExercise, evidence: CuteEvidence) -> Verdict | None:
+    """By the instructions at the first simulated size, which is compiled in any case."""
+    with suppress(NotSimulated):
+        if exercise.lacking(instructions_in(evidence.at(exercise.sizes_simulated[0]).ptx)):
+            return examine(exercise, evidence)
+    return None
+
+
+@contextmanager
+def made_when_used() -> Iterator[None]:
+    """Meanwhile each entry of the evidence in this process is made where the judge uses it."""
+    later = {"made_or_why": lambda *made_of: partial(made_or_why, *made_of), "used": lambda entry: used(entry())}
+    with ExitStack() as stack:
+        for name, modules in ENTRIES.items():
+            for module in modules:
+                stack.enter_context(mock.patch.object(module, name, later[name]))
         yield
 
 
 def until_wrong(attempt: Callable[..., Any]) -> Callable[..., Any]:
+    """All sizes that follow a wrong one count as wrong, too, and are not tried."""
     found: list[Any] = []
 
     @wraps(attempt)

@@ -54,13 +54,6 @@ def in_place_where_it_can(a, b, c):
         split()(a, b, c)
 
 
-@wrong("07.2", "does not compile", lesson=True)
-def a_list_of_tiles(block, rows, columns, group):
-    """Lists all tiles and takes one, which no kernel can."""
-    tops = range(0, rows, group)
-    return [(m, n) for top in tops for n in range(columns) for m in range(top, min(top + group, rows))][block]
-
-
 @wrong("07.5", "gives", lesson=True)
 def one_stage(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
     """Asks for room for a single stage."""

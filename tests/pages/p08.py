@@ -18,53 +18,6 @@ __tile_global__ void vector_add(const float* a, const float* b, float* c, int n)
 FIRST = Variant(restrict=False, aligned=False, divisible=0).source
 PROMISING = Variant().source
 PERSISTENT = Variant(group=8, persistent=True).source
-LAUNCH = "vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);"
-HOST = """
-void add_on_gpu(const float* a, const float* b, float* c, int n) {
-    float *x, *y, *z;
-    size_t bytes = n * sizeof(float);
-    cudaMalloc(&x, bytes);
-    cudaMalloc(&y, bytes);
-    cudaMalloc(&z, bytes);
-    cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);
-    cudaMemcpy(y, b, bytes, cudaMemcpyHostToDevice);
-    LAUNCH
-    if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));
-    cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);
-    cudaFree(x);
-    cudaFree(y);
-    cudaFree(z);
-}
-""".replace("LAUNCH", LAUNCH)
-
-
-MANAGED = """
-void add_on_gpu(const float* a, const float* b, float* c, int n) {
-    float* memory;
-    cudaMallocManaged(&memory, 3 * n * sizeof(float));
-    for (int i = 0; i < n; i++) memory[i] = a[i], memory[n + i] = b[i];
-    vector_add<<<dim3((n - 1) / 1024 + 1), dim3(1)>>>(memory, memory + n, memory + 2 * n, n);
-    if (cudaPeekAtLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) std::exit(1);
-    for (int i = 0; i < n; i++) c[i] = memory[2 * n + i];
-    cudaFree(memory);
-}
-"""
-CHUNKS = """
-void add_on_gpu(const float* a, const float* b, float* c, int n) {
-    const int most = n < 16384 ? n : 16384;
-    float *x, *y, *z;
-    for (float** pointer : {&x, &y, &z}) cudaMalloc(pointer, most * sizeof(float));
-    for (int i = 0; i < n; i += most) {
-        int m = n - i < most ? n - i : most;
-        cudaMemcpy(x, a + i, m * sizeof(float), cudaMemcpyHostToDevice);
-        cudaMemcpy(y, b + i, m * sizeof(float), cudaMemcpyHostToDevice);
-        vector_add<<<(m + 1023) / 1024, 1>>>(x, y, z, m);
-        if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));
-        cudaMemcpy(c + i, z, m * sizeof(float), cudaMemcpyDeviceToHost);
-    }
-    for (float* pointer : {x, y, z}) cudaFree(pointer);
-}
-"""
 STEP = "acc = ct::mma(x, ct::transpose(y), acc);"
 STORED = STEP + "\nC.store_masked(ct::element_cast<bf16>(acc), i, j);"
 
@@ -104,4 +57,4 @@ def text(source: str) -> Base:
     return patched
 
 
-BASES = {"08.1": text(ADD), "08.2": text(FIRST), "08.4": text(PROMISING), "08.5": text(PERSISTENT), "08.6": text(HOST)}
+BASES = {"08.1": text(ADD), "08.2": text(FIRST), "08.4": text(PROMISING), "08.5": text(PERSISTENT)}

@@ -157,14 +157,14 @@ def inside_only(order, rows, columns):
     return never_of(taken, rows, columns), [tile for tile in grid_of(rows, columns) if taken[tile] > 1]
 
 
-@wrong("11.2", "gives, not sorted")
+@wrong("11.2", "gives")
 def unsorted(order, rows, columns):
     """In the order in which they come, from behind."""
     taken = counted(order, rows, columns)
     return never_of(taken, rows, columns)[::-1], sorted((t for t, times in taken.items() if times > 1), reverse=True)
 
 
-@wrong("11.2", "a tile repeats, gives", lesson=True)
+@wrong("11.2", "gives", lesson=True)
 def once_for_each_block(order, rows, columns):
     """A tile for each block that computes it."""
     taken = counted(order, rows, columns)

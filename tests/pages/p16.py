@@ -180,14 +180,6 @@ def another_class(module):
     return module
 
 
-@right("16.11")
-def every_worlds_feature(gate, up, down, rank, world):
-    """Each world-th feature: the same sum, in another order."""
-    if gate.shape[0] % world:
-        raise ValueError("features do not divide")
-    return gate[rank::world].clone(), up[rank::world].clone(), down[:, rank::world].clone().contiguous()
-
-
 def layer_backward(dz, x, weight, gemm):
     rows, of_x = dz.reshape(-1, dz.shape[-1]), x.reshape(-1, x.shape[-1])
     return gemm(rows, weight.t().contiguous()).reshape(x.shape), gemm(rows.t().contiguous(), of_x.t().contiguous())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pages.answers import RIGHT, TEACHES, WRONG, found, in_brief, in_full, refuted
+from tests.pages.answers import RIGHT, TEACHES, WRONG, found, refuted
 from tests.pages.table import by_name
 from tutorlib.exercises import find, of_notebook
 from tutorlib.paths import notebook_names
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("no_gpu")  # a kernel that faults breaks CU
 
 @pytest.mark.parametrize("answer", by_name(WRONG))
 def test_a_wrong_answer_fails(answer):
-    outcome = refuted(answer.exercise, answer.function)
+    outcome = refuted(answer)
     assert outcome.status in ("failed", "partial", "timeout")  # a deadlock
     assert outcome.points < outcome.max_points
     if answer.lesson:
@@ -24,18 +24,14 @@ LACKS_AN_ANSWER = pytest.mark.xfail(reason="no listed answer shows one of its re
 UNSHOWN = {"15.13", "16.1", "16.4", "16.5", "16.7", "19.7", "20.4", "20.7"}
 
 
+@pytest.mark.long  # by itself it grades all wrong answers of its exercise
 @pytest.mark.parametrize(
     "id", [pytest.param(id, marks=LACKS_AN_ANSWER if id in UNSHOWN else ()) for id in WRONG if find(id).remedies]
 )
 def test_each_remedy_is_shown_for_one_of_the_wrong_answers(id):
     """None waits for words that no message has."""
-    waiting = set(find(id).remedies.values())
-    for grade in (in_brief, in_full):
-        for answer in WRONG[id]:
-            if waiting:
-                outcome = grade(id, answer.function)
-                waiting -= {outcome.remedy} if not outcome.explained else set()
-    assert not waiting
+    outcomes = map(refuted, WRONG[id])
+    assert set(find(id).remedies.values()) <= {outcome.remedy for outcome in outcomes if not outcome.explained}
 
 
 @pytest.mark.parametrize("name", notebook_names())

@@ -1,6 +1,5 @@
 """The simulator as others have it: without the course, by its README, and on public bug reports rebuilt small."""
 
-import json
 import os
 import re
 import shutil
@@ -11,12 +10,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+import torch
 
+from tests.simulate.cases import hosts, tiles
 from tests.simulate.ptx.snippets import DOUBLE
-from tutorlib.cli import app
 from tutorlib.failure import Hazard
 from tutorlib.paths import ROOT
+from tutorlib.simulate import simulate
 
 PACKAGING = tomllib.loads((ROOT / "packaging/simulator/pyproject.toml").read_text())
 TRIAL = """
@@ -111,41 +111,44 @@ def test_every_kind_of_finding_is_in_the_table():
     assert {kind for kind in Hazard if f"`{kind}`" not in table} == NO_FAULT
 
 
-CASES = Path(__file__).parent / "cases"
-X, OUT = "--arg 32:fp32", "--arg 32:fp32:out"
-PAIR, PAIR_OUT = "--arg 64:fp32", "--arg 64:fp32:out"
-GLOBAL = f"--arch 90 --grid 1 --block 32 {X} {OUT} {OUT}"
-CLUSTER = f"--arch 90 --grid 2 --block 32 {PAIR} {PAIR_OUT}"
-IN_CLUSTER = f"--arch 90a {PAIR} {PAIR_OUT} {PAIR_OUT}"
+CASES = Path(__file__).parent / "cases/kernels.cu"
+CPP = {"arch": "90", "block": (32,)}
+ON_90 = {"arch": "90a"}
 
 
 @pytest.mark.parametrize(
-    ("target", "options", "kinds", "line"),
+    ("kernel", "sizes", "options", "kinds", "line"),
     [
-        ("kernels.cu::through_global<true>", GLOBAL, set(), ""),
-        ("kernels.cu::through_global<false>", GLOBAL, {"race"}, "y[threadIdx.x] = tmp"),
-        ("kernels.cu::through_neighbor<true>", CLUSTER, set(), ""),
-        ("kernels.cu::through_neighbor<false>", CLUSTER, {"race"}, "y[at] ="),
-        ("hosts.py::InCluster(True)", IN_CLUSTER, set(), ""),
-        ("hosts.py::InCluster(False)", IN_CLUSTER, {"overlap"}, "tmp["),
-        ("hosts.py::Dependent(True)", f"--arch 90a {X} {OUT} {OUT}", set(), ""),
-        ("hosts.py::Dependent(False)", f"--arch 90a {X} {OUT} {OUT}", {"race"}, "y[t] = tmp[t]"),
-        ("hosts.py::Named(True)", f"{PAIR} {PAIR_OUT}", set(), ""),
-        ("hosts.py::Named(False)", f"{PAIR} {PAIR_OUT}", {"deadlock"}, "cute.arch.barrier"),
-        ("hosts.py::Arrival(True)", f"--arch 90a {X} {OUT}", set(), ""),
-        ("hosts.py::Arrival(False)", f"--arch 90a {X} {OUT}", {"race"}, "y[t - THREADS] = tile"),
-        ("hosts.py::Arrival(True, waits=False)", f"--arch 90a {X} {OUT}", {"race"}, "y[t - THREADS] = tile"),
-        ("tiles.py::waits_for(0)", f"--grid 1 --arg 1:int32:zeros {OUT}", set(), ""),
-        ("tiles.py::waits_for(9)", f"--grid 1 --arg 1:int32:zeros {OUT}", {"endless"}, "while ct.atomic_cas"),
+        (CASES, (32, 32, 32), {**CPP, "grid": (1,), "entry": "through_global<true>"}, set(), ""),
+        (
+            CASES,
+            (32, 32, 32),
+            {**CPP, "grid": (1,), "entry": "through_global<false>"},
+            {"race"},
+            "y[threadIdx.x] = tmp",
+        ),
+        (CASES, (64, 64), {**CPP, "grid": (2,), "entry": "through_neighbor<true>"}, set(), ""),
+        (CASES, (64, 64), {**CPP, "grid": (2,), "entry": "through_neighbor<false>"}, {"race"}, "y[at] ="),
+        (hosts.InCluster(True), (64, 64, 64), ON_90, set(), ""),
+        (hosts.InCluster(False), (64, 64, 64), ON_90, {"overlap"}, "tmp["),
+        (hosts.Dependent(True), (32, 32, 32), ON_90, set(), ""),
+        (hosts.Dependent(False), (32, 32, 32), ON_90, {"race"}, "y[t] = tmp[t]"),
+        (hosts.Named(True), (64, 64), {}, set(), ""),
+        (hosts.Named(False), (64, 64), {}, {"deadlock"}, "cute.arch.barrier"),
+        (hosts.Arrival(True), (32, 32), ON_90, set(), ""),
+        (hosts.Arrival(False), (32, 32), ON_90, {"race"}, "y[t - THREADS] = tile"),
+        (hosts.Arrival(True, waits=False), (32, 32), ON_90, {"race"}, "y[t - THREADS] = tile"),
+        (tiles.waits_for(0), (1, 32), {"grid": (1,)}, set(), ""),
+        (tiles.waits_for(9), (1, 32), {"grid": (1,)}, {"endless"}, "while ct.atomic_cas"),
     ],
 )
-def test_a_hazard_is_found_by_its_line_and_its_right_form_is_clean(monkeypatch, target, options, kinds, line):
-    monkeypatch.chdir(CASES)
-    done = CliRunner().invoke(app, ["simulate", target, *options.split(), "--format", "json"])
-    assert done.stderr == ""
-    said = json.loads(done.stdout)
-    assert {finding["kind"] for finding in said["findings"]} == kinds
-    assert done.exit_code == bool(said["findings"] or said["wrong"])
-    assert kinds or not said["wrong"]
+def test_a_hazard_is_found_by_its_line_and_its_right_form_is_clean(kernel, sizes, options, kinds, line):
+    first, *others = sizes
+    written = [torch.full((size,), torch.nan) for size in others]
+    given = torch.zeros(first, dtype=torch.int32) if first == 1 else torch.randn(first)
+    report = simulate(kernel, given, *written, **options)
+    assert {finding.kind for finding in report.findings} == kinds
     if kinds:
-        assert line in said["findings"][0]["text"]
+        assert line in report.findings[0].place.text
+    else:
+        assert not any(tensor.isnan().any() for tensor in written)

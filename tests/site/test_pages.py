@@ -230,7 +230,7 @@ class TestManuals:
 
 class TestExplorers:
     def test_an_explorer_has_its_inputs_with_the_calls_values(self):
-        above = ["from tutorlib.explorers.pipelines import explore_timeline", "first = 2\nsecond = first + 1"]
+        above = ["from tutorlib import explore_timeline", "first = 2\nsecond = first + 1"]
         found = explorer_data("explore_timeline(stages=second, tiles=5)", above)
         assert (found["kind"], found["arguments"]["tiles"]) == ("timeline", 5)
         assert found["inputs"][0] == {"kind": "range", "name": "stages", "value": 3, "min": 1, "max": 6, "step": 1}

@@ -65,7 +65,10 @@ class Served:
 
 def place_in(answer: Answer, error: BaseException) -> str:
     """ " (line 4 of your answer)" if the traceback passes through the answer's own file, else ""."""
-    code = getattr(unwrap(answer), "__code__", None)
+    inner = unwrap(answer)
+    if isinstance(inner, Served):
+        return inner.where(error)
+    code = getattr(inner, "__code__", None)
     line, step = None, error.__traceback__
     while step is not None:
         if code is not None and step.tb_frame.f_code.co_filename == code.co_filename:

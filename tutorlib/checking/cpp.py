@@ -1,14 +1,11 @@
 """Exercises whose answer is a CUDA Tile C++ kernel, written as a string that a function returns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tutorlib.checking.evidence import used
-from tutorlib.checking.exercise import Verdict, wrong
-from tutorlib.checking.facts import busiest, count_issued
+from tutorlib.checking.evidence import SourceRequest
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.requests import SourceRequest
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -18,12 +15,9 @@ from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.ptx import Report
 
 INSPECTED = "sm_90"  # every machine compiles an answer for this architecture, to look at the code
 ADDRESS = 256  # bytes: cudaMalloc's addresses are multiples of it
-# Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
-LOAD_AND_WAIT = "cp.async.mbarrier.arrive"
 
 
 class PromiseFlaw(FailureKind):
@@ -43,27 +37,18 @@ class CppExercise(KernelExercise):
     divisible: each size of the exercise's problems is a multiple of this, and of nothing larger.
     tma: whether every load and store of a tile must go by TMA.
     spills: whether the code may use local memory, where registers go that a thread has no room for.
-    pipelined: whether the next load must be issued before the one before it has arrived.
     """
 
     grid: Callable[[Shape], LaunchGrid]
     divisible: int = 1
     tma: bool = False
     spills: bool = True
-    pipelined: bool = False
 
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> SourceRequest:
         return SourceRequest(**self.for_request(()))
 
-    def seen(self, request: SourceRequest, found: Any) -> str:
-        return used(found, str)
-
-    def examine(self, evidence: str) -> Verdict | None:
-        lacks = self.wrong_code(compile_cpp(evidence, INSPECTED))
-        return wrong(lacks) if lacks else None
-
-    def wrong_code(self, compiled: CompiledCpp) -> str | None:
-        """A requirement that the compiled kernel breaks, as a sentence, or None."""
+    def wrong_code(self, evidence: str) -> str | None:
+        compiled = compile_cpp(evidence, INSPECTED)
         if misfit := wrong_parameters(compiled, len(self.problem.operands), len(self.problem.dims)):
             return misfit + "."
         if false := self.false_promise(compiled):
@@ -75,10 +60,8 @@ class CppExercise(KernelExercise):
         if lacks := self.lacking(compiled.instructions):
             return lacks
         if self.tma and any(remark.text.startswith("Failed to select TMA") for remark in compiled.remarks):
-            what = (
-                f"it compiles, but not every load and store goes by TMA. The compiler's remarks:\n{compiled.remarked}"
-            )
-            return Flaw(what, Fail.LACKS(instruction="TMA"))
+            what = "it compiles, but not every load and store goes by TMA. The compiler's remarks:\n"
+            return Flaw(what + compiled.remarked, Fail.LACKS(instruction="TMA"))
         if compiled.stack_bytes and not self.spills:
             what = f"it compiles, but a thread keeps {compiled.stack_bytes:,} bytes of its tile in local memory."
             return Flaw(what, Fail.SPILLS)
@@ -100,17 +83,6 @@ class CppExercise(KernelExercise):
                 )
                 return Flaw(what, PromiseFlaw.FALSE)
         return None
-
-    def in_vain(self, reports: "Sequence[Report]") -> str | None:
-        waits = count_issued(reports, LOAD_AND_WAIT) if self.pipelined else 0
-        if not waits:
-            return super().in_vain(reports)
-        what = (
-            f"{waits:,} times a warp waits for the tile that it has just begun to load, so no load is in flight during "
-            f"the arithmetic{busiest(reports, LOAD_AND_WAIT)}. As far as the compiler knows, a store to C may change A "
-            "or B."
-        )
-        return Flaw(what, Fail.NO_OVERLAP)
 
     def simulator(self, evidence: str) -> "SimulatedLauncher":
         from tutorlib.measuring.simulated_launchers import simulated_cpp

@@ -1,44 +1,29 @@
 """Exercises whose answer is a CuTe kernel, and the launchers of its evidence: simulated, or on the GPU at hand."""
 
-import math
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.evidence import (
-    MOST_LAUNCHES,
-    NO_LAUNCHES,
-    OUTSIDE,
-    CuteCode,
-    CuteEvidence,
-    RecordedLaunch,
-    are_counts,
-    relocated,
-    used,
-)
-from tutorlib.checking.exercise import Verdict, wrong
+from tutorlib.checking.evidence import APART, FIRST, CuteCode, CuteEvidence, CuteRequest, RecordedLaunch
+from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import Part
-from tutorlib.checking.requests import LAUNCH, CuteRequest
 from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.programs import machine_code, resources
-from tutorlib.compiling.spec import DTYPES
 from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.measuring.driver import load_function, prepare
 from tutorlib.measuring.launchers import tensor_specs
-from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Launcher, Work
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.ptx.findings import Find, SourceLine
-    from tutorlib.simulate.ptx.ir import Instruction, Module
+    from tutorlib.simulate.ptx.ir import Module
     from tutorlib.simulate.ptx.report import Issued, Report
     from tutorlib.simulate.ptx.simulation import Launch
 
@@ -97,38 +82,35 @@ class CuteExercise(KernelExercise):
             target=self.needs.target,
         )
 
-    def seen(self, request: Any, found: Any) -> CuteEvidence:
-        return used(found, CuteEvidence)
-
     def look(self, evidence: CuteEvidence) -> Verdict | None:
         if evidence.looked is None:
             return None
         points, lines = evidence.looked
         return Verdict(float(points), tuple(lines))
 
-    def examine(self, evidence: CuteEvidence) -> Verdict | None:
+    def wrong_code(self, evidence: CuteEvidence) -> str | None:
         """The instructions, spills and other faults. No machine code is made where PTX tells all of these."""
-        code = evidence.at(self.size_compiled, self.inspected)
-        if lacks := self.lacking(instructions_in(code.ptx)):
-            return wrong(lacks)
-        if self.spills and not self.faults:
-            return None
+        lacks = self.lacking(instructions_in(evidence.at(self.size_compiled, self.inspected).ptx))
+        if lacks or (self.spills and not self.faults):
+            return lacks
         compiled = self.compile_for(evidence, self.inspected)
         if not self.spills and compiled.spill_bytes:
-            lacks = Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
-        lacks = lacks or next(filter(None, (fault(compiled) for fault in self.faults)), "")
-        return wrong(lacks) if lacks else None
+            return Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
+        return next(filter(None, (fault(compiled) for fault in self.faults)), None)
 
     def compile_for(self, evidence: CuteEvidence, arch: str) -> Compiled:
         """The kernel at the size that is compiled, for a compute capability ("90"). Raises CompileFailed."""
-        return compiled_cute(evidence.at(self.size_compiled, arch), arch)
+        code = evidence.at(self.size_compiled, arch)
+        cubin = machine_code(code.ptx)
+        dynamic_smem = max(code.smem_bytes - resources(cubin)[2], 0)
+        return inspect_kernel(arch, code.ptx, cubin, dynamic_smem, by_ptxas=True)
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         wasted = (self.vain(report.issued) for report in reports)
         return super().in_vain(reports) or next(filter(None, wasted), None)
 
     def simulator(self, evidence: CuteEvidence) -> "SimulatedLauncher":
-        return SimulatedCuteEvidence(evidence, self.budget)
+        return SimulatedCuteEvidence(evidence, {self.size_counted: self.budget})
 
     def launcher(self, evidence: CuteEvidence) -> Launcher:
         return LaunchedCuteEvidence(evidence)
@@ -137,96 +119,58 @@ class CuteExercise(KernelExercise):
 # What the evidence has, compiled and launched. Inputs, outputs, references, stream and clock are the judge's own ------
 
 
-def compiled_cute(code: CuteCode, arch: str) -> Compiled:
-    """The code as machine code, and what it takes. Raises CompileFailed."""
-    cubin = machine_code(code.ptx)
-    dynamic_smem = max(int(code.smem_bytes) - resources(cubin)[2], 0)
-    return inspect_kernel(arch, code.ptx, cubin, dynamic_smem, by_ptxas=True)
-
-
 def launches_of(code: CuteCode, module: "Module") -> "list[Launch]":
-    """The host function's launches, at made-up addresses. Raises CompileFailed where they cannot be launches."""
-    try:
-        return [launch_of(one, module) for one in code.launches[:MOST_LAUNCHES]]
-    except (AttributeError, TypeError, ValueError) as error:
-        raise CompileFailed(NO_LAUNCHES) from error
-
-
-def launch_of(one: RecordedLaunch, module: "Module") -> "Launch":
-    """Raises AttributeError, TypeError and ValueError where it cannot be one."""
-    from tutorlib.simulate.ptx.launch import three
+    """The host function's launches, at made-up addresses. Raises CompileFailed where the parameters are not its
+    kernel's, of which the driver would read too many.
+    """
     from tutorlib.simulate.ptx.simulation import Launch
 
-    kernel = module.kernels.get(one.kernel)
-    dims = (one.grid, one.block, one.cluster)
-    if (
-        kernel is None
-        or type(one.parameters) is not bytes
-        or len(one.parameters) != kernel.parameter_bytes
-        or [len(sizes) for sizes in dims] != [3, 3, 3]
-        or not are_counts([*one.grid, *one.block, *one.cluster, one.dynamic_smem])
-        or not all(type(flag) is bool for flag in (one.cooperative, one.overlapping))
-    ):
-        raise ValueError("no launch")
-    sizes = dict(zip(("grid", "block", "cluster"), map(three, dims), strict=True))
-    return Launch(module, kernel, **{name: getattr(one, name) for name in LAUNCH} | sizes)
+    launches = []
+    for one in code.launches:
+        kernel = module.kernels[one.kernel]
+        if len(one.parameters) != kernel.parameter_bytes:
+            raise CompileFailed("its launches cannot be read")
+        rest = {name: getattr(one, name) for name in RecordedLaunch.__annotations__ if name != "kernel"}
+        launches.append(Launch(module, kernel, **rest))
+    return launches
 
 
-def parameters_for(launch: "Launch", tensors: "Sequence[Tensor]", problem: Problem, shape: Shape) -> bytes:
-    """A recorded launch's parameters for a problem's tensors. Raises CompileFailed where it has a pointer elsewhere."""
+def parameters_for(launch: "Launch", tensors: "Sequence[Tensor]") -> bytes:
+    """A recorded launch's parameters for these tensors.
 
-    from tutorlib.simulate.ptx import descriptors
-
-    sizes = [math.prod(problem.shape_of(op, shape)) * DTYPES[op.dtype].bytes for op in problem.operands]
+    A word that points into a made-up tensor is a pointer: a parameter, a member of a struct, or the first word of a TMA
+    descriptor. Raises CompileFailed where one leads out of its tensor.
+    """
     raw = bytearray(launch.parameters)
-    placed = dict(relocated(launch.parameters, [tensor.data_ptr() for tensor in tensors], sizes))
-    for parameter in launch.kernel.parameters:
-        if parameter.kind == "b8" and parameter.size == descriptors.BYTES and parameter.offset not in placed:
-            raise CompileFailed(OUTSIDE)
-    for at, address in placed.items():
-        struct.pack_into("<Q", raw, at, address)
+    for at in range(0, len(raw) - 7, 8):
+        n, offset = divmod(int.from_bytes(raw[at : at + 8], "little") - FIRST, APART)
+        if 0 <= n < len(tensors):
+            if offset >= tensors[n].nbytes:
+                raise CompileFailed("a pointer of its launch leads out of its tensors")
+            raw[at : at + 8] = (tensors[n].data_ptr() + offset).to_bytes(8, "little")
     return bytes(raw)
-
-
-def finder_in(module: "Module", code: CuteCode) -> "Find":
-    """An instruction's line in the reader's source."""
-    from tutorlib.simulate.ptx.findings import SourceLine
-    from tutorlib.simulate.ptx.languages.cute import STACKS
-
-    def find(instruction: "Instruction") -> "SourceLine | None":
-        at = instruction.location
-        if at is None or module.files.get(at.file) != STACKS or not 0 < at.line <= len(code.places):
-            return None
-        place = code.places[at.line - 1]
-        return place if isinstance(place, SourceLine) else None
-
-    return find
 
 
 @dataclass
 class SimulatedCuteEvidence:
-    """Simulates. reports: of the last call's launches. budget: the most instructions of each."""
+    """Simulates. reports: of the last call's launches. budgets: the most instructions of each, by size."""
 
     evidence: CuteEvidence
-    budget: float = inf
+    budgets: Mapping[Shape, float] = field(default_factory=dict)
     reports: "list[Report]" = field(default_factory=list)
     traced: bool = False
 
-    def ptx(self, shape: Shape) -> str:
-        return self.evidence.at(shape).ptx
-
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cute import simulate_launches
+        from tutorlib.simulate.ptx.languages.cute import finder_of, simulate_launches
         from tutorlib.simulate.ptx.parse import parse_ptx
 
         code = self.evidence.at(work.shape)
         module = parse_ptx(code.ptx)
-        find, recorded = finder_in(module, code), launches_of(code, module)
+        find, recorded = finder_of(module, dict(enumerate(code.places, 1)).get), launches_of(code, module)
 
         def call() -> None:
-            placed = [parameters_for(one, work.tensors, work.problem, work.shape) for one in recorded]
-            launches = [replace(one, parameters=raw) for one, raw in zip(recorded, placed, strict=True)]
-            self.reports = simulate_launches(work.named, launches, find, self.traced, self.budget)
+            launches = [replace(one, parameters=parameters_for(one, work.tensors)) for one in recorded]
+            self.reports = simulate_launches(work.named, launches, find, self.traced, self.budgets.get(work.shape, inf))
 
         return call
 
@@ -241,10 +185,10 @@ class LaunchedCuteEvidence:
     def on(self, work: Work) -> Call:
         if work.shape not in self._loaded:
             self._loaded[work.shape] = self.load(work.shape)
-        launches = []
-        for function, one in self._loaded[work.shape]:
-            raw = parameters_for(one, work.tensors, work.problem, work.shape)
-            launches.append(prepare(function, one.config, raw, [each.offset for each in one.kernel.parameters]))
+        launches = [
+            prepare(function, one.config, parameters_for(one, work.tensors), [p.offset for p in one.kernel.parameters])
+            for function, one in self._loaded[work.shape]
+        ]
 
         def call() -> None:
             for launch in launches:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.evidence import LaunchPlan, Placed, Planned, TileEvidence, used
-from tutorlib.checking.exercise import Verdict, not_run, wrong
+from tutorlib.checking.cutile_evidence import LaunchPlan, Placed, Planned, TileEvidence, TileRequest
+from tutorlib.checking.evidence import used
+from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.kernel import KernelExercise, first
-from tutorlib.checking.requests import TileRequest, Trial
 from tutorlib.checking.running import Interpretation, calls_of, judged
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.dsls import compile_tile_ir, entries_of
@@ -25,6 +25,7 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
     from tutorlib.simulate.cutile import TileReport
@@ -50,8 +51,6 @@ class CutileExercise(KernelExercise):
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
     once: here, whether each element of the output must be stored only once, at any of these sizes.
-    placed: takes a shape and, for each element of the output, the number of the block that stored it; returns a
-        sentence about a misplaced block, or None. On a GPU only the time shows that.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load. Of
         the output that is none unless it says so, nor may an atomic change them.
     tiles: takes a shape; gives, by an operand's number, the elements of the largest tile that is loaded from it.
@@ -60,7 +59,6 @@ class CutileExercise(KernelExercise):
     all_blocks: whether every block of the grid must store a part of the output.
     factors: the dtype in which ct.mma must multiply; "": any.
     products: takes a shape; gives the most products of elements that ct.mma may compute in all blocks; None: any.
-    masked: takes a shape; gives the most tiles of scores that all blocks may mask with ct.where; None: any.
     vain: takes the code that is inspected; returns needless work of a right kernel, as a sentence, or "".
     besides: another problem, for which the kernel must be right as well at the first of the shapes, and the dtype in
         which ct.mma must multiply there.
@@ -73,7 +71,6 @@ class CutileExercise(KernelExercise):
     patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
     inspected: Shape | None = None
-    placed: "Callable[[Shape, Tensor], str | None] | None" = None
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiles: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     widest: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
@@ -81,7 +78,6 @@ class CutileExercise(KernelExercise):
     all_blocks: bool = False
     factors: str = ""
     products: Callable[[Shape], int] | None = None
-    masked: Callable[[Shape], int] | None = None
     vain: Callable[[Compiled], str] | None = None
     besides: tuple[Problem, str] | None = None
     unlike: Callable[[Shape, Sequence[Planned], int], str | None] = lambda shape, launched, sms: None
@@ -105,23 +101,18 @@ class CutileExercise(KernelExercise):
             plans.append((self.problem, self.size_inspected, self.target_inspected, GPUS[0]))
         if self.besides:
             tried.append((self.besides[0], self.shapes[0]))
-        places = {(problem.name, shape): problem for problem, shape, _, _ in plans}
-        places |= {(problem.name, shape): problem for problem, shape in tried}
+        places = {(problem.name, shape): problem for problem, shape in (*(plan[:2] for plan in plans), *tried)}
+        grid = self.grid
         return TileRequest(
             **self.for_request(run),
-            trials={at: self.trial(at[1]) for at in places} if self.grid else None,
+            trials={at: (grid(at[1]), self.constants(at[1])) for at in places} if grid else None,
             specs={at: tuple(tensor_specs(problem, at[1])) for at, problem in places.items()},
             plans=tuple({((problem.name, shape), target, sms): None for problem, shape, target, sms in plans}),
             calls={(problem.name, shape): calls_of(problem, shape) for problem, shape in tried},
         )
 
-    def trial(self, shape: Shape) -> Trial:
-        """How the kernel is launched."""
-        assert self.grid
-        return self.grid(shape), self.constants(shape)
-
     def seen(self, request: TileRequest, found: Any) -> TileEvidence:
-        return replace(used(found, TileEvidence), calls=request.calls)
+        return replace(found, calls=request.calls)
 
     def look(self, evidence: TileEvidence) -> Verdict | None:
         """What was interpreted, on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
@@ -164,7 +155,7 @@ class CutileExercise(KernelExercise):
     def unlike_the_task(self, shape: Shape, found: Interpretation) -> Wrong | None:
         """What blocks or tiles of a right kernel are not as the exercise asks."""
         (report,) = found.reports
-        if self.placed and not first([report], "repeats") and (what := self.placed(shape, self.storers(report))):
+        if self.order and not first([report], "repeats") and (what := self.order(shape, self.storers(report))):
             return Wrong("right, but blocks are not in the order that is asked for.", f"{what}.")
         for number, given in self.tiles(shape).items():
             name = list(report.storers)[number]
@@ -209,26 +200,19 @@ class CutileExercise(KernelExercise):
         if self.products:
             of = "products of elements that ct.mma computes"
             yield report.products, self.products(shape), of, too_many(instruction="ct.mma")
-        if self.masked:
-            yield report.selected, self.masked(shape), "masked tiles of scores", too_many(instruction="ct.where")
 
-    def storers(self, report: "TileReport") -> "Tensor":
+    def storers(self, report: "TileReport") -> "np.ndarray":
         """For each element of the output, the number of the block that stored it."""
-        import torch
+        return list(report.storers.values())[len(self.problem.inputs)]
 
-        return torch.from_numpy(list(report.storers.values())[len(self.problem.inputs)])
-
-    def examine(self, evidence: TileEvidence) -> Verdict | None:
+    def wrong_code(self, evidence: TileEvidence) -> str | None:
         """Its instructions, if the exercise asks for some: compiling takes long."""
-        if not (self.requires or self.forbids):
-            return None
-        lacks = self.lacking(self.compiled(evidence).instructions)
-        return wrong(lacks) if lacks else None
+        return self.lacking(self.compiled(evidence).instructions) if self.requires or self.forbids else None
 
     def compiled(self, evidence: TileEvidence) -> Compiled:
         """The code that is inspected. Raises CompileFailed."""
-        (compiled,) = compiled_tiles(evidence, self.problem, self.size_inspected, self.target_inspected)
-        return compiled
+        plan = plan_at(evidence, self.problem, self.size_inspected, self.target_inspected)
+        return compiled_tiles(plan, self.target_inspected)[0]
 
     def judge_evidence(self, evidence: TileEvidence) -> Verdict:
         """The judge also compares a host function's launches for each of the GPUS with those that are asked for."""
@@ -251,9 +235,7 @@ class CutileExercise(KernelExercise):
         return next((f"{what}." for what in unlike), "")
 
     def unrun(self, why: str) -> Verdict:
-        if not self.tiers:
-            return Verdict(self.points)
-        return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
+        return self.right("interpreted block by block", why)
 
     def simulator(self, evidence: TileEvidence) -> "SimulatedTiles":
         return SimulatedTiles(evidence, self.problem)
@@ -275,20 +257,17 @@ def interpreted_at(
 ) -> Interpretation:
     """Raises as `judged`."""
     at = problem.name, shape
-    return judged(problem, shape, evidence.calls[at], evidence.interpreted.get(at), mistakes)
+    return judged(problem, shape, evidence.calls[at], used(evidence.interpreted[at]), mistakes)
 
 
 def plan_at(evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]) -> LaunchPlan:
     """Raises CompileFailed."""
-    return evidence.plan((problem.name, shape), target, sms, len(problem.operands))
+    return used(evidence.plans[(problem.name, shape), target, sms])
 
 
-def compiled_tiles(
-    evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]
-) -> list[Compiled]:
+def compiled_tiles(plan: LaunchPlan, target: str) -> list[Compiled]:
     """The kernel of each launch. Raises CompileFailed."""
-    launches = plan_at(evidence, problem, shape, target, sms).launches
-    return [compile_tile_ir(one.tile_ir, target, one.opt_level) for one in launches]
+    return [compile_tile_ir(one.tile_ir, target, one.opt_level) for one in plan.launches]
 
 
 @dataclass
@@ -300,16 +279,12 @@ class SimulatedTiles:
     reports: "list[Report]" = field(default_factory=list)
     traced: bool = False
 
-    def ptx(self, shape: Shape) -> str:
-        return "\n".join(one.ptx for one in compiled_tiles(self.evidence, self.problem, shape, ARCH))
-
     def on(self, work: Work) -> Call:
         from tutorlib.simulate.ptx.languages.cutile import by_cubin, launch
 
         plan = plan_at(self.evidence, self.problem, work.shape, ARCH)
-        compiled = compiled_tiles(self.evidence, self.problem, work.shape, ARCH)
-        file, lines = str(self.evidence.file), [str(line) for line in self.evidence.lines]
-        finders = [by_cubin(one.cubin, file, lines) for one in compiled]
+        compiled = compiled_tiles(plan, ARCH)
+        finders = [by_cubin(one.cubin, self.evidence.file, [*self.evidence.lines]) for one in compiled]
 
         def call() -> None:
             memories = plan.laid_out(work.tensors)
@@ -321,7 +296,7 @@ class SimulatedTiles:
         return call
 
 
-def named_arguments(launch: Planned, memories: "Sequence[Tensor]", names: Sequence[str]) -> "dict[str, Tensor | float]":
+def named_arguments(launch: Planned, memories: "list[Tensor]", names: Sequence[str]) -> "dict[str, Tensor | float]":
     """A launch's arguments, those in the problem's tensors by these names."""
     found: dict[str, Tensor | float] = {}
     for n, arg in enumerate(launch.taken):
@@ -343,11 +318,10 @@ class LaunchedTiles:
     def on(self, work: Work) -> Call:
         target, sms = gpu_here()
         plan = plan_at(self.evidence, work.problem, work.shape, target, sms)
-        compiled = compiled_tiles(self.evidence, work.problem, work.shape, target, sms)
         memories = plan.laid_out(work.tensors)
         made = memories[len(work.tensors) :]
         before = [memory.clone() for memory in made]
-        launches = [loaded(*one, memories) for one in zip(compiled, plan.launches, strict=True)]
+        launches = [loaded(*one, memories) for one in zip(compiled_tiles(plan, target), plan.launches, strict=True)]
 
         def call() -> None:
             for memory, content in zip(made, before, strict=True):
@@ -358,7 +332,7 @@ class LaunchedTiles:
         return call
 
 
-def loaded(compiled: Compiled, launch: Planned, memories: "Sequence[Tensor]") -> Call:
+def loaded(compiled: Compiled, launch: Planned, memories: "list[Tensor]") -> Call:
     """A launch on the GPU at hand. cuTile passes of a tensor its address, sizes and strides.
 
     Raises CompileFailed if the kernel takes other parameters.

@@ -1,47 +1,95 @@
-"""Evidence of an answer that is a kernel: plain data, made by one call in the process of the answer (`requests`).
+"""Evidence of an answer that is a kernel: plain data, made by one call in the process of the answer.
 
-A notebook's check makes it in its own process; the grader's judge gets it from the student's, as these records. No
-machine code crosses: the judge compiles PTX and Tile IR itself, then simulates or launches it, with inputs and a clock
-of its own. An entry that could not be made is the exception that says why; the judge raises it where it wants to use
-the entry (`used`), and checks there what a process that is not trusted has sent.
+A judge says in a Request which sizes and GPUs it will look at. `evidence_of` compiles the kernel for them, records what
+its host function launches and, of cuTile, interprets it. A notebook's check asks in its own process, the grader the
+student's. No machine code crosses: the judge compiles PTX and Tile IR itself, then simulates or launches it, with
+inputs and a clock of its own. An entry that could not be made is the exception that says why: see `used`. What a forger
+sends in the place of evidence fails somewhere in the judge, which costs the answer its points.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import ctypes
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tutorlib.compiling.errors import CompileFailed
+from tutorlib.checking.answer import Answer, Served, WrongKind, need_callable
+from tutorlib.checking.library_use import Told, refuse_library_use
+from tutorlib.checking.part import Part, require_jit
+from tutorlib.checking.values import attempt
+from tutorlib.compiling.errors import CompileFailed, first_cause
+from tutorlib.compiling.spec import DTYPES, TensorSpec
+from tutorlib.failure import Fail, Flaw
+from tutorlib.machine.features import cute_target
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.simulate.cutile import TileReport
     from tutorlib.simulate.ptx.findings import SourceLine
 
 T = TypeVar("T")
-At = tuple[str, Shape]  # a problem's name, and a size of it
+Specs = tuple[TensorSpec, ...]  # of a problem's tensors at a size, the output last
 FIRST, APART = 2**45, 2**36  # the address that is made up for the first tensor of a launch, and how far the next is
-MOST_PTX, MOST_TILE_IR = 2**24, 2**22  # characters, bytes
-MOST_LAUNCHES = 64  # of one call
-MOST_MEMORY = 2**28  # bytes that a host function allocates
-UNREADABLE = "the compiled kernel cannot be read"
-NO_LAUNCHES = "its launches cannot be read"
-OUTSIDE = "a pointer of its launch leads out of its tensors"
 
 
-def used(found: Any, kind: type[T], why: str = UNREADABLE) -> T:
-    """The entry. Raises what stands in its place, and CompileFailed where it is nothing of this kind."""
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a judge wants to know of an answer. library: what the answer may not name.
+
+    arch, sms: of the GPU at hand, for which what is `run` is compiled; "" and 0 for none.
+    """
+
+    library: Told = field(default_factory=dict)
+    arch: str = ""
+    sms: int = 0
+
+    def made_of(self, answer: Answer) -> Any:
+        """The evidence of an answer that names nothing of the library. Raises WrongKind and CompileFailed."""
+        raise NotImplementedError
+
+
+def evidence_of(served: Served, request: Request) -> Any:
+    """The one question of a judge about a kernel."""
+    refuse_library_use(served.answer, request.library)
+    return request.made_of(served.answer)
+
+
+def made_or_why(make: Callable[..., T], *args: Any) -> T | Exception:
+    """What this makes, or the exception that says why nothing can be made. A placeholder's error passes through."""
+    from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
+
+    try:
+        return make(*args)
+    except CompileFailed as failed:
+        refused = first_cause(failed, WrongKind)
+        return refused if isinstance(refused, WrongKind) else failed
+    except (CannotLaunch, NotSimulated, WrongKind) as error:
+        return error
+
+
+def used(found: T | Exception) -> T:
+    """The entry. Raises what stands in its place."""
     if isinstance(found, Exception):
         raise found.with_traceback(None)
-    if not isinstance(found, kind):
-        raise CompileFailed(why)
     return found
 
 
-def are_counts(numbers: Any, least: int = 0, below: int = 2**31) -> bool:
-    """Whether these are integers in this range."""
-    return all(type(n) is int and least <= n < below for n in numbers)
+@dataclass(frozen=True, kw_only=True)
+class SourceRequest(Request):
+    """Of a function that returns a kernel's source. args: what it is called with. returns: its task, in words."""
+
+    args: tuple[str, ...] = ()
+    returns: str = "the source, a string"
+
+    def made_of(self, answer: Answer) -> str:
+        """Raises WrongKind if it returns no string, and Unwritten."""
+        source, fault = attempt(need_callable(answer, f"that returns {self.returns}"), self.args)
+        if fault:
+            raise WrongKind(fault.what)
+        if not isinstance(source, str):
+            raise WrongKind(f"it should return {self.returns}; it returns {source!r}.")
+        return source
 
 
 # CuTe ----------------------------------------------------------------------------------------------------------------
@@ -52,11 +100,11 @@ class RecordedLaunch:
     """A launch of a host function on tensors at made-up addresses: tensor n lies at FIRST + n · APART."""
 
     kernel: str
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
     dynamic_smem: int
     parameters: bytes
-    cluster: tuple[int, ...]
+    cluster: tuple[int, int, int]
     cooperative: bool
     overlapping: bool
 
@@ -87,157 +135,80 @@ class CuteEvidence:
 
     def at(self, shape: Shape, arch: str = "") -> CuteCode:
         """Raises as `used`."""
-        code = used(self.codes.get((shape, arch)), CuteCode)
-        if not (isinstance(code.ptx, str) and len(code.ptx) <= MOST_PTX and ".entry" in code.ptx):
-            raise CompileFailed(UNREADABLE)
-        return code
+        return used(self.codes[shape, arch])
 
 
-def relocated(parameters: bytes, addresses: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Offset and value of each pointer among a recorded launch's parameters, for tensors at these addresses.
+@dataclass(frozen=True, kw_only=True)
+class CuteRequest(Request):
+    """Of a @cute.jit host function, or of a part of one.
 
-    A word that points into a made-up tensor is a pointer: a parameter, a member of a struct, or the first word of a TMA
-    descriptor. sizes: of the tensors, in bytes. Raises CompileFailed where one leads out of its tensor.
+    points: those of a right answer. specs: of the problem's tensors, by size. dynamic: whether one compilation serves
+    all sizes. examined: a size and the compute capability whose code is looked at. simulated, run: sizes. target: of
+    the simulator.
     """
-    for at in range(0, len(parameters) - 7, 8):
-        tensor, offset = divmod(int.from_bytes(parameters[at : at + 8], "little") - FIRST, APART)
-        if 0 <= tensor < len(sizes):
-            if offset >= sizes[tensor]:
-                raise CompileFailed(OUTSIDE)
-            yield at, addresses[tensor] + offset
 
+    part: Part
+    points: float
+    specs: Mapping[Shape, Specs]
+    dynamic: bool = False
+    examined: tuple[Shape, str]
+    simulated: tuple[Shape, ...] = ()
+    run: tuple[Shape, ...] = ()
+    target: str = "sm_80"
 
-# cuTile --------------------------------------------------------------------------------------------------------------
+    def made_of(self, answer: Answer) -> CuteEvidence:
+        looked = self.part.look(answer, self.points)
+        told = (float(looked.points), looked.lines) if looked else None
+        if told and not told[0]:
+            return CuteEvidence(looked=told)
+        host = require_jit(self.part.host(answer))
+        wanted = {**dict.fromkeys(((shape, self.arch) for shape in self.run), host), self.examined: host}
+        wanted |= {(shape, ""): self.part.simulated_host(answer, shape) for shape in self.simulated}
+        compiled: dict[Any, Any] = {}  # by size and GPU; where sizes are dynamic, by GPU
+        codes = {key: made_or_why(self.code, host, *key, compiled) for key, host in wanted.items()}
+        return CuteEvidence(looked=told, codes=codes)
 
+    def code(self, host: Answer, shape: Shape, arch: str, compiled: dict[Any, Any]) -> CuteCode:
+        """arch: "" for the simulator, with the lines of the reader's source. Raises CompileFailed."""
+        from tutorlib.compiling.dsls import compile_cute
+        from tutorlib.simulate.ptx.languages.cute import SMS, compile_with_lines, place_of
 
-@dataclass(frozen=True, kw_only=True)
-class Placed:
-    """A tensor in one of the memories of a plan. start: its first byte there."""
-
-    memory: int
-    start: int
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    def is_one(self, memories: int) -> bool:
-        """Whether it can be one in so many memories."""
-        counts = (self.memory, self.start, *self.shape, *self.strides)
-        return self.ndim == len(self.strides) and are_counts(counts, below=2**40) and self.memory < memories
-
-    def within(self, memories: "Sequence[Tensor]") -> "Tensor":
-        """Raises CompileFailed where it is not."""
-        import torch
-
-        memory, dtype = memories[self.memory], getattr(torch, self.dtype, None)
-        if not isinstance(dtype, torch.dtype) or not all(self.shape) or self.start % dtype.itemsize:
-            raise CompileFailed(NO_LAUNCHES)
-        last = sum((n - 1) * d for n, d in zip(self.shape, self.strides, strict=True))
-        end = self.start + dtype.itemsize * (1 + last)
-        if end > memory.numel():
-            raise CompileFailed("it launches on a tensor that reaches beyond its memory")
-        return memory[self.start : end].view(dtype).as_strided(self.shape, self.strides)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Planned:
-    """A launch of Tile IR. args: all of the kernel's. constants: the numbers of those that are compiled in."""
-
-    tile_ir: bytes
-    opt_level: int
-    grid: tuple[int, ...]
-    args: tuple[Any, ...]
-    constants: tuple[int, ...]
-
-    @property
-    def taken(self) -> tuple[Placed | float, ...]:
-        """The arguments that are passed."""
-        return tuple(arg for n, arg in enumerate(self.args) if n not in self.constants)
-
-    def is_one(self, memories: int) -> bool:
-        """Whether it can be one with so many memories."""
-        return (
-            type(self.tile_ir) is bytes
-            and len(self.tile_ir) <= MOST_TILE_IR
-            and self.opt_level in range(4)
-            and 1 <= len(self.grid) <= 3
-            and are_counts(self.grid, least=1)
-            and all(
-                arg.is_one(memories)
-                if isinstance(arg, Placed)
-                else type(arg) is float or are_counts([arg], least=-(2**31))
-                for arg in self.taken
+        key, specs = (() if self.dynamic else shape, arch), self.specs[shape]
+        if key not in compiled:
+            compiled[key] = (
+                compile_cute(host, specs, cute_target(arch)) if arch else compile_with_lines(host, specs, self.target)
             )
+        made = compiled[key]
+        if ".entry" not in made.ptx:
+            raise CompileFailed(Flaw("it launches no kernel", Fail.LAUNCHES_NOTHING))
+        if arch:
+            launches = self.launches(made, shape, self.sms) if shape in self.run else ()
+            return CuteCode(ptx=made.ptx, smem_bytes=made.smem_bytes, launches=launches)
+        places = tuple(map(place_of, made.stacks.stacks))
+        return CuteCode(ptx=made.ptx, launches=self.launches(made, shape, SMS), places=places)
+
+    def launches(self, made: Any, shape: Shape, sms: int) -> tuple[RecordedLaunch, ...]:
+        from tutorlib.compiling.dsls import cute_arguments
+        from tutorlib.simulate.ptx.languages.cute import record_launches
+        from tutorlib.simulate.ptx.parse import parse_ptx
+
+        tensors = [tensor_at(FIRST + n * APART, spec) for n, spec in enumerate(self.specs[shape])]
+        found = record_launches(made.function, parse_ptx(made.ptx), cute_arguments(tensors, self.dynamic), sms)
+        names = RecordedLaunch.__annotations__
+        return tuple(
+            RecordedLaunch(**{name: getattr(one, name) for name in names} | {"kernel": one.kernel.name})
+            for one in found
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LaunchPlan:
-    """Launches of cuTile kernels, in order. memories: those that a host function allocated beside the problem's
-    tensors, as bytes.
-    """
+def tensor_at(address: int, spec: TensorSpec) -> "Tensor":
+    """A tensor at a made-up address: it must not be read."""
+    import torch
 
-    launches: tuple[Planned, ...]
-    memories: tuple[bytes, ...]
-
-    def laid_out(self, tensors: "Sequence[Tensor]") -> "list[Tensor]":
-        """The memories as bytes: the tensors' own, and new ones beside them."""
-        import torch
-
-        own = [tensor.view(-1).view(torch.uint8) for tensor in tensors]
-        made = (torch.frombuffer(bytearray(raw), dtype=torch.uint8) for raw in self.memories)
-        return [*own, *(one.to(tensors[0].device) for one in made)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interpreted:
-    """A call that was interpreted, block by block.
-
-    output: poison where nothing was stored. changed: the inputs that differ afterwards, by number. raised: by the call.
-    current: whether all launches are in torch's current stream.
-    """
-
-    output: "Tensor | None" = None
-    changed: tuple[int, ...] = ()
-    reports: "tuple[TileReport, ...]" = ()
-    raised: str = ""
-    current: bool = True
-
-
-Calls = tuple["tuple[Tensor, ...]", ...]  # the tensors of each call: inputs of the judge's, and a poisoned output
-
-
-@dataclass(frozen=True, kw_only=True)
-class TileEvidence:
-    """Of a @ct.kernel, or of a host function that launches some.
-
-    plans: by problem and size, target ("sm_90") and number of the GPU's SMs. file, lines: a kernel's source. calls: as
-    the judge asked for.
-    """
-
-    plans: Mapping[tuple[At, str, int], LaunchPlan | Exception] = field(default_factory=dict)
-    interpreted: Mapping[At, tuple[Interpreted, ...] | Exception] = field(default_factory=dict)
-    file: str = ""
-    lines: tuple[str, ...] = ()
-    calls: Mapping[At, Calls] = field(default_factory=dict)
-
-    def plan(self, at: At, target: str, sms: int, operands: int) -> LaunchPlan:
-        """A plan for a problem of so many tensors. Raises as `used`."""
-        plan = used(self.plans.get((at, target, sms)), LaunchPlan, NO_LAUNCHES)
-        try:
-            memories = operands + len(plan.memories)
-            right = (
-                all(type(one) is bytes for one in plan.memories)
-                and sum(map(len, plan.memories)) <= MOST_MEMORY
-                and len(plan.launches) <= MOST_LAUNCHES
-                and all(one.is_one(memories) for one in plan.launches)
-            )
-        except (AttributeError, TypeError):
-            right = False
-        if not right:
-            raise CompileFailed(NO_LAUNCHES)
-        return plan
+    kind, count = DTYPES[spec.dtype], math.prod(spec.shape)
+    memory = (ctypes.c_uint8 * max(count * kind.bytes, 1)).from_address(address)
+    flat = torch.frombuffer(memory, dtype=getattr(torch, kind.torch), count=count)
+    by_stride = sorted(range(len(spec.shape)), key=spec.stride_order.__getitem__, reverse=True)
+    return flat.view([spec.shape[mode] for mode in by_stride]).permute(
+        [by_stride.index(mode) for mode in range(len(spec.shape))]
+    )

@@ -86,16 +86,16 @@ def far_too_many(broken: str) -> bool:
 # Of instructions: opcode is the beginning of one, or of several with | between them; "" is every instruction
 
 
+def counted(says: str, opcode: str, count: Callable[[LaunchReports, str], float], **kinds: Any) -> Fact:
+    """A number of these instructions, and the line that issues most of them."""
+    return Fact(says, lambda reports: count(reports, opcode), at=lambda reports: busiest(reports, opcode), **kinds)
+
+
 def issued(opcode: str) -> Fact:
     """How often warps issue it: "bar.sync" every barrier of a block, "mma" the tensor cores' work."""
-    return Fact(
-        f"its warps issue {{have}} {opcode.replace('|', '/')} instructions".replace("  ", " "),
-        lambda reports: count_issued(reports, opcode),
-        Fail.TOO_MANY(instruction=opcode),
-        Fail.TOO_FEW(instruction=opcode),
-        at=lambda reports: busiest(reports, opcode),
-        far=None if opcode else ALL_OF_IT,
-    )
+    says = f"its warps issue {{have}} {opcode.replace('|', '/')} instructions".replace("  ", " ")
+    above, below = Fail.TOO_MANY(instruction=opcode), Fail.TOO_FEW(instruction=opcode)
+    return counted(says, opcode, count_issued, above=above, below=below, far=None if opcode else ALL_OF_IT)
 
 
 def at_most(times: Mapping[str, int]) -> tuple[Rule, ...]:
@@ -105,12 +105,8 @@ def at_most(times: Mapping[str, int]) -> tuple[Rule, ...]:
 
 def unrolled(opcode: str) -> Fact:
     """How often warps issue any single instruction of it: once for each warp where it is in no loop."""
-    return Fact(
-        f"the loop around a {opcode} is not unrolled: warps issue it {{have}} times",
-        lambda reports: most_issued(reports, opcode),
-        Fail.TOO_MANY(instruction=opcode),
-        at=lambda reports: busiest(reports, opcode),
-    )
+    says = f"the loop around a {opcode} is not unrolled: warps issue it {{have}} times"
+    return counted(says, opcode, most_issued, above=Fail.TOO_MANY(instruction=opcode))
 
 
 def looped(opcode: str) -> Fact:

@@ -7,11 +7,11 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.checking.answer import Served
+from tutorlib.checking.evidence import Request, evidence_of
 from tutorlib.checking.exercise import Exercise, Verdict, not_run, wrong
-from tutorlib.checking.facts import ALL_OF_IT, Rule, busiest, count_issued, far_too_many, first_broken
+from tutorlib.checking.facts import FAR, Fact, Rule, far_too_many, first_broken
 from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.randomness import for_points
-from tutorlib.checking.requests import Request, evidence_of
 from tutorlib.checking.running import find_fault, find_simulated_fault, find_waste
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
@@ -50,8 +50,6 @@ class KernelExercise(Exercise):
         of bank conflicts, "st.global" move whole sectors. On a GPU only the time shows that.
     rules: on what is counted at that size: `issued("bar.sync") <= 48`.
     rules_at: the same at others of the simulated sizes.
-    budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
-        a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
@@ -74,7 +72,6 @@ class KernelExercise(Exercise):
     lean: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     rules_at: Mapping[Shape, tuple[Rule, ...]] = field(default_factory=dict)
-    budget: float = inf
     patterned: bool = True
     once: bool = False
     order: "Callable[[Shape, np.ndarray], str | None] | None" = None
@@ -105,13 +102,22 @@ class KernelExercise(Exercise):
         return self.counted or self.sizes_simulated[0]
 
     @property
+    def budget(self) -> float:
+        """Instructions, of all warps, after which a CuTe kernel's simulation at the counted size may stop.
+
+        A loop that is far too long would take minutes.
+        """
+        bounds = (rule.bound for rule in self.rules if rule.fact.far)
+        return min((FAR * most for most in bounds if not isinstance(most, Fact)), default=inf)
+
+    @property
     def simulated(self) -> bool:
         """Whether the simulator has the instructions that the exercise is about."""
         return self.needs in SIMULATED
 
     @property
     def points_anywhere(self) -> float:
-        return (self.right_simulated("") if self.simulated else self.unrun("")).points
+        return (self.right("simulated", "") if self.simulated else self.unrun("")).points
 
     # A language's own -------------------------------------------------------------------------------------------------
 
@@ -120,17 +126,17 @@ class KernelExercise(Exercise):
         raise NotImplementedError(f"{self.id} has evidence of its own")
 
     def seen(self, request: Any, found: Any) -> Any:
-        """The evidence that came for a request, as `look`, `examine`, `simulator` and `launcher` take it.
-
-        It comes from the process of the answer, and may be anything. Raises CompileFailed.
-        """
+        """The evidence that came for a request, as `look`, `wrong_code`, `simulator` and `launcher` take it."""
         return found
 
     def look(self, evidence: Any) -> Verdict | None:
         """Findings in the answer before its kernel runs, or None. Raises CompileFailed, WrongKind and Unwritten."""
 
-    def examine(self, evidence: Any) -> Verdict | None:
-        """Faults of the compiled kernel that any machine finds before it runs, or None. Raises CompileFailed."""
+    def wrong_code(self, evidence: Any) -> str | None:
+        """A fault of the compiled kernel that any machine finds before it runs, as a sentence, or None.
+
+        Raises CompileFailed.
+        """
 
     @abstractmethod
     def launcher(self, evidence: Any) -> Launcher:
@@ -141,7 +147,7 @@ class KernelExercise(Exercise):
         raise TypeError(f"{self.id} is not simulated")
 
     def unrun(self, why: str) -> Verdict:
-        """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
+        """The verdict on a kernel without a `wrong_code`, where it can neither run nor be simulated."""
         return not_run(f"compiled; not run: {why}")
 
     # The judgment -----------------------------------------------------------------------------------------------------
@@ -149,8 +155,7 @@ class KernelExercise(Exercise):
     def for_request(self, run: tuple[Shape, ...]) -> dict[str, Any]:
         """The fields that every request has: the GPU at hand is one if something is to run on it."""
         gpu = device.need_gpu() if run else None
-        on_gpu = {"arch": gpu.arch, "sms": gpu.sms} if gpu else {}
-        return {"library": as_told(self.library), **on_gpu}
+        return {"library": as_told(self.library), **({"arch": gpu.arch, "sms": gpu.sms} if gpu else {})}
 
     def evidence(
         self, served: Served, simulated: tuple[Shape, ...] | None = None, run: tuple[Shape, ...] | None = None
@@ -176,8 +181,8 @@ class KernelExercise(Exercise):
         """Examine what was compiled, then run it on this machine's GPU or simulate it. Raises CompileFailed and
         KernelFault.
         """
-        if found := self.examine(evidence):
-            return found
+        if lacks := self.wrong_code(evidence):
+            return wrong(lacks)
         why = device.why_not(self.needs)
         return self.simulate(evidence, why) if why else self.run(evidence)
 
@@ -206,13 +211,11 @@ class KernelExercise(Exercise):
             if found := find_simulated_fault(self.problem, launcher, shape, self.patterned, mistakes):
                 wrongs[shape] = found
             waste = waste or self.wasted(shape, launcher.reports, failed=bool(found))
-            if waste and far_too_many(waste):
-                if self.stopped(launcher.reports):
-                    return wrong(f"at {by(shape)} " + waste, "How many times does the loop around that line run?")
-                break  # the larger sizes would take minutes
+            if waste and far_too_many(waste):  # the larger sizes would take minutes
+                return wrong(f"at {by(shape)} " + waste, "Which part of it is this thread's?")
         if wrongs:
             return self.wrong_at(wrongs, shapes)
-        return self.more_than_it_must(waste) if waste else self.right_simulated(why)
+        return self.more_than_it_must(waste) if waste else self.right("simulated", why)
 
     def run(self, evidence: Any) -> Verdict:
         """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
@@ -266,52 +269,34 @@ class KernelExercise(Exercise):
     def wasted(self, shape: Shape, reports: "Sequence[Report]", failed: bool = False) -> str | None:
         """Needless work at a simulated size, as a sentence, or None. failed: a failed launch has no order of blocks."""
         if shape == self.size_counted:
-            return self.broken_rule(reports) if failed else self.in_vain(reports)
+            return first_broken(self.rules, reports) if failed else self.in_vain(reports)
         if found := first_broken(self.rules_at.get(shape, ()), reports):
             return Flaw(f"at {by(shape)} ") + found
         return None
 
-    def stopped(self, reports: "Sequence[Report]") -> bool:
-        """Whether the launches used up the budget."""
-        return count_issued(reports, "") > self.budget
-
-    def broken_rule(self, reports: "Sequence[Report]") -> str | None:
-        """A rule of the size where work is counted that these launches break, as a sentence, or None."""
-        if not self.stopped(reports):
-            return first_broken(self.rules, reports)
-        what = (
-            "every block does far more work than its tile takes: the simulation was stopped after "
-            f"{count_issued(reports, ''):,} instructions{busiest(reports, '')}."
-        )
-        return Flaw(what, ALL_OF_IT)
-
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
-        """Needless work of a simulated kernel, as a sentence, or None."""
-        waste = find_waste(reports, self.lean)
+        """Needless work of a right kernel at the size where it is counted, as a sentence, or None."""
         again = first(reports, "repeats") if self.once else None
         again = again or (None if self.padded else first(reports, "zeros"))
-        waste = waste or (again and again.sentence) or self.broken_rule(reports)
-        if waste or not self.order:
-            return waste
+        waste = find_waste(reports, self.lean) or (again and again.sentence) or first_broken(self.rules, reports)
         output = self.problem.output
         storers = [report.storers[output.name] for report in reports if output.name in report.storers]
-        shape = self.problem.shape_of(output, self.size_counted)
-        return self.order(self.size_counted, storers[-1].reshape(shape)) if storers else None
+        if waste or not self.order or not storers:
+            return waste
+        return self.order(self.size_counted, storers[-1].reshape(self.problem.shape_of(output, self.size_counted)))
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a right kernel that does needless work."""
-        if far_too_many(waste):
-            return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
         points = max(self.correctness_points - 1, self.correctness_points / 2)
         lacks = any(kind().covers(found) for kind in (Fail.TOO_FEW, Fail.NO_OVERLAP) for found in failures_in([waste]))
         but = "right, but without what the exercise is about: " if lacks else "right, but it does more than it must: "
         return Verdict(points, (but + waste,), "partial")  # an f-string would lose the Flaw's kinds
 
-    def right_simulated(self, why: str) -> Verdict:
-        """The verdict on a kernel that is right wherever it was simulated."""
+    def right(self, how: str, why: str) -> Verdict:
+        """The verdict on a kernel that is right wherever it was tried without a GPU. how: "simulated"."""
         if not self.tiers:
             return Verdict(self.points)
-        return not_run(f"right, simulated; speed not run: {why}", self.correctness_points)
+        return not_run(f"right, {how}; speed not run: {why}", self.correctness_points)
 
     # Sizes ------------------------------------------------------------------------------------------------------------
 
@@ -330,16 +315,14 @@ class KernelExercise(Exercise):
     def suspicion(self, wrongs: Collection[Shape], sizes: tuple[Shape, ...]) -> str:
         """A mistake suggested by the sizes at which it is right, or ""."""
         rights = [shape for shape in sizes if shape not in wrongs]
-        alike = len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0])
         right_at = f"It is right at {' and '.join(map(by, rights))}, where "
-        asks = ""
         if rights and set(rights) == set(self.whole):
-            right_at += "tiles divide them"
-            asks = ": is the last tile or step, which is only partly filled, left unguarded?"
-        elif alike:
-            right_at += "all sizes agree"
-            asks = ": is one size used in another's place?"
-        return asks and right_at + asks
+            return (
+                right_at + "tiles divide them: is the last tile or step, which is only partly filled, left unguarded?"
+            )
+        if len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0]):
+            return right_at + "all sizes agree: is one size used in another's place?"
+        return ""
 
     # Speed ------------------------------------------------------------------------------------------------------------
 

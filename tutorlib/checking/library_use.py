@@ -19,7 +19,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import Served, WrongKind, need_callable
-from tutorlib.dsl.functions import has_own_mark, inside_of_kernel
+from tutorlib.dsl.functions import inside_of_kernel
 from tutorlib.failure import Fail, Flaw
 
 
@@ -34,8 +34,7 @@ class InModule:
     name: str
 
 
-Tool = Callable | property | InModule | str
-Library = Mapping[str, Tool]  # the reader's spelling → the function, its place, or a name alone
+Library = Mapping[str, Callable | property | InModule | str]  # the reader's spelling → the function, or a name alone
 Told = Mapping[str, tuple[str, ...]]  # a library as plain data: the spelling → a name, or a module and a name in it
 CHECKS = "tutorlib.exercises"  # whose functions know the answers
 COURSE = "tutorlib."  # whose names, `load` or `linear`, are those of others, too
@@ -51,64 +50,48 @@ def of_course(module: str, *names: str) -> dict[str, InModule]:
 
 
 def as_told(library: Library) -> Told:
-    return {spelled: (part,) if isinstance(part, str) else place_of(part) for spelled, part in library.items()}
+    def place(part: Any) -> tuple[str, ...]:
+        if isinstance(part, InModule):
+            return part.module, part.name
+        function = part.fget if isinstance(part, property) else part
+        return (part,) if isinstance(part, str) else (str(function.__module__), getattr(function, "__qualname__", ""))
 
-
-def place_of(part: Callable | property | InModule) -> tuple[str, str]:
-    """The module and the qualified name of a function."""
-    if isinstance(part, InModule):
-        return part.module, part.name
-    function: Any = part.fget if isinstance(part, property) else part
-    return str(function.__module__), str(getattr(function, "__qualname__", ""))
-
-
-def refuse(answer: Served, library: Library) -> None:
-    """Raises WrongKind if the answer is no function, or uses one of the library."""
-    answer.ask(names_none_of, as_told(library))
+    return {spelled: place(part) for spelled, part in library.items()}
 
 
 def names_none_of(served: Served, told: Told) -> None:
-    """The question behind `refuse`."""
-    compiled = has_own_mark(need_callable(served.answer))  # by @cute.jit
-    refuse_library_use(served.answer, told, plain=not compiled)
+    """A question about an answer that computes values, as `refuse_library_use`."""
+    refuse_library_use(need_callable(served.answer), told)
 
 
-def refuse_library_use(answer: Any, told: Told, *, plain: bool = False) -> None:
+def refuse_library_use(answer: Any, told: Told) -> None:
     """Raises WrongKind if the answer is one of these functions, or its code names one, a class that has one as a
     method, or an object of such a class.
 
-    plain: whether it is a plain Python function. Then the bare names count as well, as in getattr(tl, "compose"): a
-    function's own name, a method's class. The name of a function or class of the reader's is none of the library's.
+    Bare names count as well, as in getattr(tl, "compose"): a function's own name, a method's class; but not those of
+    the course's functions. The name of a function or class of the reader's is none of the library's.
     """
     words: dict[str, str] = {}
     tools: dict[int, str] = {}
     for spelled, (*module, name) in told.items():
-        if not module or (plain and not module[0].startswith(COURSE)):
+        if not (module and module[0].startswith(COURSE)):
             words[name.partition(".")[0]] = spelled
         with suppress(AttributeError, KeyError, IndexError):  # no module, or one that was not imported
             tool = attrgetter(name)(sys.modules[module[0]])
-            tools |= dict.fromkeys((id(tool), *map(id, codes_of(tool))), spelled)
+            tools |= dict.fromkeys((id(tool), id(plain_function(tool) or tool)), spelled)
     for value in within_reach(answer):
-        for one in (value, *codes_of(value)):
-            if id(one) in tools:
-                raise used(f"uses {tools[id(one)]}, which does what you are asked to write")
-        if (
-            isinstance(value, FunctionType)
-            and str(value.__module__).startswith(CHECKS)
-            and "." not in value.__qualname__
-        ):
-            raise used(f"calls {value.__module__}.{value.__qualname__}, which belongs to the checks")
-        modules = value.__name__.split(".") if isinstance(value, ModuleType) else []
-        for word in (*modules, *(word for function in own_functions(value) for word in words_in(function))):
-            if word in words:
-                raise used(f"uses {words[word]}, which does what you are asked to write")
+        function = plain_function(value)
+        found = tools.get(id(value)) or tools.get(id(function))
+        if not found and function and not is_installed(function):
+            found = next((words[word] for word in words_in(function) if word in words), "")
+        if found:
+            raise used(f"uses {found}, which does what you are asked to write")
+        if function and function.__module__.startswith(CHECKS) and "." not in function.__qualname__:
+            raise used(f"calls {function.__module__}.{function.__qualname__}, which belongs to the checks")
 
 
 def used(does: str) -> WrongKind:
     return WrongKind(Flaw(f"it {does}.\n  Page 00 says what an answer may use.", Fail.LIBRARY))
-
-
-# What code names -----------------------------------------------------------------------------------------------------
 
 
 def words_in(function: FunctionType) -> Iterator[str]:
@@ -116,14 +99,14 @@ def words_in(function: FunctionType) -> Iterator[str]:
 
     Each part of a dotted name counts: `import torch.distributed as d` has three names.
     """
-    names = function.__globals__
     for code in codes_of(function):
         attributes = {step.argval for step in dis.get_instructions(code) if step.opname in ATTRIBUTES}
         texts = {text for text in code.co_consts if isinstance(text, str)}
-        others = {name for name in code.co_names if not own_functions(names.get(name))}
-        for text in attributes | texts | others:
-            if not is_the_readers_class(names.get(text)):
-                yield from text.split(".")
+        for word in attributes | texts | set(code.co_names):
+            value = function.__globals__.get(word)
+            mine = value if isinstance(value, type) else None if word in attributes | texts else plain_function(value)
+            if mine is None or is_installed(mine):
+                yield from word.split(".")
 
 
 def within_reach(answer: Any) -> list[Any]:
@@ -135,7 +118,7 @@ def within_reach(answer: Any) -> list[Any]:
         if id(value) not in seen:
             seen[id(value)] = value  # kept alive, so that its id stays unique
             left += held_by(value)
-            for function in own_functions(value):
+            if (function := plain_function(value)) and not is_installed(function):
                 left += named_by(function)
     return list(seen.values())
 
@@ -159,8 +142,7 @@ def named_by(function: FunctionType) -> Iterator[Any]:
     """The values of the names in a function's code: globals, attributes of modules and classes, closure variables,
     defaults.
     """
-    yield from function.__defaults__ or ()
-    yield from (function.__kwdefaults__ or {}).values()
+    yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # an empty one
             yield cell.cell_contents
@@ -177,49 +159,29 @@ def named_by(function: FunctionType) -> Iterator[Any]:
         yield value
 
 
-# Whose code it is ----------------------------------------------------------------------------------------------------
-
-
-def is_installed(kind: type) -> bool:
-    """Whether a class is of Python or of a package."""
-    module = kind.__module__
+def is_installed(thing: Any) -> bool:
+    """Whether a function or a class is of Python or of a package."""
+    if isinstance(thing, FunctionType):  # its module's file: code that a dataclass generates names none
+        return str(thing.__globals__.get("__file__") or thing.__code__.co_filename).startswith(INSTALLED)
+    module = thing.__module__
     if not isinstance(module, str) or module == "builtins":  # Cython's function type has a descriptor there
         return True
     return str(getattr(sys.modules.get(module), "__file__", "")).startswith(INSTALLED)
 
 
-def is_the_readers_class(value: Any) -> bool:
-    return isinstance(value, type) and not is_installed(value)
-
-
-def own_functions(value: Any) -> list[FunctionType]:
-    """The reader's functions among a value and the functions it wraps."""
-    functions = {id(one): one for one in (value, plain_function(value)) if isinstance(one, FunctionType)}
-    return [one for one in functions.values() if not file_of(one).startswith(INSTALLED)]
-
-
-def file_of(function: FunctionType) -> str:
-    """Where its module is: code that a dataclass generates names no file."""
-    return str(function.__globals__.get("__file__") or function.__code__.co_filename)
-
-
 def plain_function(value: Any) -> FunctionType | None:
     """The Python function under @cute.jit, in a @ct.kernel or behind a property, or None."""
-    if isinstance(value, property):
-        value = value.fget
-    if isinstance(value, staticmethod | classmethod):
-        value = value.__func__
     try:
+        value = getattr(value, "fget" if isinstance(value, property) else "__func__", value)
         found = unwrap(inside_of_kernel(value))
     except Exception:  # from objects that make up attributes, as torch.classes does
         return None
     return found if isinstance(found, FunctionType) else None
 
 
-def codes_of(value: Any) -> list[CodeType]:
+def codes_of(function: FunctionType) -> list[CodeType]:
     """A function's code as written, before @cute.jit put another in its place, and the codes of those inside it."""
-    function = plain_function(value)
-    codes = [getattr(function, "_original_code", function.__code__)] if function else []
+    codes = [getattr(function, "_original_code", function.__code__)]
     for code in codes:  # it grows
         codes += [part for part in code.co_consts if isinstance(part, CodeType)]
     return codes

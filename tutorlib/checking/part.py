@@ -2,18 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorlib.checking.answer import Answer, WrongKind, need_callable
 from tutorlib.checking.exercise import Verdict
-from tutorlib.checking.library_use import InModule
 from tutorlib.dsl.functions import is_jit
 from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Shape
-
-if TYPE_CHECKING:
-    from tutorlib.models.l2 import Order
 
 HostFunction = Callable[..., None]  # a @cute.jit function
 
@@ -29,8 +25,8 @@ class Part:
         """The host function around the answer. Raises WrongKind and Unwritten."""
         return answer
 
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        """The host function that is simulated: a smaller one where `host` would take too long."""
+    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
+        """The host function that is simulated at this size: a smaller one where `host` would take too long."""
         return self.host(answer)
 
     @property
@@ -74,11 +70,8 @@ class Inside(Part):
     def host(self, answer: Answer) -> HostFunction:
         return self.kernel(self.filled(answer), **self.settings)
 
-    def simulated_host(self, answer: Answer) -> HostFunction:
-        filled, few = self.filled(answer), list(self.small.values()) or [self.settings]
-        if all(settings == few[0] for settings in few):
-            return self.kernel(filled, **few[0])
-        return host_by_shape({shape: self.kernel(filled, **settings) for shape, settings in self.small.items()})
+    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
+        return self.kernel(self.filled(answer), **self.small.get(shape, self.settings))
 
     def filled(self, answer: Answer) -> Filled:
         """The answer's functions by slot. Raises WrongKind."""
@@ -102,65 +95,9 @@ def inside(
     return Inside(kernel=kernel, slots=slots, jit=slots if jit else (), small=small or {}, settings=settings)
 
 
-def host_by_shape(hosts: Mapping[Shape, HostFunction]) -> HostFunction:
-    """The host function gemm(a, b, c) that is another one for each shape (M, N, K) of its tensors, which is static."""
-    from cutlass import cute
-
-    @cute.jit
-    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
-        shape: Any = *c.shape, a.shape[1]  # type: ignore[misc, index]
-        hosts[shape](a, b, c)
-
-    return gemm
-
-
 def require_jit(answer: Answer) -> Answer:
     """The answer. Raises WrongKind where it is not a @cute.jit function."""
     if not is_jit(answer):
         name = getattr(answer, "__name__", repr(answer))
         raise WrongKind(Flaw(f"{name} is not a @cute.jit function.", Fail.NOT_JIT))
     return answer
-
-
-# The GEMM of `kernels.ampere` around an answer that is one of its parts -----------------------------------------------
-
-COURSE_LOOPS = {
-    "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
-    "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
-    "the loop with its loads spread": InModule("tutorlib.kernels.ampere.main_loops", "loads_spread"),
-}
-COURSE_SHARES = {
-    f"{name} of the course": InModule("tutorlib.kernels.ampere.thread_share", name)
-    for name in ("Steps", "GlobalToShared", "Accumulators", "Operand", "make_operands")
-}
-COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
-
-
-def ampere(filled: Filled, order: "Order | None" = None, **settings: Any) -> HostFunction:
-    """The GEMM with the answer's parts: the course's main loop for this number of stages, unless it is one of them.
-
-    settings: of GemmConfig.
-    """
-    from tutorlib.kernels.ampere.config import GemmConfig
-    from tutorlib.kernels.ampere.gemm import make_gemm
-    from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
-    from tutorlib.models.l2 import raster
-
-    config = GemmConfig(**settings)
-    loop = single_buffer if config.stages == 1 else multistage
-    return make_gemm(config, **{"main_loop": loop, "order": order or raster} | filled)
-
-
-def ampere_in_groups(filled: Filled, **settings: Any) -> HostFunction:
-    """The one whose blocks take tiles in groups, not row after row."""
-    from tutorlib.models.l2 import grouped
-
-    return ampere(filled, grouped, **settings)
-
-
-def ampere_method(filled: Filled, **settings: Any) -> HostFunction:
-    """The one whose `load`, `fetch` or `multiply` is the answer, with two buffers; it fetches one K block ahead."""
-    from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps
-
-    part, base = ("copies", GlobalToShared) if "load" in filled else ("steps", Steps)
-    return ampere({part: type(base.__name__, (base,), filled)}, **{"stages": 2} | settings)

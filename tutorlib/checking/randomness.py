@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _fixed: int | None = None
 _for_points = ContextVar("for_points", default=False)
+for_points = _for_points.get
 
 
 def fix_seed(seed: int) -> None:
@@ -33,7 +33,7 @@ def new_seed() -> int:
 
 
 def fresh_rng(draw: str = "") -> Random:
-    """A separate generator for each `draw`: one exercise's inputs reveal nothing about the next one's."""
+    """A separate generator for each `draw`."""
     return Random(f"{new_seed() if _fixed is None else _fixed} {draw}")
 
 
@@ -41,8 +41,7 @@ def fresh_generator(device: str = "cpu") -> "Generator":
     """One of torch's."""
     import torch
 
-    generator = torch.Generator(device)
-    return generator.manual_seed(new_seed() if _fixed is None else _fixed)
+    return torch.Generator(device).manual_seed(new_seed() if _fixed is None else _fixed)
 
 
 @contextmanager
@@ -52,10 +51,6 @@ def judging_for_points() -> Iterator[None]:
         yield
     finally:
         _for_points.reset(before)
-
-
-def for_points() -> bool:
-    return _for_points.get()
 
 
 def more_for_points(draw: Callable[[Random], T], n: int) -> list[T]:
@@ -71,30 +66,18 @@ def rng_of_run(seed: int) -> Random:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Calls, some of them random. The grader draws more, so that a table of the known calls earns nothing.
+    """Calls that every check tries, and a function that draws others, so that a table of the known earns nothing."""
 
-    draw: takes a seed, returns argument tuples.
-    seed: of the drawn calls that every check tries; None if it tries `known` alone.
-    known: calls that every check tries first.
-    """
-
-    draw: Callable[[int], Iterable[tuple]]
-    seed: int | None = None
-    known: Iterable[tuple] = ()
+    known: Sequence[tuple]
+    draw: Callable[[Random], Iterable[tuple]]
 
     def __iter__(self) -> Iterator[tuple]:
-        """The calls that every check tries."""
-        return chain(self.known, () if self.seed is None else self.draw(self.seed))
+        return iter(self.known)
 
 
-def beside(known: Sequence[tuple], draw: Callable[[Random], tuple], n: int = 8) -> Drawn:
+def beside(known: Iterable[tuple], draw: Callable[[Random], tuple], n: int = 8) -> Drawn:
     """The known calls; the grader tries n more, each made by `draw`."""
-
-    def others(seed: int) -> list[tuple]:
-        rng = Random(seed)
-        return [draw(rng) for _ in range(n)]
-
-    return Drawn(others, known=known)
+    return Drawn([*known], lambda rng: [draw(rng) for _ in range(n)])
 
 
 def stretched(known: Sequence[tuple]) -> Drawn:

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tutorlib.checking.evidence import Calls, Interpreted, used
+from tutorlib.checking.cutile_evidence import Calls, Interpreted
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Fault, Flaw, Hazard
 from tutorlib.machine import device
 from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, WrongResult, count, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import NOT_LAUNCHED, Call, KernelFault, Launcher, Output, Snapshot, Work, call_in_order
+from tutorlib.problems.work import NOT_LAUNCHED, Call, KernelFault, Launcher, Output, Work, call_in_order
 from tutorlib.simulate.tensors import one_thread
 
 if TYPE_CHECKING:
@@ -28,27 +27,18 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
     (Hazard.UNWAITED(lacks="mbarrier", of="TMA"), "First wait on the mbarrier that counts TMA's bytes."),
     (Hazard.UNWAITED(lacks="commit", by="tcgen05"), "Commit the multiplications to an mbarrier, and wait for it."),
     (Hazard.UNWAITED(lacks="end", by="tcgen05"), "Wait for the commit's mbarrier before the block ends."),
-    (
-        Hazard.UNWAITED(lacks="free", by="tcgen05"),
-        "The warp that allocated the columns frees them, after the last use.",
-    ),
-    (
-        Hazard.UNWAITED(lacks="stored"),
-        "Commit the stores to a bulk group; before the block ends, wait until none is left.",
-    ),
+    (Hazard.UNWAITED(lacks="free", by="tcgen05"), "The warp that allocated the columns frees them, after all uses."),
+    (Hazard.UNWAITED(lacks="stored"), "Commit the stores to a bulk group, and wait for all before the block ends."),
     (Hazard.UNWAITED(lacks="end", by="TMA"), "Commit the stores to a bulk group, and wait before the block ends."),
     (Hazard.UNWAITED(lacks="wgmma"), "Commit the wgmmas to a group, and wait for it before you use the accumulators."),
     (Hazard.UNWAITED(), "Commit the copies to a group, wait for it; then a barrier, before other threads read."),
     (
         Hazard.RACE(lacks="wgmma.fence"),
-        "warpgroup.fence() comes before wgmma, and again when others used its registers.",
+        "warpgroup.fence() comes before wgmma, and after other uses of its registers.",
     ),
     (Hazard.RACE(earlier="write", by="TMA"), "Before a TMA store, all threads that wrote the box meet: a barrier."),
     (Hazard.RACE(by="TMA"), "Wait on the mbarrier on which its readers arrive before you fill it again."),
-    (
-        Hazard.RACE(earlier="init"),
-        "A barrier after mbarrier_init: every thread that uses it must know that it is there.",
-    ),
+    (Hazard.RACE(earlier="init"), "A barrier after mbarrier_init: every thread that uses it must know of it."),
     (Hazard.RACE(), "The two accesses need a barrier of the whole block between them."),
     (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
     (Hazard.UNWRITTEN(), "Which thread should write it, and when?"),
@@ -185,9 +175,7 @@ def find_fault_of_simulated_call(
         return Wrong(NOT_LAUNCHED + error.args[0] + ".")
     noticed = [finding for report in launcher.reports for finding in report.findings]
     if hangs := [finding for finding in noticed if finding.kind in HANGS]:
-        endless = next(
-            (finding for finding in hangs if finding.kind == Hazard.DEADLOCK), hangs[0]
-        )  # nearer to the cause
+        endless = next((one for one in hangs if one.kind == Hazard.DEADLOCK), hangs[0])  # nearer to the cause
         cause = next((one for one in noticed if one.kind in (Hazard.UNWAITED, Hazard.RACE)), noticed[0])
         earlier = "" if endless is cause else " Before that: " + cause.sentence
         raise KernelFault("it would hang on a GPU: " + endless.sentence + earlier, "timeout")
@@ -250,43 +238,36 @@ class Interpretation:
 
 @one_thread()
 def judged(
-    problem: Problem, shape: Shape, calls: Calls, found: Any, mistakes: Sequence[WrongResult] = ()
+    problem: Problem,
+    shape: Shape,
+    calls: Calls,
+    interpreted: Sequence[Interpreted],
+    mistakes: Sequence[WrongResult] = (),
 ) -> Interpretation:
-    """The fault of the calls that were interpreted. A mistake is named if it explains the errors with all inputs.
-
-    found: what the evidence has. Raises CompileFailed and NotSimulated.
-    """
+    """The fault of the calls that were interpreted. A mistake is named if it explains the errors with all inputs."""
     first: Wrong | None = None
     likely = list(mistakes)
-    interpreted = used(found, tuple)
     for (*inputs, _), one in zip(calls, interpreted, strict=True):
-        expected = problem.expected(tuple(inputs), shape)
-        if wrong := fault_of_call(problem, shape, used(one, Interpreted), expected):
-            seen = None if one.raised else result_in(problem, shape, one.output).seen
-            likely = [each for each in likely if seen and each.explains(problem, tuple(inputs), seen, expected[1])]
+        output = poisoned(problem, shape)
+        if one.output is not None:
+            output.tensor.copy_(one.output)
+        seen, expected = output.as_it_is().seen, problem.expected(tuple(inputs), shape)
+        if wrong := fault_of_call(problem, one, seen, expected):
+            explains = () if one.raised else likely
+            likely = [each for each in explains if each.explains(problem, tuple(inputs), seen, expected[1])]
             first = first or wrong
     if first and likely:
         first = Wrong(first.what, likely[0].says)
     return Interpretation(first, interpreted[-1].reports, any(one.raised for one in interpreted))
 
 
-def fault_of_call(problem: Problem, shape: Shape, one: Interpreted, expected: Pair) -> Wrong | None:
+def fault_of_call(problem: Problem, one: Interpreted, seen: Pair, expected: Pair) -> Wrong | None:
     """What is wrong with a call: its result, its inputs, or what the interpreter noticed."""
     if one.raised:
         return Wrong(one.raised)
     noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
-    seen = result_in(problem, shape, one.output).seen
     wrong = fault_of_result(problem, one.changed, seen, expected, noticed)
     if wrong or one.current:
         return wrong
     what = BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels."
     return Wrong(what, "They run in order in torch.cuda.current_stream(), which may be another.")
-
-
-def result_in(problem: Problem, shape: Shape, output: "Tensor | None") -> Snapshot:
-    """An output that came from another process. Raises CompileFailed where it is none."""
-    kept = poisoned(problem, shape)
-    if type(output) is not type(kept.tensor) or (output.shape, output.dtype) != (kept.tensor.shape, kept.tensor.dtype):
-        raise CompileFailed(f"{problem.output.name} cannot be read")
-    kept.tensor.copy_(output)
-    return kept.as_it_is()

@@ -71,19 +71,16 @@ def raised(who: str, error: Exception) -> Flaw:
 def unlike(got: Record, want: Record) -> str:
     """The first part that differs, in the order of `want`, as a sentence; or "". An error is a sentence itself."""
     for part, wanted in want.items():
-        mine, where = got.get(part), ""
+        mine = got.get(part)
+        pairs = {"": (mine, wanted)}
         if isinstance(wanted, dict) and isinstance(mine, dict):
-            keys = [*wanted, *(key for key in mine if key not in wanted)]
-            key = next((key for key in keys if difference(mine.get(key), wanted.get(key))), None)
-            if key is None:
-                continue
-            mine, wanted, where = mine.get(key), wanted.get(key), f"{key or 'the module'}: "
-        if not (differs := difference(mine, wanted)):
-            continue
-        if part == "error" and mine:
-            return mine
-        says, how = differs
-        return Flaw(f"{where}{part} {says}.", RecordFlaw.UNLIKE(part=part, **({"got": how} if how else {})))
+            pairs = {f"{key or 'the module'}: ": (mine.get(key), wanted.get(key)) for key in wanted | mine}
+        for where, (one, other) in pairs.items():
+            if differs := difference(one, other):
+                if part == "error" and one:
+                    return one
+                says, how = differs
+                return Flaw(f"{where}{part} {says}.", RecordFlaw.UNLIKE(part=part, **({"got": how} if how else {})))
     return ""
 
 

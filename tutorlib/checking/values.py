@@ -1,21 +1,17 @@
 """Exercises whose answer is a function: laws and equalities of its results, and the known mistakes they recognize."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from inspect import unwrap
-from itertools import chain, islice
 from typing import Any
 
 from tutorlib.checking.answer import Answer, AnswerQuestion, Served, Unwritten, WrongKind, is_placeholder, place_in
 from tutorlib.checking.exercise import Exercise, Verdict
-from tutorlib.checking.library_use import Library, refuse
+from tutorlib.checking.library_use import Library, as_told, names_none_of
 from tutorlib.checking.randomness import Drawn, for_points, fresh_rng
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.differences import Wrong, count
 
-MOST_PARTS = 2**11  # of a value, nested ones included: laws look at each of them; right values have less than a third
-MOST_MODES = 64  # of a layout, nested ones included; no right one has ten
 LARGEST = 2**16  # elements of an array compared one by one; strides of 0 can make any number of them
 
 
@@ -34,18 +30,19 @@ class Case:
     name: what the case is about, as the reader sees it ("a nested mode").
     judge: takes the Served answer, or a function of the same name; returns None if it is right.
     calls: argument tuples that the case tries; () if it calls the answer in another way.
-    reference: a function that does what is asked, where the case has one.
     mistakes: those that it can recognize.
-    alike: takes the answer and a mistake's; gives the number of calls at which both are wrong in the same way, 0 if
-        they differ at any, None if the answer raises.
+    wrong_values: takes an answer; gives for each call the value if it is wrong, RIGHT if it is not, None for an answer
+        that raises.
     """
 
     name: str
     judge: Callable[[Any], Wrong | None]
     calls: Iterable[tuple] = field(default=(), compare=False, repr=False)
-    reference: Answer | None = None
     mistakes: tuple[Mistake, ...] = ()
-    alike: Callable[[Answer, Answer], int | None] = lambda answer, mistake: None
+    wrong_values: Callable[[Answer], list[Any] | None] = lambda answer: None
+
+
+RIGHT = object()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +60,7 @@ class ValueExercise(Exercise):
 
     def judge(self, served: Served) -> Verdict:
         """The message is about the first wrong case."""
-        refuse(served, self.library)
+        served.ask(names_none_of, as_told(self.library))
         answer = served.through(self.through) if self.through else served
         wrongs = {case: wrong for case in self.cases if (wrong := case.judge(answer)) is not None}
         right = [case for case in self.cases if case not in wrongs]
@@ -84,36 +81,27 @@ def blindness(answer: Answer, cases: Iterable[Case]) -> str:
     It returns one value or raises one kind of error at every call of these cases, or returns one of its arguments
     unchanged. Such an answer is right in some cases by chance, and earns nothing with them.
     """
+
+    def value_or_error(args: tuple) -> Any:
+        try:
+            return answer(*args)
+        except (Unwritten, WrongKind):
+            raise
+        except Exception as error:
+            return type(error)
+
     calls = [args for case in cases for args in case.calls if args]
     if len(calls) < 2:
         return ""
-    results = [value_or_error(answer, args) for args in calls]
+    results = list(map(value_or_error, calls))
     first = results[0]
-    if all(looks_same(got, first) for got in results):
+    if all(same(got, first) for got in results):
         said = f"raises {first.__name__}" if isinstance(first, type) else f"returns {shorten(first)}"
         return f"{said} whatever it is given"
     for n in range(min(map(len, calls))):
-        if all(looks_same(got, args[n]) for got, args in zip(results, calls, strict=True)):
+        if all(same(got, args[n]) for got, args in zip(results, calls, strict=True)):
             return f"returns its argument {n + 1} unchanged"
     return ""
-
-
-def looks_same(got: Any, want: Any) -> bool:
-    """Whether it is the same object, or `same`. Values that cannot be compared are not."""
-    try:
-        return got is want or same(got, want)
-    except Exception:
-        return False
-
-
-def value_or_error(answer: Answer, args: tuple) -> Any:
-    """The answer's result, or the type of the exception that it raises. Raises Unwritten and WrongKind."""
-    try:
-        return answer(*args)
-    except (Unwritten, WrongKind):
-        raise
-    except Exception as error:
-        return type(error)
 
 
 def likely_mistake(answer: Answer, wrongs: Sequence[Case], right: Sequence[Case]) -> str:
@@ -122,14 +110,20 @@ def likely_mistake(answer: Answer, wrongs: Sequence[Case], right: Sequence[Case]
     The mistake must fail with the answer in every wrong case that lists it, and pass in the right ones. Two calls must
     agree, since one could by chance, unless the wrong cases have only one.
     """
-    known = dict.fromkeys(chain.from_iterable(case.mistakes for case in wrongs))  # in the order of the cases
+    known = dict.fromkeys(mistake for case in wrongs for mistake in case.mistakes)  # in the order of the cases
+    results = {case.name: case.wrong_values(answer) for case in wrongs if known}
+    enough = min(2, sum(len(list(case.calls)) for case in wrongs if case.mistakes))
     for mistake in known:
-        listing = [case for case in wrongs if mistake in case.mistakes]
-        counts = [case.alike(answer, mistake.answer) for case in listing]
-        alike = [count for count in counts if count is not None]
-        enough = min(2, sum(len(list(case.calls)) for case in wrongs if case.mistakes))
-        if all(alike) and sum(alike) >= enough and not any(case.judge(Served(mistake.answer)) for case in right):
-            return mistake.says
+        agreed = 0
+        for case in wrongs:
+            if mistake in case.mistakes and (mine := results[case.name]) is not None:
+                theirs = case.wrong_values(mistake.answer)
+                if theirs is None or not all(map(same, mine, theirs)):
+                    break
+                agreed += sum(one is not RIGHT for one in mine)
+        else:
+            if agreed >= enough and not any(case.judge(Served(mistake.answer)) for case in right):
+                return mistake.says
     return ""
 
 
@@ -158,20 +152,14 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
     except (Unwritten, WrongKind):
         raise
     except MemoryError as error:
-        what = f"ran out of memory{where(answer, error)}: does it make something without an end?"
+        what = f"ran out of memory{place_in(answer, error)}: does it make something without an end?"
         return None, Wrong(f"{show_call(answer, args)} {what}")
     except Exception as error:
         if isinstance(error, NotImplementedError) and is_placeholder(error):
             raise Unwritten from None
         name = type(error).__name__
-        what = f"{show_call(answer, args)} raised {name}: {error}{where(answer, error)}"
+        what = f"{show_call(answer, args)} raised {name}: {error}{place_in(answer, error)}"
         return None, Wrong(Flaw(what, Fail.RAISED(error=name), *failures_in(error.args)))
-
-
-def where(answer: Answer, error: BaseException) -> str:
-    """`place_in`, for an answer or a function that wraps it."""
-    inner = unwrap(answer)
-    return inner.where(error) if isinstance(inner, Served) else place_in(inner, error)
 
 
 def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()) -> Case:
@@ -183,25 +171,16 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
     known = tuple(calls)
 
     def tried() -> tuple[tuple, ...]:
-        if not (isinstance(calls, Drawn) and for_points()):
-            return known
-        return (*known, *calls.draw(fresh_rng(f"{calls.seed} {name}").getrandbits(32)))
+        return (*known, *calls.draw(fresh_rng(name))) if isinstance(calls, Drawn) and for_points() else known
 
     def look(answer: Answer, args: tuple) -> tuple[Any, str | None, Wrong | None]:
         """The answer's result, the law that it breaks, and why it could not be held against the law."""
         got, wrong = attempt(answer, args)
-        if wrong is not None:
-            return got, None, wrong
-        call = show_call(answer, args)
         try:
-            if most := too_wide(got):
-                what = f"{call} gives a value of more than {most}. No answer needs as many; a tensor counts as one."
-                return got, None, Wrong(what)
-            return got, holds(plain(got), *args), None
-        except OverflowError:
-            return got, None, Wrong(f"{call} gives a number too large to be compared.")
-        except RecursionError:
-            return got, None, Wrong(f"{call} gives a value that contains itself, or is nested too deeply.")
+            return got, None if wrong else holds(plain(got), *args), wrong
+        except (OverflowError, RecursionError):
+            what = "gives a value that is too large to be compared, or nested too deeply."
+            return got, None, Wrong(f"{show_call(answer, args)} {what}")
 
     def judge(answer: Answer) -> Wrong | None:
         for args in tried():
@@ -214,19 +193,15 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
                 return wrong
         return None
 
-    def alike(answer: Answer, mistake: Answer) -> int | None:
-        count = 0
-        for args in tried():
-            (got, broken, unlike), (theirs, mistaken, fails) = look(answer, args), look(mistake, args)
-            if unlike:
-                return None
-            is_wrong = broken is not None
-            if fails or is_wrong is (mistaken is None) or (is_wrong and not same(got, theirs)):
-                return 0
-            count += is_wrong
-        return count
+    def wrong_values(answer: Answer) -> list[Any] | None:
+        seen = [look(answer, args) for args in known]
+        return (
+            None
+            if any(wrong for _, _, wrong in seen)
+            else [RIGHT if broken is None else got for got, broken, _ in seen]
+        )
 
-    return Case(name, judge, known, None, tuple(mistakes), alike)
+    return Case(name, judge, known, tuple(mistakes), wrong_values)
 
 
 def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable[Mistake] = ()) -> Case:
@@ -236,7 +211,7 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
         want = wanted(*args)
         return None if same(got, want) else f"it should give {shorten(want)}"
 
-    return replace(law(name, calls, holds, mistakes), reference=wanted)
+    return law(name, calls, holds, mistakes)
 
 
 def plain(value: Any) -> Any:
@@ -257,42 +232,17 @@ def plain(value: Any) -> Any:
     return int(value) if kind is float and value.is_integer() else value
 
 
-def too_wide(value: Any) -> str:
-    """Why a value is too large to compare, "64 modes"; "" if it is not. Raises RecursionError as `parts`."""
-    for number, part in enumerate(parts(value)):
-        if number >= MOST_PARTS:
-            return f"{MOST_PARTS:,} parts"
-        if hasattr(part, "stride") and has_more_modes(getattr(part, "shape", ())):
-            return f"{MOST_MODES} modes"
-    return ""
-
-
-def has_more_modes(shape: Any) -> bool:
-    """Whether a layout of this shape has more than MOST_MODES."""
-    return sum(1 for _ in islice((one for one in parts(shape) if type(one) is int), MOST_MODES + 1)) > MOST_MODES
-
-
-def parts(value: Any) -> Iterator[Any]:
-    """The value, and the elements of tuples, lists, sets and dictionaries in it, at all levels.
-
-    Raises RecursionError where it is nested too deeply.
-    """
-    yield value
-    if type(value) is dict:
-        value = (*value, *value.values())
-    if type(value) in (tuple, list, set, frozenset):
-        for part in value:
-            yield from parts(part)
-
-
 def same(got: Any, want: Any) -> bool:
     """Equal and of the same kind: True is not 1, and an object whose == cannot be trusted is not equal.
 
     Values that are equal after `plain` are equal.
     """
-    got, want = plain(got), plain(want)
-    if type(got) is not type(want):
+    if got is want:
+        return True
+    try:
+        got, want = plain(got), plain(want)
+        if type(got) is type(want) is tuple:
+            return len(got) == len(want) and all(map(same, got, want))
+        return type(got) is type(want) and bool(got == want)
+    except Exception:
         return False
-    if isinstance(want, tuple):
-        return len(got) == len(want) and all(same(g, w) for g, w in zip(got, want, strict=True))
-    return bool(got == want)

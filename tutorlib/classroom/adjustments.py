@@ -195,8 +195,6 @@ def read_corrections(
         elif id not in exercises:
             lines.append(f"{correction.place}: there is no exercise {id}; this correction is not applied.")
         else:
-            if id[:1] != "0" and f"{id}0" in exercises:
-                lines.append(f"{correction.place}: this corrects {id}; write {id}0 if a spreadsheet dropped the zero.")
             of_student = found.setdefault(student.student.student, {})
             of_student[id] = (*of_student.get(id, ()), correction)
     return lines

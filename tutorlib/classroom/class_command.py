@@ -1,18 +1,14 @@
 """`tutor class`: grades a folder of hand-ins into a folder of results."""
 
-import signal
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from rich.console import Console
 
 from tutorlib.classroom import CannotGrade, exports, reports, similar_answers
 from tutorlib.classroom.adjustments import Prepared, prepared
-from tutorlib.classroom.class_run import Run, alone_in, check_room, grade_new
+from tutorlib.classroom.class_run import Run, alone_in, grade_new
 from tutorlib.classroom.gradebook import open_gradebook
 from tutorlib.classroom.grades import Classroom, grades_of, remarks
 from tutorlib.classroom.hand_ins import handed_in
@@ -20,17 +16,6 @@ from tutorlib.classroom.roster import find_in
 from tutorlib.grading import sandbox
 from tutorlib.grading.grade import Settings
 from tutorlib.problems.differences import count
-
-
-class Ended(Exception):
-    """A signal ended the command. One line. status: its exit status."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__("Ended. What was graded is in the gradebook; run this again, and it goes on.")
-        self.status = status
-
-
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True)
@@ -57,16 +42,11 @@ def grade_folder(
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
     again: students to grade anew, by name or id. The instructor's files are in `out`.
-    Raises Ended, and CannotGrade; what the gradebook has then stays, and the next run goes on from there.
+    Raises CannotGrade; what the gradebook has then stays, and the next run goes on from there.
     """
-    with ended_by_signals(), ExitStack() as held:
-        try:
-            check_room()
-        except OSError as error:
-            raise CannotGrade(f"{error.filename}: {error.strerror}.") from None
-        if settings.sandboxed and (why := sandbox.why_open()):
-            raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
-        held.enter_context(alone_in(out))
+    if settings.sandboxed and (why := sandbox.why_open()):
+        raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
+    with alone_in(out):
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         with open_gradebook(out / "gradebook.sqlite") as book:
             class_ = prepared(students, out)
@@ -92,31 +72,6 @@ def write_results(classroom: Classroom, out: Path) -> list[Path]:
     similar = similar_answers.write_similar(classroom, out)
     written = [similar, *reports.write_reports(classroom, out, [similar]), *exports.write_all(classroom, out)]
     return written + exports.write_feedback(classroom, out)
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """SIGTERM and Ctrl-C end what is inside, its workers too; a second one does not disturb that. Raises Ended."""
-    heard: list[int] = []
-
-    def end(number: int, frame: FrameType | None) -> NoReturn:
-        for other in SIGNALS:
-            signal.signal(other, signal.SIG_IGN)
-        heard.append(number)
-        raise SystemExit
-
-    before = {number: signal.signal(number, end) for number in SIGNALS}
-    try:
-        yield
-    except BaseException as error:
-        if heard:  # Ray makes something else of what a signal raises,
-            raise Ended(128 + heard[0]) from None
-        if isinstance(error, SystemExit):  # and while it starts it hears SIGTERM itself
-            raise Ended(128 + signal.SIGTERM) from None
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:

@@ -5,13 +5,9 @@ ends. On Ray, each student is a task: one CPU for each, and one GPU if the clust
 """
 
 import asyncio
-import errno
 import fcntl
 import hashlib
 import os
-import shutil
-import signal
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +30,6 @@ from tutorlib.paths import ROOT, SOLUTIONS
 
 NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
 ENDED = "ended the grader"
-LEAST_FREE = 2**26  # bytes of the temporary folder's disk
 LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution,
 MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions, more than three times
 LOCAL = "local"
@@ -72,16 +67,7 @@ async def grade_task(task: Task, variables: Mapping[str, str]) -> Graded:
     judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in scores.outcomes)
     notebooks = tuple((submitted.name, str(submitted.path)) for submitted in submission)
     failed = next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
-    check_room()  # on a full disk answers fail that are right
     return Graded(judged, notebooks, tuple(notes), time.monotonic() - start, failed, tuple(answer_texts(submission)))
-
-
-def check_room() -> None:
-    """Raises OSError where the disk of the temporary folder is full, or nearly so."""
-    folder = tempfile.gettempdir()
-    if shutil.disk_usage(folder).free < LEAST_FREE:
-        why = f"less than {LEAST_FREE // 2**20} MB are free; let TMPDIR name a folder on a disk with more room"
-        raise OSError(errno.ENOSPC, why, folder)
 
 
 def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
@@ -195,44 +181,37 @@ def visible_gpus() -> list[str]:
 def grade_on_ray(address: str, tasks: Iterator[Task], keep: Callable[[Task, Graded], None]) -> None:
     """Grade the tasks on a cluster, or on "local", one of this machine alone. The course is installed on each machine.
 
+    A few more are submitted than the cluster can do at a time. The task of a worker that dies is repeated once.
     Raises CannotGrade, also where Ray is missing or cannot be reached.
     """
     try:
         import ray
     except ModuleNotFoundError:
         raise CannotGrade(RAY_MISSING) from None
-    on_sigterm = signal.getsignal(signal.SIGTERM)
-    where = None if address == LOCAL else address
     try:
-        try:
-            ray.init(where, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-        except Exception as error:  # Ray raises many kinds
-            raise CannotGrade(f"--ray {address}: {error}") from None
-        signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own prints a trace and aborts
-        grade_remotely(ray, tasks, keep)
-    finally:
-        ray.shutdown()
-
-
-def grade_remotely(ray: Any, tasks: Iterator[Task], keep: Callable[[Task, Graded], None]) -> None:
-    """Submit a few more tasks than the cluster can do at a time. The task of a worker that dies is repeated once."""
+        ray.init(None if address == LOCAL else address, include_dashboard=False, log_to_driver=False)
+    except Exception as error:  # Ray raises many kinds
+        raise CannotGrade(f"--ray {address}: {error}") from None
     there = ray.cluster_resources()
     cpus, gpus = int(there.get("CPU", 1)), int(there.get("GPU", 0))
     remote = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=1)(graded_bytes)
     running: dict[Any, Task] = {}
-    while True:
-        while len(running) < AHEAD * (gpus or cpus) and (task := next(tasks, None)):
-            running[remote.remote(task)] = task
-        if not running:
-            return
-        for done in ray.wait(list(running))[0]:
-            try:
-                graded = Graded.loads(ray.get(done))
-            except ray.exceptions.RayTaskError as error:
-                raise CannotGrade(str(error.cause)) from None
-            except ray.exceptions.RayError as error:
-                graded = Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
-            keep(running.pop(done), graded)
+    try:
+        while True:
+            while len(running) < AHEAD * (gpus or cpus) and (task := next(tasks, None)):
+                running[remote.remote(task)] = task
+            if not running:
+                return
+            for done in ray.wait(list(running))[0]:
+                try:
+                    graded = Graded.loads(ray.get(done))
+                except ray.exceptions.RayTaskError as error:
+                    raise CannotGrade(str(error.cause)) from None
+                except ray.exceptions.RayError as error:
+                    graded = Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
+                keep(running.pop(done), graded)
+    finally:
+        ray.shutdown()
 
 
 def graded_bytes(task: Task) -> bytes:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC
 from functools import cached_property
 
-from tutorlib.classroom.adjustments import Adjustments, Correction, LateNotebook, corrected, late_notebooks, time_in
+from tutorlib.classroom.adjustments import Adjustments, Correction, LateNotebook, corrected, late_notebooks
 from tutorlib.classroom.gradebook import Graded, Judged, Submission
 from tutorlib.classroom.roster import Enrolled
 from tutorlib.exercises import of_notebook
@@ -198,8 +197,3 @@ def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
             f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. Use Moodle's "
             "grading worksheet as the roster, or add the column `handed in` to your roster."
         )
-    listed = [grade.enrolled.listed for grade in classroom.grades if adjustments.rules.due]
-    for student in [
-        student for student in listed if len(student.handed_in) > 1 and not time_in(student.handed_in, UTC)
-    ][:1]:
-        yield f"{student.place}: {student.handed_in!r} is no time in English; export the worksheet in English."

@@ -27,7 +27,7 @@ CANVAS = re.compile(
 STRAY = "whose is it? Put it into a folder that has its student's name."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
 LINK = "a link, which is not followed."
-UNPACKING = Allowance(computing_s=30, memory=2**31, size=2**28, patience_s=600)  # of one student's files
+UNPACKING = Allowance(computing_s=30, patience_s=600)  # of one student's files
 MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
 NAMED = 3  # files that a line about a hand-in without a notebook names
 ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
@@ -190,36 +190,25 @@ def files_of(student: HandedIn) -> Files:
 
 def everything_of(student: HandedIn) -> Files:
     """The newest notebooks."""
-    unread: dict[tuple[str, str], list[str]] = {}  # upload and reason → labels
-    others, notebooks = list[str](), list[tuple[str, bytes]]()
-    all_files = sorted((file for upload in student.uploads for file in found_in(upload)), key=lambda file: file.age)
-    notes = [f"{upload.label}: handed in late." for upload in student.uploads if upload.late]
-    parts = (file.label.split("/")[1] for file in all_files if "/" in file.label)
-    if len({found["id"] for part in parts if (found := MOODLE.fullmatch(part) or CANVAS.fullmatch(part))}) > 1:
-        notes.append("By their names, these are files of several students. Is it the zip of a class? Unpack it.")
-    for file in reversed(all_files):
+    notebooks, others = list[Found](), list[str]()
+    for file in sorted((file for upload in student.uploads for file in found_in(upload)), key=lambda file: file.age):
         if is_notebook(file.name) or is_zip(file.name) or file.name.lower().endswith(ARCHIVES):
-            if len(notebooks) == MOST_NOTEBOOKS:
-                notes.append(
-                    f"{file.label}: it and all older files are left out: more than {MOST_NOTEBOOKS} notebooks."
-                )
-                break
-            try:
-                notebooks.append((file.label, content_of(file)))
-            except Unreadable as error:
-                unread.setdefault((file.upload.label, str(error)), []).append(file.label)
+            notebooks.append(file)
         elif Path(file.name).stem not in notebook_names():  # the text that jupytext keeps beside a page
             others.append(file.label)
-    for (_, why), labels in unread.items():
-        first, *more = sorted(labels)
-        notes.append(f"{first}{f' and {len(more)} more' * bool(more)}: {why}.")
-    if others and notebooks:
-        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        notes.append(f"not taken along: {', '.join(sorted(others)[:NAMED])}{rest}. The grader takes notebooks.")
-    elif all_files and not (notebooks or unread):
-        names = ", ".join(label.rpartition("/")[2] for label in sorted(others)[:NAMED])
-        notes.append(f"There is no notebook in this hand-in, only {names}{', …' * (len(others) > NAMED)}.")
-    return Files(tuple(notebooks[::-1]), tuple(notes))
+    notes = [f"{upload.label}: handed in late." for upload in student.uploads if upload.late]
+    if len(notebooks) > MOST_NOTEBOOKS:
+        notes.append(f"Only the newest {MOST_NOTEBOOKS} of {len(notebooks)} notebooks are looked at.")
+    if others:
+        more = ", …" * (len(others) > NAMED)
+        notes.append(f"not taken along: {', '.join(sorted(others)[:NAMED])}{more}. The grader takes notebooks.")
+    read = list[tuple[str, bytes]]()
+    for file in notebooks[-MOST_NOTEBOOKS:]:
+        try:
+            read.append((file.label, content_of(file)))
+        except Unreadable as error:
+            notes.append(f"{file.label}: {error}.")
+    return Files(tuple(read), tuple(notes))
 
 
 def content_of(file: Found) -> bytes:

@@ -6,7 +6,7 @@ All values in them are escaped, and code is highlighted.
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -91,7 +91,6 @@ def class_page(classroom: Classroom, links: Iterable[str] = ()) -> str:
         median=median(shares) if shares else 0,
         rows=[exercise_row(classroom, id) for id in classroom.exercises],
         mistakes=mistakes(classroom)[:COMMONEST],
-        board=board(classroom),
     )
 
 
@@ -171,14 +170,6 @@ def timed_kernels(grade: Grade) -> dict[str, Measurement]:
     return {id: Measurement.from_json(found) for id, found in told.items() if found}
 
 
-def board(classroom: Classroom) -> tuple[list[Exercise], list[tuple[str, dict[str, Measurement]]]]:
-    """The exercises that were timed, and each student's speeds by exercise, the fastest student first."""
-    speeds = {grade.name: timed_kernels(grade) for grade in classroom.grades}
-    exercises = [find(id) for id in classroom.exercises if any(id in found for found in speeds.values())]
-    rows = [(student, found) for student, found in speeds.items() if found]
-    return exercises, sorted(rows, key=lambda row: -sum(measured.ratio for measured in row[1].values()))
-
-
 # Templates ------------------------------------------------------------------------------------------------------------
 
 
@@ -220,8 +211,8 @@ def visible(text: str) -> str:
     return "".join(seen)[:LONGEST_ANSWER]
 
 
-def highlighted(text: str, marked: Collection[int] = ()) -> Markup:
-    """Code as HTML, for a <pre>: its first LONGEST_ANSWER characters. marked: numbers of lines, from 1."""
+def highlighted(text: str) -> Markup:
+    """Code as HTML, for a <pre>: its first LONGEST_ANSWER characters."""
     shown = visible(text)
-    html = highlight(shown, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True, hl_lines=sorted(marked)))
+    html = highlight(shown, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
     return Markup(html) if len(html) <= MOST_MARKUP * len(shown) + 100 else escape(shown)

@@ -14,10 +14,10 @@ answers have most of it in common in every class; therefore the class says here 
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +49,13 @@ MOST_SHOWN = 5  # exercises of a pair whose answers the page shows
 class Alike:
     """Two answers to an exercise. bits: what they share. likeness: that, of all that the smaller one could share.
 
-    texts, lines: of both, and the lines that the other has too.
+    texts: of both.
     """
 
     exercise: str
     bits: float
     likeness: float
     texts: tuple[str, str]
-    lines: tuple[frozenset[int], frozenset[int]]
 
     @property
     def title(self) -> str:
@@ -74,27 +73,19 @@ class SimilarPair:
 
 @dataclass(frozen=True)
 class Compared:
-    """The answers to one exercise, student by student. own: those of their statements that count.
+    """The answers to one exercise, student by student.
 
     shared: bits for each pair, a square array; its diagonal has what each answer could share.
     """
 
     exercise: str
     texts: tuple[str, ...]
-    own: tuple[Mapping[str, set[int]], ...]
     shared: np.ndarray
 
     def alike(self, a: int, b: int) -> Alike:
-        both = self.own[a].keys() & self.own[b].keys()
-        marked = [frozenset(line for statement in both for line in self.own[n][statement]) for n in (a, b)]
         bits, most = self.shared[a, b], min(self.shared[a, a], self.shared[b, b])
-        return Alike(
-            self.exercise,
-            float(bits),
-            float(bits / most) if most else 0.0,
-            (self.texts[a], self.texts[b]),
-            (marked[0], marked[1]),
-        )
+        likeness = float(bits / most) if most else 0.0
+        return Alike(self.exercise, float(bits), likeness, (self.texts[a], self.texts[b]))
 
 
 def write_similar(classroom: Classroom, out: Path) -> Path:
@@ -136,12 +127,12 @@ def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> Simil
 def shared_statements(exercise: str, texts: list[str]) -> Compared:
     """The answers to an exercise, "" of a student who has none."""
     given = given_statements(exercise[:2]).get(exercise, frozenset())
-    found = [{statement: at for statement, at in statements(text).items() if statement not in given} for text in texts]
-    own = tuple({} if gives_up(of_student) else of_student for of_student in found)
+    found = [statements(text) - given for text in texts]
+    own = [frozenset() if gives_up(of_student) else of_student for of_student in found]
     everything = sorted(set().union(*own))
     has = np.array([[statement in mine for statement in everything] for mine in own], dtype=float)
     bits = np.log2(max(1, sum(map(bool, texts))) / np.maximum(1, has.sum(axis=0)))
-    return Compared(exercise, tuple(texts), own, (has * bits) @ has.T)
+    return Compared(exercise, tuple(texts), (has * bits) @ has.T)
 
 
 @cache
@@ -174,33 +165,12 @@ def standing_out(shared: np.ndarray) -> np.ndarray:
 # Statements -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Statements:
-    """lines: statement, normalized → the numbers of its lines in the text, from 1."""
-
-    lines: dict[str, set[int]] = field(default_factory=dict)
-    parts: list[str] = field(default_factory=list)
-    at: set[int] = field(default_factory=set)
-
-    def add(self, part: str, line: int) -> None:
-        self.parts.append(part)
-        self.at.add(line)
-
-    def end(self) -> None:
-        """The statement that the parts make up is complete."""
-        if self.parts and len(self.lines) < MOST:
-            self.lines.setdefault(" ".join(self.parts), set()).update(self.at)
-        self.parts, self.at = [], set()
-
-
-def statements(text: str) -> Mapping[str, set[int]]:
-    """The statements of an answer → their lines. Two answers that differ in names, comments and order have the same.
+def statements(text: str) -> frozenset[str]:
+    """The statements of an answer, normalized. Two that differ in names, comments and order have the same.
 
     It takes nothing but the lexer's word: no text is parsed or compiled, and none is refused.
     """
-    found = Statements()
-    read(PythonLexer(stripnl=False).get_tokens(text), found)
-    return found.lines
+    return frozenset(islice(read(PythonLexer(stripnl=False).get_tokens(text)), MOST))
 
 
 def gives_up(found: Iterable[str]) -> bool:
@@ -208,29 +178,29 @@ def gives_up(found: Iterable[str]) -> bool:
     return all(GIVE_UP.fullmatch(one) for one in found)
 
 
-def read(tokens: Any, found: Statements, line: int = 1) -> None:
-    """Add the statements of these tokens of Pygments', the first of which is in this line."""
-    depth = 0
+def read(tokens: Any) -> Iterator[str]:
+    """The statements of these tokens of Pygments'."""
+    depth, parts = 0, list[str]()
     for is_string, group in groupby(tokens, key=lambda token: token[0] in String):
-        pieces = list(group)
         if is_string:
-            written = "".join(piece for kind, piece in pieces if kind not in String.Doc)
+            written = "".join(piece for kind, piece in group if kind not in String.Doc)
             if "\n" in written:  # a kernel's source
-                read(CppLexer(stripnl=False, ensurenl=False).get_tokens(written.strip("rR\"'")), found, line)
+                yield from read(CppLexer(stripnl=False, ensurenl=False).get_tokens(written.strip("rR\"'")))
             elif written:
-                found.add(written, line)
-            line += sum(piece.count("\n") for _, piece in pieces)
+                parts.append(written)
             continue
-        for kind, piece in pieces:
+        for kind, piece in group:
             if piece in OPEN:
                 depth += 1
             elif piece in CLOSED:
                 depth = max(0, depth - 1)
             if not depth and (piece in (";", "{", "}") or "\n" in piece):
-                found.end()
+                if parts:
+                    yield " ".join(parts)
+                parts = []
             elif (piece.strip() and kind not in Comment) or kind in Comment.Preproc:
-                of_library = found.parts[-1:] == ["."] or found.parts[-2:] == [":", ":"]
+                of_library = parts[-1:] == ["."] or parts[-2:] == [":", ":"]
                 is_own = kind in Name and kind not in Name.Builtin and not of_library
-                found.add(NAME if is_own else piece.strip(), line)
-            line += piece.count("\n")
-    found.end()
+                parts.append(NAME if is_own else piece.strip())
+    if parts:
+        yield " ".join(parts)

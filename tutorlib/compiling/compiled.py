@@ -11,37 +11,23 @@ from tutorlib.compiling.programs import resources
 
 # What the course asks for, by name: a pattern of PTX opcodes. Vectors of 128 bits: 4 × 32, 2 × 64 or 1 × 128.
 WIDE = r"(v4\.[bfsu]32|v2\.[bfsu]64|b128)\b"
-INSTRUCTIONS = {
-    "ld.global": r"ld\.global\b",
+BY_THEIR_NAMES = """ld.global st.global ld.shared st.shared shfl.sync atom redux.sync lop3 mbarrier ldmatrix stmatrix
+    mma.sync tcgen05.ld tcgen05.commit tcgen05.alloc tcgen05.dealloc"""
+INSTRUCTIONS = {name: rf"{re.escape(name)}\b" for name in BY_THEIR_NAMES.split()} | {
     "ld.global.v4": rf"ld\.global\b\S*\.{WIDE}",
-    "st.global": r"st\.global\b",
     "st.global.v4": rf"st\.global\b\S*\.{WIDE}",
     "ld.global after st.global": r"st\.global\b[\s\S]*\sld\.global\b",  # in the order of the text
-    "ld.shared": r"ld\.shared\b",
-    "st.shared": r"st\.shared\b",
     "bar.sync": r"(bar|barrier)(\.cta)?\.sync\b",
-    "shfl.sync": r"shfl\.sync\b",
     "a product of 32 bits (mul.lo.s32)": r"(mul|mad)\.lo\.[su]32\b",
-    "atom": r"atom\b",
     "atomic additions of floats": r"(atom|red)\.\S*\badd\S*\.(f16x2|bf16x2|f32|f64)\b",
-    "redux.sync": r"redux\.sync\b",
-    "lop3": r"lop3\.b32\b",
     "cp.async": r"cp\.async\.c[ag]\b",
     "cp.async.bulk": r"cp\.async\.bulk\.(shared|global)\b",
     "cp.async.bulk.tensor": r"cp\.async\.bulk\.tensor\b",
-    "mbarrier": r"mbarrier\.",
     "fence.mbarrier_init": r"fence\.(mbarrier_init|proxy\.async)\b",  # the second does what the first does, and more
-    "ldmatrix": r"ldmatrix\b",
     "ldmatrix.trans": r"ldmatrix\b\S*\.trans\b",
-    "stmatrix": r"stmatrix\b",
-    "mma.sync": r"mma\.sync\b",
     "wgmma": r"wgmma\.mma_async\b",
     "tcgen05": r"tcgen05\.mma\b",
     "tcgen05 pairs": r"tcgen05\.mma\.cta_group::2\b",
-    "tcgen05.ld": r"tcgen05\.ld\b",
-    "tcgen05.commit": r"tcgen05\.commit\b",
-    "tcgen05.alloc": r"tcgen05\.alloc\b",
-    "tcgen05.dealloc": r"tcgen05\.dealloc\b",
     "TMA multicast": r"cp\.async\.bulk\.tensor\.\S*multicast::cluster\b",
     "tensor cores": r"((wmma\.)?mma\.sync|wgmma\.mma_async|tcgen05\.mma)\b",
 }

@@ -126,14 +126,14 @@ def kept_path(kind: str, *told: str) -> Path:
     return platformdirs.user_cache_path("tutorlib") / kind / key
 
 
-def put_in_cache(contents: Mapping[Path, bytes], mode: int = 0o644) -> None:
+def put_in_cache(contents: Mapping[Path, bytes]) -> None:
     """Write files of the cache, each as a whole: the one that is looked for comes last."""
     with suppress(OSError):  # a home that cannot be written to
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             fresh = path.with_suffix(f".{os.getpid()}")
             fresh.write_bytes(content)
-            fresh.chmod(mode)
+            fresh.chmod(0o644)
             fresh.replace(path)
 
 
@@ -241,16 +241,9 @@ def serialized(ptx: str) -> str | None:
     return found and " ".join(found[1].split())
 
 
-NAMES = {  # instructions of a kernel with cp.async, ldmatrix and mma.sync: PTX → nvdisasm's name
-    "cp.async": "LDGSTS",
-    "commit_group": "LDGDEPBAR",
-    "wait_group": "DEPBAR",
-    "bar.sync": "BAR.SYNC",
-    "ldmatrix": "LDSM",
-    "mma.sync": "HMMA",
-    "bra": "BRA",
-}
-SASS_OPCODES = {name: rf"(?:@!?U?P\d+ )?{re.escape(name)}\b" for name in NAMES.values()}  # with its predicate
+# nvdisasm's names of cp.async, commit_group, wait_group, bar.sync, ldmatrix, mma.sync and bra, with their predicates
+SASS = ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR.SYNC", "LDSM", "HMMA", "BRA")
+SASS_OPCODES = {name: rf"(?:@!?U?P\d+ )?{re.escape(name)}\b" for name in SASS}
 
 
 def disassemble(cubin: bytes) -> str:

@@ -115,3 +115,22 @@ def trimmed(text: str, read: frozenset[str]) -> str:
         if not isinstance(node, ast.Import | ast.ImportFrom) or node.names:
             kept.append(node)
     return ast.unparse(ast.Module(kept, []))
+
+
+def names_for(call: ast.Call, code: str) -> dict[str, Any]:
+    """The names that a call uses, bound by the imports and assignments of the code that they depend on."""
+    needed: list[ast.stmt] = []
+    wanted = names_used(call)
+    for statement in reversed(ast.parse(code).body):
+        if isinstance(statement, ast.ImportFrom) and wanted & {one.asname or one.name for one in statement.names}:
+            needed.insert(0, statement)
+        elif isinstance(statement, ast.Assign) and wanted & set().union(*map(names_used, statement.targets)):
+            needed.insert(0, statement)
+            wanted |= names_used(statement.value)
+    names: dict[str, Any] = {}
+    exec(compile(ast.Module(needed, []), "<page>", "exec"), names)
+    return names
+
+
+def names_used(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

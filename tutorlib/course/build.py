@@ -1,14 +1,12 @@
 """source → notebooks: solutions/NN_name.py becomes the student's notebook and the solved one, which can be executed."""
 
-import ast
-import io
 import os
+import re
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode, v4
@@ -54,10 +52,7 @@ def mark_unrun(notebook: NotebookNode) -> NotebookNode:
 
 
 def solved_notebook(cells: list[SourceCell], previous: NotebookNode | None = None) -> NotebookNode:
-    """Answers included, with the outputs that `previous` holds for cells whose code is the same.
-
-    Tables and figures of recorded measurements are brought up to date.
-    """
+    """Answers included, with the outputs that `previous` holds for cells whose code is the same."""
     old = {cell.id: cell for cell in previous.cells} if previous else {}
     nodes = []
     for cell, id in zip(cells, unique_ids(cells), strict=True):
@@ -66,9 +61,7 @@ def solved_notebook(cells: list[SourceCell], previous: NotebookNode | None = Non
             node.outputs = old[id].outputs
             node.execution_count = old[id].execution_count
         nodes.append(node)
-    notebook = notebook_of(nodes)
-    show_again(notebook)
-    return notebook
+    return notebook_of(nodes)
 
 
 def unique_ids(cells: list[SourceCell]) -> list[str]:
@@ -121,12 +114,16 @@ def build(name: str, solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -
 # Executing a solved notebook -----------------------------------------------------------------------------------------
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
+OF_RECORDS = re.compile(  # how a cell begins that shows recorded measurements
+    r"show_(counts|figure|ladder|levers|speeds|sweep|costs|model|verdicts|later_calls|new_processes)\("
+)
 
 
 def run(name: str, solutions: Path = SOLUTIONS, fill: bool = False) -> None:
     """Execute the solved notebook in place, without recording points.
 
-    fill: keep the outputs of cells that have been executed, for example on a GPU that is not at hand.
+    fill: keep the outputs of cells that have been executed, for example on a GPU that is not at hand, but for those
+    that show recorded measurements.
     Raises nbclient's CellExecutionError if a cell fails.
     """
     from nbclient import NotebookClient
@@ -140,7 +137,8 @@ def run(name: str, solutions: Path = SOLUTIONS, fill: bool = False) -> None:
         ).execute()
     cells = [without_traces(cell) for cell in notebook.cells]
     if fill:
-        had = {cell.id: cell.outputs for cell in before.cells if cell.get("execution_count") is not None}
+        ran = (cell for cell in before.cells if cell.get("execution_count") is not None)
+        had = {cell.id: cell.outputs for cell in ran if not OF_RECORDS.match(cell.source)}
         for cell in cells:
             if cell.id in had:
                 cell.outputs = [with_number(output, cell.execution_count) for output in had[cell.id]]
@@ -180,68 +178,3 @@ def environment(**variables: str) -> Iterator[None]:
             os.environ.pop(name)
             if value is not None:
                 os.environ[name] = value
-
-
-# Recorded measurements on the solved pages, brought up to date from figures/ -----------------------------------------
-
-SHOWS = frozenset(  # of tutorlib.notebook: measured, hunt, launches, tuner
-    (
-        *("show_counts", "show_figure", "show_ladder", "show_levers"),
-        *("show_speeds", "show_sweep"),
-        *("show_costs", "show_model", "show_verdicts"),
-        *("show_later_calls", "show_new_processes"),
-    )
-)
-LIKE_A_KERNEL = ("display.max_columns", 20, "display.width", 80)  # pandas checks whether it runs in a terminal
-
-
-def show_again(notebook: NotebookNode) -> None:
-    """Replace the output of each such cell that has one."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell in code:
-        if cell.outputs and (call := shown_by(cell.source)):
-            cell.outputs = outputs_of(call, [one.source for one in code], cell.execution_count)
-
-
-def shown_by(source: str) -> ast.Call | None:
-    """The call of one of SHOWS of which a cell consists, else None."""
-    match ast.parse(source).body:
-        case [ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call)] if name in SHOWS:
-            return call
-    return None
-
-
-def outputs_of(call: ast.Call, page: list[str], execution_count: int | None) -> list[NotebookNode]:
-    """The outputs that a kernel would return for the call on this page."""
-    import pandas
-    from IPython.core.formatters import DisplayFormatter
-
-    names = names_for(call, "\n".join(page))
-    with redirect_stdout(io.StringIO()) as printed, pandas.option_context(*LIKE_A_KERNEL):
-        value = eval(compile(ast.Expression(call), "<page>", "eval"), names)
-        data, metadata = DisplayFormatter().format(value)
-    outputs = []
-    if text := printed.getvalue():
-        outputs.append(v4.new_output("stream", name="stdout", text=text))
-    if value is not None:
-        outputs.append(v4.new_output("execute_result", data=data, metadata=metadata, execution_count=execution_count))
-    return outputs
-
-
-def names_for(call: ast.Call, code: str) -> dict[str, Any]:
-    """The names that a call uses, bound by the imports and assignments of the code that they depend on."""
-    needed: list[ast.stmt] = []
-    wanted = names_used(call)
-    for statement in reversed(ast.parse(code).body):
-        if isinstance(statement, ast.ImportFrom) and wanted & {one.asname or one.name for one in statement.names}:
-            needed.insert(0, statement)
-        elif isinstance(statement, ast.Assign) and wanted & set().union(*map(names_used, statement.targets)):
-            needed.insert(0, statement)
-            wanted |= names_used(statement.value)
-    names: dict[str, Any] = {}
-    exec(compile(ast.Module(needed, []), "<page>", "exec"), names)
-    return names
-
-
-def names_used(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

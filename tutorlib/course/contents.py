@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
@@ -16,7 +16,7 @@ from tutorlib.course.evidence import code_sha256
 from tutorlib.course.source import BuildError, parse, read
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Result, Results, all_results
-from tutorlib.notebook.contents import available, hours, time
+from tutorlib.notebook.contents import Column, available, linked, table
 from tutorlib.notebook.measured import show_ratio
 from tutorlib.notebook.standing import CONTENTS, Course, Head, course_of
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS
@@ -69,23 +69,15 @@ def faults(name: str, title: str, head: dict) -> Iterator[str]:
 
 def contents_table(course: Course) -> str:
     """The notebooks as a table in Markdown, with their summaries."""
-    return table(course, lambda head: f"[{head.title}]({head.name}.ipynb)<br>{head.summary}")
+    return table(course, linked, points_columns(course))
 
 
-def table(course: Course, title: Callable[[Head], str], everything: Sequence[Results] = ()) -> str:
-    """A row for each notebook, in Markdown: its title, time, points, and those that any machine grades.
-
-    everything: results of GPUs, a column for each.
-    """
-    rows = [["Notebook", "Time", "Points", "Without a GPU", *map(gpu_heading, everything)]]
-    rows.append([":--", "--:", "--:", *[":--"] * (1 + len(everything))])
-    for one in course.notebooks:
-        row = [title(one.head), time(one.head), str(one.max_points), without_gpu(one.exercises)]
-        rows.append(row + [reached(one.head.name, results) for results in everything])
-    total = ["Total", hours(course.minutes), str(course.max_points), available(course.exercises, ANYWHERE)[0]]
-    total += [points_reached(results.exercises.values()) for results in everything]
-    rows.append([f"**{cell}**" for cell in total])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def points_columns(course: Course) -> dict[str, Column]:
+    """The columns of a course that nobody has begun: points, and those that any machine grades."""
+    return {
+        "Points": (lambda one: str(one.max_points), str(course.max_points)),
+        "Without a GPU": (lambda one: without_gpu(one.exercises), available(course.exercises, ANYWHERE)[0]),
+    }
 
 
 def without_gpu(exercises: Sequence[Exercise]) -> str:
@@ -118,7 +110,13 @@ BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
 
 def readme_table(everything: Sequence[Results]) -> str:
     """README's table. Raises BuildError if the head of a source has a fault."""
-    return table(course_of({}, read_heads()), lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", everything)
+    course = course_of({}, read_heads())
+    columns = points_columns(course) | {gpu_heading(results): gpu_column(results) for results in everything}
+    return table(course, lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", columns)
+
+
+def gpu_column(results: Results) -> Column:
+    return lambda one: reached(one.head.name, results), points_reached(results.exercises.values())
 
 
 def gpu_heading(results: Results) -> str:

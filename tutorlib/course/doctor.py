@@ -28,8 +28,6 @@ def report() -> list[Line]:
     """Findings, from the GPU to the exercises that can be graded, and the next step."""
     found = device.gpu()
     lines = [gpu_line(found)]
-    if found:
-        lines.append(limits_line(found))
     lines += package_lines(device.packages())
     if found:
         broken = device_answers()
@@ -60,14 +58,6 @@ def gpu_line(found: device.GPU | None) -> Line:
     memory = f"{found.memory / 2**30:.0f} GiB"
     driver = f"driver {found.driver}" if found.driver else "driver unknown"
     return Line("GPU", f"{found.name}, sm_{found.arch}, {found.sms} SMs, {memory}, {driver}")
-
-
-def limits_line(found: device.GPU) -> Line:
-    hardware = found.hardware
-    if hardware is None:
-        return Line("limits", f"the hardware table has no {found.name}, so impossible times are not detected", bad=True)
-    rates = ", ".join(f"{rate / 1e12:,.0f} TFLOP/s {dtype}" for dtype, rate in hardware.flops.items())
-    return Line("limits", f"by the datasheet: {hardware.bandwidth / 1e12:g} TB/s, {rates}")
 
 
 def package_lines(versions: dict[str, str | None]) -> list[Line]:

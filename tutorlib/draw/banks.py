@@ -25,6 +25,10 @@ def show_banks(source: Any, access: Iterable | None = None, element_bytes: int =
     vector: consecutive elements that each thread reads, starting at its coordinate.
     With more than 32 columns, if 16-byte vectors are contiguous, a cell is one vector: "0-3".
     """
+    return figure([access_grid(source, access, element_bytes, vector)])
+
+
+def access_grid(source: Any, access: Iterable | None, element_bytes: int, vector: int) -> CellGrid:
     shown = layout(source)
     table = matrix(shown)
     title = f"banks of {text(shown)}, {element_bytes}-byte elements"
@@ -34,17 +38,10 @@ def show_banks(source: Any, access: Iterable | None = None, element_bytes: int =
         cost = wavefronts([table[row][column] for row, column in cells], element_bytes, vector)
         title += f"\n{len(cells)} threads × {element_bytes * vector} bytes: {cost} wavefront{'s' if cost > 1 else ''}"
         outlined = frozenset((row, column + n) for row, column in cells for n in range(vector))
-    return figure([bank_grid(shown, title, element_bytes, outlined)])
-
-
-def bank_grid(shown: Any, title: str, element_bytes: int, outlined: frozenset[tuple[int, int]]) -> CellGrid:
-    """A layout labeled with its banks."""
-    table = matrix(shown)
-    title += f"\n{COLOR}"
     labels = [[str(bank(offset, element_bytes)) for offset in row] for row in table]
-    grid = layout_grid(shown, title, colors=bank_colors(table, element_bytes))
+    grid = layout_grid(shown, f"{title}\n{COLOR}", colors=bank_colors(table, element_bytes))
     grid = replace(grid, labels=labels, outlined=outlined)
-    vector = 16 // element_bytes
+    vector = 16 // element_bytes  # of a cell, from here on
     if grid.columns <= CROWDED or not keeps_vectors(table, vector):
         return grid
     last = [[int(label) + 16 // WORD - 1 for label in row[::vector]] for row in labels]
@@ -94,5 +91,4 @@ def by_vector(grid: CellGrid, vector: int) -> CellGrid:
         across=grid.across[::vector],
         column_breaks={n // vector: width for n, width in grid.column_breaks.items() if n % vector == 0},
         outlined=frozenset((row, column // vector) for row, column in grid.outlined),
-        step=vector,
     )

@@ -44,7 +44,6 @@ class CellGrid:
     down, across: names of the rows and columns; empty for none.
     row_breaks, column_breaks: {position: width in points} of the thick lines between blocks.
     outlined: (row, column) of the cells that the picture points at.
-    step: columns of the layout per cell.
     """
 
     title: str
@@ -55,7 +54,6 @@ class CellGrid:
     row_breaks: Mapping[int, float] = field(default_factory=dict)
     column_breaks: Mapping[int, float] = field(default_factory=dict)
     outlined: frozenset[tuple[int, int]] = frozenset()
-    step: int = 1
 
     @property
     def rows(self) -> int:

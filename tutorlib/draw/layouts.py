@@ -8,9 +8,9 @@ from tensor_layouts import complement, crd2flat, idx2crd, logical_product, mode,
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, category, ramp
-from tutorlib.layouts.matrix import PICTURES, Cell, coordinate, matrix, modes
+from tutorlib.layouts.matrix import PICTURES, coordinate, matrix, modes
 from tutorlib.layouts.notation import Tree, layout, text
-from tutorlib.layouts.views import ComposeView, DivideView, compose_view, divide_view
+from tutorlib.layouts.views import ComposeView, DivideView, TiledCopyView, compose_view, divide_view
 
 THICK, THIN = 2.4, 1.3  # points: lines between outer and inner blocks
 
@@ -146,12 +146,12 @@ def show_divide(source: Any, cut: Any) -> Picture:
     cut: a tiler as `layouts.notation.tiler` takes it. Tile 0 is outlined on both sides. Cells of a tile outside the
     matrix are hatched. Raises NotationError, TooLarge, and tensor_layouts' LayoutError if the division is undefined.
     """
-    view = divide_view(source, cut)
-    return figure(divide_grids(view, {cell for row in view.sources if (cell := row[0])}))
+    return figure(divide_grids(divide_view(source, cut)))
 
 
-def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[CellGrid, CellGrid]:
-    """The two grids of a division. pointed: cells of the matrix to outline, on both sides."""
+def divide_grids(view: DivideView) -> tuple[CellGrid, CellGrid]:
+    """The two grids of a division, with tile 0 outlined."""
+    first = {cell for row in view.sources if (cell := row[0])}
     tile_of = {cell: which for row in view.sources for which, cell in enumerate(row) if cell}
     rows, columns = map(size, modes(view.layout.shape))
     whole = layout_grid(
@@ -165,8 +165,8 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[CellGrid, CellGr
         colors=[[category(which) if cell else None for which, cell in enumerate(row)] for row in view.sources],
     )
     divided = with_labels(divided, view.offsets)
-    places = {place for cell in pointed for place in view.places(cell)}
-    return replace(whole, outlined=frozenset(pointed)), replace(divided, outlined=frozenset(places))
+    places = {(i, j) for i, row in enumerate(view.sources) for j, cell in enumerate(row) if cell in first}
+    return replace(whole, outlined=frozenset(first)), replace(divided, outlined=frozenset(places))
 
 
 def repeated(things: int) -> str:
@@ -302,4 +302,19 @@ def tv_grid(source: Any, tile_shape: Tree, title: str = "", axes: tuple[str, str
         [[category(holders[index][0][0]) if index in holders else None for index in row] for row in cells],
         down=[f"{axes[0]} {row}".strip() for row in range(down)] if down > 1 else (),
         across=[f"{axes[1]} {column}".strip() for column in range(across)],
+    )
+
+
+def tiled_copy_grid(view: TiledCopyView) -> CellGrid:
+    """The tile of a TiledCopy as `show_tv` draws one; thick lines between steps."""
+    rows, columns = view.tile
+    held = [[view.holder((row, column)) for column in range(columns)] for row in range(rows)]
+    return CellGrid(
+        f"threads {text(view.threads)}, values {text(view.values)}: (thread, value) → {text(view.layout)}",
+        [[f"T{thread}\nV{value}" for thread, value in row] for row in held],
+        [[category(thread) for thread, _ in row] for row in held],
+        [str(row) for row in range(rows)],
+        [str(column) for column in range(columns)],
+        {row: 2.0 for row in range(view.step[0], rows, view.step[0])},
+        {column: 2.0 for column in range(view.step[1], columns, view.step[1])},
     )

@@ -49,7 +49,6 @@ class Fail(FailureKind):
     [space]. TOO_MANY, TOO_FEW: its warps issue an instruction too often or too rarely [instruction; "" for any; share:
     "all", where each thread does all of the work]. TOO_FEW_BLOCKS: share the work. SPILLS: it keeps registers in local
     memory. NO_OVERLAP: no copy is in flight while it computes, or too few [of: "stages", "registers", "wgmma"].
-    CRASHED: a program, by itself; NOTICED: what a program does besides.
     """
 
     NOT_WRITTEN = "not written"
@@ -75,8 +74,6 @@ class Fail(FailureKind):
     TOO_FEW_BLOCKS = "too few blocks"
     NO_OVERLAP = "no copies in flight"
     SPILLS = "spills"
-    CRASHED = "crashed"
-    NOTICED = "noticed"
 
 
 class Hazard(FailureKind):

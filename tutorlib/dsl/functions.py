@@ -1,9 +1,12 @@
-"""The attributes of functions that CuTe and cuTile decorate and compile."""
+"""The attributes of functions that CuTe and cuTile decorate and compile, and how often CuTe compiles."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
+from unittest import mock
 
 HERE = str(Path(__file__).parent)
 
@@ -16,11 +19,6 @@ def says_it_is_jit(function: Any) -> bool:
 def says_it_is_kernel(function: Any) -> bool:
     """Whether it carries the mark of a @cute.kernel."""
     return getattr(function, "_decorator_kind", None) == "kernel"
-
-
-def has_own_mark(function: Any) -> bool:
-    """Whether CuTe's decorators marked this very object, and not its class."""
-    return "_decorator_kind" in getattr(function, "__dict__", ())
 
 
 def is_jit(function: Any) -> bool:
@@ -43,19 +41,34 @@ def is_of_the_dsl(file: str) -> bool:
     return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)
 
 
-def constant_parameters(built: Any) -> set[str]:
-    """The names of a compiled host function's parameters (`cute.compile`'s result) that are cutlass.Constexpr.
-
-    Its calls leave them out.
-    """
-    return {one["argument_name"] for one in built.execution_args.get_constexpr_args()}
-
-
 def compilations() -> int:
     """How many functions CuTe has compiled in this process for direct calls; each is kept for the next call like it."""
     from cutlass.cutlass_dsl import CuTeDSL
 
     return len(CuTeDSL._get_dsl().jit_cache)
+
+
+@contextmanager
+def compilations_noted() -> Iterator[list[bool]]:
+    """For each call of cute.compile in the block that succeeds, whether its result takes torch's tensors (TVM-FFI)."""
+    from cutlass.base_dsl.compiler import CompileCallable
+    from cutlass.cutlass_dsl import CuTeDSL
+    from cutlass.cutlass_dsl.tvm_ffi_provider import TVMFFIJitCompiledFunctionBase
+
+    noted: list[bool] = []
+    does, dsl = CompileCallable._compile, CuTeDSL._get_dsl()
+
+    def note(self: CompileCallable, *args: Any, **options: Any) -> Any:
+        compiled = does(self, *args, **options)
+        noted.append(isinstance(compiled, TVMFFIJitCompiledFunctionBase))
+        return compiled
+
+    with (
+        # a compilation that raises leaves its options to the next one
+        mock.patch.object(dsl, "compile_options", dsl.compile_options),
+        mock.patch.object(CompileCallable, "_compile", note),
+    ):
+        yield noted
 
 
 def function_of(kernel: Any) -> FunctionType:

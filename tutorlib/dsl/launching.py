@@ -228,12 +228,3 @@ def ffi_calls_taken_over(
         for kind in (provider.TVMFFIJitCompiledFunction, provider.TVMFFIJitCompiledFunctionWithKwargs):
             stack.enter_context(patch(kind, "__call__", followed(kind.__call__)))
         yield
-
-
-@contextmanager
-def launched_by(launch: Callable[..., None]) -> Iterator[None]:
-    """Meanwhile ct.launch is this function."""
-    import cuda.tile as ct
-
-    with mock.patch.object(ct, "launch", launch):
-        yield

@@ -306,8 +306,6 @@ PRODUCTS = (
         mistakes={
             "size_apart": lambda block, grid: Layout(block, times(grid, size(block))),
             "cosize_apart": lambda block, grid: Layout(block, times(grid, cosize(block))),
-            "grid_own_offsets": Layout,
-            "in_order": lambda block, grid: Layout(block, tl.complement(block, size(block) * size(grid))),
             "modes_swapped": lambda block, grid: swapped(tl.logical_product(block, grid)),
         },
         library=of_tl(*(name for name in OPERATORS if name.endswith("_product"))) | ELSEWHERE,
@@ -381,9 +379,6 @@ PRODUCTS = (
         mistakes={
             "blocked": lambda threads, values: threads_and_values(threads, values, tl.blocked_product(threads, values)),
             "modes_swapped": lambda threads, values: swapped(threads_and_values(threads, values)),
-            "threads_inside": lambda threads, values: threads_and_values(
-                threads, values, tl.raked_product(values, threads)
-            ),
         },
         library={"tiled_copy_view": tiled_copy_view, "TiledCopyView.layout": TiledCopyView.layout} | ELSEWHERE,
     ),

@@ -232,13 +232,9 @@ SWIZZLES = (
             "identity": lambda b, m, s, offset: offset,
             "replaced": lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
             "own_bits": lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
-            "lower_group_alone": lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
             "wrong_way": lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
             "b_and_s_exchanged": lambda b, m, s, offset: swizzle(s, m, b, offset),
-            "from_bit_s": lambda b, m, s, offset: offset ^ bits(b, s, offset) << m,
-            "at_bit_0": lambda b, m, s, offset: offset ^ bits(b, m + s, offset),
             "added": lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
-            "all_upper_bits": lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
         },
         library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
     ),
@@ -250,10 +246,6 @@ SWIZZLES = (
         mistakes={
             "always_3_3_3": lambda row_bytes, element_bytes: (3, 3, 3),
             "in_bytes": lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
-            "b_and_s_exchanged": lambda row_bytes, element_bytes: (
-                *(3, log2(CHUNK // element_bytes)),
-                log2(row_bytes // CHUNK),
-            ),
         },
     ),
     value_exercise(

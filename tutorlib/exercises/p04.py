@@ -14,10 +14,10 @@ from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
 from tutorlib.checking.randomness import beside, more_for_points
-from tutorlib.checking.values import Case, ValueExercise
+from tutorlib.checking.values import Case
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.judges.cute_host import WORK, call_on_vectors, work_each
-from tutorlib.exercises.values import value_exercise
+from tutorlib.exercises.judges.cute_host import call_on_vectors
+from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.problems.catalogue import one_rounding, vector_add
 from tutorlib.problems.differences import Wrong, count
@@ -39,8 +39,6 @@ class VectorFlaw(FailureKind):
 
     OUTSIDE = "written outside"
     ELEMENT = "wrong element"
-    POWERS = "not by Horner's rule"
-    STORED_AGAIN = "an element is stored again"
     CHANGED = "x is changed"
 
 
@@ -102,25 +100,6 @@ def vector_flaw(case: str, call: str, after: Any, want: np.ndarray, vectors: np.
     return ""
 
 
-def with_work(name: str, values: Case, lead: Any, of: str, most: int, flaw: VectorFlaw, hint: str) -> Case:
-    """A case that is right when the values are, and a thread executes at most so many of these for each element.
-
-    of: one of WORK.
-    """
-
-    def judge(answer: Served) -> Wrong | None:
-        if wrong := values.judge(answer):
-            return wrong
-        try:
-            n = answer.ask(work_each, lead)[WORK.index(of)]
-        except CompileFailed as failed:
-            return Wrong(f"called in a kernel, {answer.__name__} does not compile: {failed.lines[0]}")
-        what = f"{answer.__name__} takes {n:g} {of} for each element; at most {most} will do."
-        return Wrong(Flaw(what, flaw), hint) if n > most else None
-
-    return Case(name, judge)
-
-
 def some_alpha(rng: Random) -> float:
     return rng.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
 
@@ -139,44 +118,18 @@ def polynomial(name: str, *coefficients: float) -> Case:
     return on_cpu(name, coefficients, (5, 3), draw, formula)
 
 
-PI = (3.0, 1.0, 4.0, 1.0, 5.0, 9.0)
 ON_THE_HOST = (
-    ValueExercise(
-        id="04.1",
-        title="axpy",
-        points=2,
-        cases=(
-            on_cpu("a static layout", ALPHA, (6,), some_alpha, axpy, dynamic=False),
-            with_work(
-                "dynamic layouts of three sizes",
-                on_cpu("values", FINE, (1, 5, 8), some_alpha, axpy),
-                ALPHA,
-                "stores",
-                1,
-                VectorFlaw.STORED_AGAIN,
-                "Compute the whole of y[i] before you store it.",
-            ),
-        ),
+    case_exercise(
+        ("04.1", "axpy", 2),
+        on_cpu("a static layout", ALPHA, (6,), some_alpha, axpy, dynamic=False),
+        on_cpu("dynamic layouts of three sizes", FINE, (1, 5, 8), some_alpha, axpy),
     ),
-    ValueExercise(
-        id="04.2",
-        title="polynomial",
-        points=2,
-        cases=(
-            polynomial("a line", 2.0, -3.0),
-            polynomial("a cubic", FINE, 0.0, -1.0, 2.0),
-            polynomial("a constant", 7.0),
-            with_work(
-                "by Horner's rule",
-                polynomial("values", *PI),
-                PI,
-                "multiplications",
-                len(PI),
-                VectorFlaw.POWERS,
-                "Start with the last coefficient. For each one before it: multiply by x[i], then add it. No power of x "
-                "is computed.",
-            ),
-        ),
+    case_exercise(
+        ("04.2", "polynomial", 2),
+        polynomial("a line", 2.0, -3.0),
+        polynomial("a cubic", FINE, 0.0, -1.0, 2.0),
+        polynomial("a constant", 7.0),
+        polynomial("six coefficients", 3.0, 1.0, 4.0, 1.0, 5.0, 9.0),
     ),
 )
 

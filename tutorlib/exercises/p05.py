@@ -84,9 +84,6 @@ SECTORS = value_exercise(
         "in_elements": lambda offsets, element_bytes, vector=1: sectors(offsets, 1, vector),
         "first_element": lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
         "by_line": lambda offsets, element_bytes, vector=1: len({o * element_bytes // 128 for o in offsets}),
-        "by_line_to_the_end": lambda offsets, element_bytes, vector=1: len(
-            {byte // 128 for o in offsets for byte in range(o * element_bytes, (o + vector) * element_bytes)}
-        ),
         "by_bytes": lambda offsets, element_bytes, vector=1: -(-len(offsets) * element_bytes * vector // SECTOR),
     },
 )

@@ -19,7 +19,7 @@ from tutorlib.problems.problem import Operand, Problem, Shape
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.evidence import Planned
+    from tutorlib.checking.cutile_evidence import Planned
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------------
 
@@ -91,11 +91,6 @@ def softmax(dtype: DType, pattern: Literal["ramp", "steep"] = "ramp") -> Problem
         relative = (2 * (spread + 2) + x.shape[-1] + 1) * UNIT_ROUNDOFF["fp32"] + UNIT_ROUNDOFF[out]
         return relative * result + SMALLEST_FP32
 
-    def baseline(y: "Tensor", x: "Tensor") -> None:
-        import torch
-
-        torch.softmax(x, -1, out=y)
-
     return Problem(
         name="softmax",
         dims="MN",
@@ -103,8 +98,6 @@ def softmax(dtype: DType, pattern: Literal["ramp", "steep"] = "ramp") -> Problem
         output=Operand("y", "MN", dtype),
         reference=lambda x: x.softmax(-1),
         bound=bound,
-        baseline=baseline,
-        baseline_name="torch softmax",
     )
 
 

@@ -10,18 +10,16 @@ from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.answer import Served
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside, more_for_points
-from tutorlib.checking.values import Case, ValueExercise, attempt, plain, same, show_call
+from tutorlib.checking.values import Case, attempt, plain, same, show_call
 from tutorlib.compiling.spec import DType
-from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm, tiles_in_kernel
-from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm
+from tutorlib.exercises.values import Draw, case_exercise, value_exercise
 from tutorlib.exercises.words import wrong_results
-from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import FP8_MMA
@@ -31,9 +29,10 @@ from tutorlib.problems.differences import Wrong, WrongResult, count, mistakes_al
 from tutorlib.problems.problem import Shape, torch_dtype
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
-    from tutorlib.checking.evidence import Planned
+    from tutorlib.checking.cutile_evidence import Planned
 
 
 # 07.3 hints -----------------------------------------------------------------------------------------------------------
@@ -256,19 +255,6 @@ def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Gri
     return Case(name, judge, [(block, *grid) for grid in grids for block in range(grid[0] * grid[1])])
 
 
-def in_a_kernel(answer: Served) -> Wrong | None:
-    """What is wrong where a kernel calls the answer, by the tiles that its blocks get; None where nothing is."""
-    grid = RAGGED_GRIDS[0]
-    told = answer.ask(tiles_in_kernel, *grid)
-    if isinstance(told, str):
-        what = "exercise 07.4 calls it in one, which cuTile cannot compile: "
-        return Wrong(Flaw(what + told, Fail.DOES_NOT_COMPILE), "Use only arithmetic and `min`; return a tuple.")
-    for block, tile in enumerate(told):
-        if broken := misplaced(tile, told[:block], block, *grid):
-            return Wrong(f"of {grid[0]}×{grid[1]} tiles in strips of {grid[2]}, block {block} gets {tile}: {broken}.")
-    return None
-
-
 def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:
     """The fault in the tile of a block, whose predecessors took those `before`; "" where it is right."""
     if not (isinstance(got, tuple) and len(got) == 2 and all(type(n) is int for n in got)):
@@ -285,7 +271,7 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
     return "" if n == column else f"block {block} belongs to column {column} of its strip"
 
 
-def in_strips(shape: Shape, writers: "Tensor") -> str | None:
+def in_strips(shape: Shape, writers: "np.ndarray") -> str | None:
     """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
 
     In which order the tiles of one column of a strip come is left to the answer.
@@ -327,7 +313,7 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
         )
     if of_c < sms < blocks:
         return f"the GPU has {sms} SMs, and of {blocks} blocks some wait for a second wave: round down"
-    shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
+    shared = [arg.shape for one in launched for arg in one.args if len(getattr(arg, "shape", ())) == 3]
     if m * n >= 128 * 128 * sms and any(parts[0] > 1 for parts in shared):
         return f"C has tiles for all {sms} SMs already: {shared[0][0]} parts are extra work there"
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
@@ -376,15 +362,10 @@ EXERCISES = (
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
     ),
-    ValueExercise(
-        id="07.2",
-        title="grouped",
-        points=3,
-        cases=(
-            strip_after_strip("whole strips", GRIDS, whole),
-            strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
-            Case("in a kernel", in_a_kernel),
-        ),
+    case_exercise(
+        ("07.2", "grouped", 3),
+        strip_after_strip("whole strips", GRIDS, whole),
+        strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
         library={"l2.grouped": grouped},
     ),
     value_exercise(
@@ -402,7 +383,7 @@ EXERCISES = (
         factors="bfloat16",
         rules=ON_TENSOR_CORES,
         mistakes=cut_short,
-        placed=in_strips,
+        order=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
         library=COURSE_GEMMS,

@@ -7,8 +7,9 @@ from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
-from tutorlib.checking.part import COURSE_LOOPS, ampere, inside
+from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.models.timelines import Timeline
 from tutorlib.problems.catalogue import gemm
@@ -65,11 +66,6 @@ EXERCISES = (
             "no_latency": lambda n, latency, transfer, compute: max(compute, transfer, (transfer + compute) / n),
             "no_compute": lambda n, latency, transfer, compute: max(compute, transfer, (latency + transfer) / n),
             "latency_in_turn": lambda n, latency, transfer, compute: max(compute, latency + transfer),
-            "one_buffer": lambda n, latency, transfer, compute: max(
-                compute, transfer, (latency + transfer + compute) / max(n - 1, 1)
-            ),
-            "rounded": lambda n, *times: max(*times[1:], sum(times) // n),
-            "one_round": lambda n, *times: sum(times),
             "no_memory_limit": lambda n, *times: max(times[2], sum(times) / n),
             "no_compute_limit": lambda n, *times: sum(times) / n,
             "no_buffer_limit": lambda n, *times: max(times[1:]),

@@ -12,7 +12,6 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p11 import BlockOrder
 from tutorlib.exercises.values import Draw, drawn, value_exercise
-from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import gemm
@@ -52,7 +51,6 @@ READING = value_exercise(
         "mixed": lambda tiles: len({x for tile in tiles for x in tile}),
         "b_forgotten": lambda tiles: len({m for m, _ in tiles}),
         "a_forgotten": lambda tiles: len({n for _, n in tiles}),
-        "box": lambda tiles: sum(max(mode) - min(mode) + 1 for mode in zip(*tiles, strict=True)),
     },
 )
 
@@ -89,35 +87,9 @@ def some_order(beyond: int, twice: int) -> Draw:
     return draw
 
 
-class ListFlaw(FailureKind):
-    """Faults in a list of tiles."""
-
-    REPEATS = "a tile repeats"
-    NOT_SORTED = "not sorted"
-
-
-def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
-    """The fault in the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
-    if not isinstance(got, tuple | list) or len(got) != 2:
-        return "it should be two lists"
-    for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
-        if not isinstance(mine, tuple | list):
-            return f"its {which} part is a {type(mine).__name__}, and should be a list of tiles (m, n), sorted"
-        tiles = [tuple(tile) if isinstance(tile, tuple | list) else tile for tile in mine]
-        if missing := [tile for tile in want if tile not in tiles]:
-            return f"its {which} list lacks {missing[0]}, and {len(missing) - 1} more"
-        if extra := [tile for tile in tiles if tile not in want]:
-            return f"{extra[0]} does not belong in its {which} list"
-        if len(tiles) > len(want):
-            return Flaw(f"its {which} list has a tile more than once", ListFlaw.REPEATS)
-        if tiles != want:
-            return Flaw(f"its {which} list has the right tiles, but it is not sorted", ListFlaw.NOT_SORTED)
-    return None
-
-
 VISITING = value_exercise(
     ("11.2", "visits", 2),
-    None,
+    visits,
     {
         "right orders": beside(
             [call for name, order in l2.ORDERS.items() for call in listed(name, order, *GRIDS[:4])],
@@ -140,7 +112,6 @@ VISITING = value_exercise(
             some_order(beyond=2, twice=3),
         ),
     },
-    holds=two_lists,
     mistakes={"exchanged": lambda order, rows, columns: visits(order, rows, columns)[::-1]},
     library={"l2.coverage": l2.coverage},
 )
@@ -239,11 +210,7 @@ FETCHING = value_exercise(
         "cold_waves": lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
         "no_eviction": lambda waves, steps, room: len(set(loads(waves, steps))),
         "no_step": lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
-        "no_matrix": lambda waves, steps, room: misses((tile[1:] for tile in loads(waves, steps)), room),
         "one_block_at_a_time": lambda waves, *more: tiles_fetched([[tile] for wave in waves for tile in wave], *more),
-        "room_for_each": lambda waves, steps, room: sum(
-            misses((tile for tile in loads(waves, steps) if tile[0] == name), room) for name in "AB"
-        ),
     },
     library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
 )

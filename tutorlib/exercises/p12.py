@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, Small, ampere, inside
+from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
-from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.judges.p12 import Configured, OfTuned, TorchHost, narrow_copies
+from tutorlib.exercises.judges.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
+from tutorlib.exercises.judges.p12 import Configured, InGroups, narrow_copies
+from tutorlib.exercises.values import value_exercise
 from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
 
@@ -57,9 +57,6 @@ def trans_row(lane: int) -> tuple[int, int]:
     return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
 
 
-limiting = partial(equals, wanted=blocks_per_sm)
-transposed = partial(equals, wanted=trans_row)
-
 EXERCISES = (
     CuteExercise(
         id="12.1",
@@ -74,33 +71,23 @@ EXERCISES = (
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
     ),
-    ValueExercise(
-        id="12.2",
-        title="blocks_per_sm",
-        points=3,
-        cases=(
-            limiting(
-                "shared memory",
-                beside(
-                    kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
-                    kernel(smem=228 * 1024, registers=(32,)),
-                ),
+    value_exercise(
+        ("12.2", "blocks_per_sm", 3),
+        blocks_per_sm,
+        {
+            "shared memory": beside(
+                kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
+                kernel(smem=228 * 1024, registers=(32,)),
             ),
-            limiting(
-                "registers",
-                beside(
-                    kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
-                    kernel(smem=4096, registers=range(24, 256)),
-                ),
+            "registers": beside(
+                kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
+                kernel(smem=4096, registers=range(24, 256)),
             ),
-            limiting(
-                "small blocks",
-                beside(
-                    kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
-                    kernel(smem=0, registers=(16, 24, 32), threads=32),
-                ),
+            "small blocks": beside(
+                kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
+                kernel(smem=0, registers=(16, 24, 32), threads=32),
             ),
-        ),
+        },
         library={"occupancy.blocks_per_sm": blocks_per_sm},
     ),
     CuteExercise(
@@ -121,7 +108,7 @@ EXERCISES = (
         id="12.4",
         title="your kernel",
         points=4,
-        part=OfTuned(),
+        part=InGroups(tuned=True),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         once=True,
         spills=False,
@@ -139,21 +126,20 @@ EXERCISES = (
         tiers=(0.8, 0.95),
         library={"in_eights": InModule("tutorlib.kernels.ampere.gemm", "in_eights"), **COURSE_LOOPS},
     ),
-    ValueExercise(
-        id="12.5",
-        title="trans_row",
-        points=2,
-        cases=(
-            transposed("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)]),
-            transposed("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)]),
-            transposed("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)]),
-        ),
+    value_exercise(
+        ("12.5", "trans_row", 2),
+        trans_row,
+        {
+            "matrix 0, lanes 0 to 7": [(lane,) for lane in range(8)],
+            "matrix 1, lanes 8 to 15": [(lane,) for lane in range(8, 16)],
+            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in range(16, 32)],
+        },
     ),
     CuteExercise(
         id="12.6",
         title="A column-major",
         points=8,
-        part=TorchHost(),
+        part=InGroups(),
         faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
         lean=("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),

@@ -10,8 +10,8 @@ from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
-from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges.hopper import first_gemm, with_ring_layout
+from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
 
@@ -138,9 +138,6 @@ wgmma_exercise = partial(
     simulated_shapes=SIMULATED,
     requires=HOPPER,
 )
-counting = partial(equals, wanted=tma_bytes)
-holding = partial(equals, wanted=holder)
-turning = partial(equals, wanted=ring)
 
 EXERCISES = (
     wgmma_exercise(
@@ -151,15 +148,14 @@ EXERCISES = (
         shapes=SHAPES[:2],
         library=course("ring_layout") | of_course("hopper.pipeline", "smem_layout"),
     ),
-    ValueExercise(
-        id="13.2",
-        title="tma_bytes",
-        points=3,
-        cases=(
-            counting("tiles inside", beside(tiles_at((512, 256)), some_tile(inside=True))),
-            counting("tiles across an edge", beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile())),
-            counting("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2))),
-        ),
+    value_exercise(
+        ("13.2", "tma_bytes", 3),
+        tma_bytes,
+        {
+            "tiles inside": beside(tiles_at((512, 256)), some_tile(inside=True)),
+            "tiles across an edge": beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile()),
+            "tiles outside": beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)),
+        },
     ),
     wgmma_exercise(
         id="13.3",
@@ -168,27 +164,21 @@ EXERCISES = (
         part=inside(first_gemm, "boxes", jit=False),
         library=course("boxes"),
     ),
-    ValueExercise(
-        id="13.4",
-        title="holder",
-        points=3,
-        cases=(
-            holding(
-                "the first 8 × 8",
-                beside(list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))),
+    value_exercise(
+        ("13.4", "holder", 3),
+        holder,
+        {
+            "the first 8 × 8": beside(
+                list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))
             ),
-            holding(
-                "one warp's 16 rows",
-                beside(list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))),
+            "one warp's 16 rows": beside(
+                list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))
             ),
-            holding(
-                "a warpgroup's 64 × 256",
-                beside(
-                    list(product(range(0, 64, 3), range(0, 256, 5))),
-                    lambda rng: (rng.randrange(64), rng.randrange(256)),
-                ),
+            "a warpgroup's 64 × 256": beside(
+                list(product(range(0, 64, 3), range(0, 256, 5))),
+                lambda rng: (rng.randrange(64), rng.randrange(256)),
             ),
-        ),
+        },
     ),
     wgmma_exercise(
         id="13.5",
@@ -197,18 +187,16 @@ EXERCISES = (
         part=inside(first_gemm, "fragments", small=NARROW, jit=False),
         library=course("wgmma_fragments"),
     ),
-    ValueExercise(
-        id="13.6",
-        title="ring",
-        points=2,
-        cases=(
-            turning("the consumer, one round", beside(steps(producer=False, rounds=1), some_step(1, False))),
-            turning("the producer, one round", beside(steps(producer=True, rounds=1), some_step(1, True))),
-            turning(
-                "many rounds",
-                beside(steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)),
+    value_exercise(
+        ("13.6", "ring", 2),
+        ring,
+        {
+            "the consumer, one round": beside(steps(producer=False, rounds=1), some_step(1, False)),
+            "the producer, one round": beside(steps(producer=True, rounds=1), some_step(1, True)),
+            "many rounds": beside(
+                steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)
             ),
-        ),
+        },
     ),
     wgmma_exercise(
         id="13.7",

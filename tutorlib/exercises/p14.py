@@ -13,8 +13,9 @@ from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import Drawn, beside, more_for_points
-from tutorlib.checking.values import Case, ValueExercise, attempt, equals, law, plain, shorten
+from tutorlib.checking.values import Case, attempt, law, plain, shorten
 from tutorlib.exercises.judges import hopper as judge
+from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.machine.features import WGMMA
 from tutorlib.models.hopper_gemm import (
     Pair,
@@ -226,12 +227,11 @@ def is_dequantized(got: Any, x: "Tensor", scales: "Tensor", block: Pair) -> str 
 def dequantizes(name: str, *sizes: tuple[int, int, Pair]) -> Case:
     """The grader also tries a matrix of another size and other numbers, with the same blocks."""
 
-    def calls(seed: int) -> list[tuple]:
-        rng = Random(seed)
+    def calls(rng: Random) -> list[tuple]:
         larger = [(m + rng.randint(0, m), n + rng.randint(0, n), block) for m, n, block in sizes]
         return [quantised(*size, rng.getrandbits(32)) for size in larger]
 
-    return law(name, Drawn(calls, known=[quantised(*size, 14) for size in sizes]), is_dequantized)
+    return law(name, Drawn([quantised(*size, 14) for size in sizes], calls), is_dequantized)
 
 
 # Judging the shares of a line of K tiles: all clusters' shares together.
@@ -403,9 +403,6 @@ A_GROUP_IN_EACH_STEP = (
     groups >= 1,
 )
 
-splitting = partial(equals, wanted=register_split)
-counting = partial(equals, wanted=step_bytes)
-waving = partial(equals, wanted=count_waves)
 
 choosing: Any = partial(
     judge.ChosenExercise,
@@ -434,131 +431,103 @@ OTHERS = (
         tiers=(0.9,),
         library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},
     ),
-    ValueExercise(
-        id="14.3",
-        title="register_split",
-        points=2,
-        cases=(
-            splitting("two that multiply", beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2))),
-            splitting("three", beside([(3, need) for need in (24, 31, 32, 40)], splits(3))),
-            splitting("four and five", beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5))),
-        ),
+    value_exercise(
+        ("14.3", "register_split", 2),
+        register_split,
+        {
+            "two that multiply": beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
+            "three": beside([(3, need) for need in (24, 31, 32, 40)], splits(3)),
+            "four and five": beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)),
+        },
         library={"course.register_split": register_split},
     ),
-    ValueExercise(
-        id="14.4",
-        title="step_bytes",
-        points=3,
-        cases=(
-            counting("one block", beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1)))),
-            counting(
-                "clusters along one side",
-                beside([(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], steps_in((2, 1), (1, 2))),
+    value_exercise(
+        ("14.4", "step_bytes", 3),
+        step_bytes,
+        {
+            "one block": beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1))),
+            "clusters along one side": beside(
+                [(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], steps_in((2, 1), (1, 2))
             ),
-            counting(
-                "larger clusters",
-                beside([(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], steps_in(*CLUSTERS[3:])),
-            ),
-        ),
+            "larger clusters": beside([(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], steps_in(*CLUSTERS[3:])),
+        },
         library={"course.step_bytes": step_bytes},
     ),
-    ValueExercise(
-        id="14.6",
-        title="count_waves",
-        points=2,
-        cases=(
-            waving(
-                "squares",
-                beside(
-                    sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
-                    some_waves((1, 1), square=True),
-                ),
+    value_exercise(
+        ("14.6", "count_waves", 2),
+        count_waves,
+        {
+            "squares": beside(
+                sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
+                some_waves((1, 1), square=True),
             ),
-            waving(
-                "clusters",
-                beside(
-                    sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
-                    some_waves(*CLUSTERS[1:4]),
-                ),
+            "clusters": beside(
+                sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
+                some_waves(*CLUSTERS[1:4]),
             ),
-            waving(
-                "any size",
-                beside(
-                    sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
-                    some_waves(*CLUSTERS),
-                ),
+            "any size": beside(
+                sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
+                some_waves(*CLUSTERS),
             ),
-            waving("full waves", beside(FULL_WAVES, some_waves(*CLUSTERS, full=True))),
-        ),
+            "full waves": beside(FULL_WAVES, some_waves(*CLUSTERS, full=True)),
+        },
         library={"course.count_waves": count_waves},
     ),
-    ValueExercise(
-        id="14.8",
-        title="stream_k",
-        points=4,
-        cases=(
-            streams("even cuts", ((2, 6), (60, 60), (3, 12)), (4, 2, 8), (3, 3, 5), (2, 6, 4)),
-            streams("cuts inside of tiles", ((3, 14), (2, 9), (4, 13)), (3, 4, 6), (5, 7, 4), (8, 3, 10)),
-            streams("shares that differ by one", ((3, 14), (2, 9), (4, 13)), (4, 3, 7), (7, 5, 9), (13, 4, 11)),
-            streams("more clusters than K tiles", ((16, 20), (1, 3), (2, 5)), (8, 2, 3), (5, 1, 4)),
-            streams("an H200 at 4096 and 8192", H200, (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
-        ),
+    case_exercise(
+        ("14.8", "stream_k", 4),
+        streams("even cuts", ((2, 6), (60, 60), (3, 12)), (4, 2, 8), (3, 3, 5), (2, 6, 4)),
+        streams("cuts inside of tiles", ((3, 14), (2, 9), (4, 13)), (3, 4, 6), (5, 7, 4), (8, 3, 10)),
+        streams("shares that differ by one", ((3, 14), (2, 9), (4, 13)), (4, 3, 7), (7, 5, 9), (13, 4, 11)),
+        streams("more clusters than K tiles", ((16, 20), (1, 3), (2, 5)), (8, 2, 3), (5, 1, 4)),
+        streams("an H200 at 4096 and 8192", H200, (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
         library={"hopper_gemm.stream_k": stream_k},
     ),
-    ValueExercise(
-        id="14.9",
-        title="dequantize",
-        points=3,
-        cases=(
-            dequantizes("one scale for the whole", (64, 96, (64, 96)), (5, 7, (5, 7))),
-            dequantizes("1×128, as for A", (6, 384, (1, 128)), (3, 256, (1, 128))),
-            dequantizes("128×128, as for B", (256, 384, (128, 128)), (384, 128, (128, 128))),
-            dequantizes("blocks that are cut off", (130, 200, (128, 128)), (9, 300, (1, 128)), (257, 40, (128, 128))),
-            dequantizes("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
-        ),
+    case_exercise(
+        ("14.9", "dequantize", 3),
+        dequantizes("one scale for the whole", (64, 96, (64, 96)), (5, 7, (5, 7))),
+        dequantizes("1×128, as for A", (6, 384, (1, 128)), (3, 256, (1, 128))),
+        dequantizes("128×128, as for B", (256, 384, (128, 128)), (384, 128, (128, 128))),
+        dequantizes("blocks that are cut off", (130, 200, (128, 128)), (9, 300, (1, 128)), (257, 40, (128, 128))),
+        dequantizes("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
         library={"course.dequantize": dequantize},
     ),
-    ValueExercise(
-        id="14.10",
-        title="cost",
-        points=4,
-        cases=(
-            costs(
-                "whole tiles",
-                ((4096, 4096, 4096), (2048, 2048, 2048), (1000, 3000, 520)),
-                {},
-                {"cluster": (2, 1)},
-                {"tile": (64, 256, 64)},
-                {"tile": (128, 128, 64)},
-                {"tile": (128, 128, 128)},
-            ),
-            costs("clusters", ((4096, 4096, 4096), (2944, 2816, 2048)), {"cluster": (1, 2)}, {"cluster": (2, 2)}),
-            costs("stream-K", ((4096, 4096, 4096), (2048, 2048, 2048)), {"cluster": (2, 1), "stream_k": True}),
-            costs("stream-K of smaller tiles", ((4096, 2048, 1024), (512, 512, 8192)), SMALL | {"stream_k": True}),
-            costs("few tiles, long K", ((512, 512, 8192), (128, 256, 256)), {"stream_k": True}),
-            costs(
-                "K in parts",
-                ((768, 1280, 16384), (4224, 256, 8192), (520, 640, 8200)),
-                {"persistent": False, "split_k": 2, "cluster": (2, 1)},
-                {"persistent": False, "split_k": 4},
-                SMALL | {"persistent": False, "split_k": 4},
-            ),
-            costs(
-                "A and B exchanged",
-                ((320, 8192, 4096), (480, 5120, 4096)),
-                {"tile": (128, 160, 64), "transposed": True},
-                {"tile": (128, 160, 64), "cluster": (2, 1), "transposed": True},
-            ),
-            costs("little arithmetic", ((8192, 8192, 64), (64, 8192, 8192)), {}, {"tile": (64, 256, 64)}),
-            costs(
-                "another GPU",
-                ((4096, 4096, 4096), (512, 512, 8192), (8192, 8192, 64)),
-                {"cluster": (2, 1)},
-                {"tile": (64, 256, 64)},
-                {"stream_k": True},
-                {"persistent": False, "split_k": 2},
-                **OTHER_GPU,
-            ),
+    case_exercise(
+        ("14.10", "cost", 4),
+        costs(
+            "whole tiles",
+            ((4096, 4096, 4096), (2048, 2048, 2048), (1000, 3000, 520)),
+            {},
+            {"cluster": (2, 1)},
+            {"tile": (64, 256, 64)},
+            {"tile": (128, 128, 64)},
+            {"tile": (128, 128, 128)},
+        ),
+        costs("clusters", ((4096, 4096, 4096), (2944, 2816, 2048)), {"cluster": (1, 2)}, {"cluster": (2, 2)}),
+        costs("stream-K", ((4096, 4096, 4096), (2048, 2048, 2048)), {"cluster": (2, 1), "stream_k": True}),
+        costs("stream-K of smaller tiles", ((4096, 2048, 1024), (512, 512, 8192)), SMALL | {"stream_k": True}),
+        costs("few tiles, long K", ((512, 512, 8192), (128, 256, 256)), {"stream_k": True}),
+        costs(
+            "K in parts",
+            ((768, 1280, 16384), (4224, 256, 8192), (520, 640, 8200)),
+            {"persistent": False, "split_k": 2, "cluster": (2, 1)},
+            {"persistent": False, "split_k": 4},
+            SMALL | {"persistent": False, "split_k": 4},
+        ),
+        costs(
+            "A and B exchanged",
+            ((320, 8192, 4096), (480, 5120, 4096)),
+            {"tile": (128, 160, 64), "transposed": True},
+            {"tile": (128, 160, 64), "cluster": (2, 1), "transposed": True},
+        ),
+        costs("little arithmetic", ((8192, 8192, 64), (64, 8192, 8192)), {}, {"tile": (64, 256, 64)}),
+        costs(
+            "another GPU",
+            ((4096, 4096, 4096), (512, 512, 8192), (8192, 8192, 64)),
+            {"cluster": (2, 1)},
+            {"tile": (64, 256, 64)},
+            {"stream_k": True},
+            {"persistent": False, "split_k": 2},
+            **OTHER_GPU,
         ),
         library={"course.gemm_time": gemm_time},
     ),

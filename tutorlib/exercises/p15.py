@@ -11,8 +11,8 @@ from tutorlib.checking.facts import at_most, blocks, issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, Small, inside
 from tutorlib.checking.randomness import Drawn, beside
-from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges import p15 as judge
+from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import TCGEN05
 from tutorlib.models.block_formats import (
     E2M1,
@@ -152,11 +152,6 @@ NO_BARRIERS = issued("bar.sync|barrier") <= 24
 WAITS, SPLIT = issued("mbarrier.try_wait") <= 74, issued("mbarrier.try_wait") <= 90
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
-allocating = partial(equals, wanted=tmem_columns)
-placing = partial(equals, wanted=accumulator_place)
-scaling = partial(equals, wanted=quantize_mx)
-scaling_nv = partial(equals, wanted=quantize_nv)
-summing = partial(equals, wanted=scaled_dot)
 
 blackwell_exercise = partial(
     CuteExercise,
@@ -167,42 +162,35 @@ blackwell_exercise = partial(
     shapes=SHAPES,
 )
 EXERCISES = (
-    ValueExercise(
-        id="15.1",
-        title="tmem_columns",
-        points=2,
-        cases=(
-            allocating("one accumulator", beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1))),
-            allocating("few columns", beside([(n, 1) for n in (8, 16, 24)], accumulators(1))),
-            allocating(
-                "several",
-                beside([(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)),
+    value_exercise(
+        ("15.1", "tmem_columns", 2),
+        tmem_columns,
+        {
+            "one accumulator": beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1)),
+            "few columns": beside([(n, 1) for n in (8, 16, 24)], accumulators(1)),
+            "several": beside(
+                [(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)
             ),
-            allocating("too many", beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5))),
-        ),
+            "too many": beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5)),
+        },
     ),
-    ValueExercise(
-        id="15.2",
-        title="accumulator_place",
-        points=2,
-        cases=(
-            placing(
-                "one block's rows",
-                beside(list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))),
+    value_exercise(
+        ("15.2", "accumulator_place", 2),
+        accumulator_place,
+        {
+            "one block's rows": beside(
+                list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))
             ),
-            placing(
-                "the second accumulator",
-                beside([(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))),
+            "the second accumulator": beside(
+                [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))
             ),
-            placing(
-                "one of three",
-                beside([(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))),
+            "one of three": beside(
+                [(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))
             ),
-            placing(
-                "the other block's",
-                beside(list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))),
+            "the other block's": beside(
+                list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))
             ),
-        ),
+        },
     ),
     blackwell_exercise(
         id="15.3",
@@ -273,31 +261,24 @@ EXERCISES = (
             *EPILOGUE,
         ),
     ),
-    ValueExercise(
-        id="15.9",
-        title="quantize_mx",
-        points=3,
-        cases=tuple(
-            scaling(name, mirrored([(block,) for block in blocks], powers=0 if "ends" in name else 9))
+    value_exercise(
+        ("15.9", "quantize_mx", 3),
+        quantize_mx,
+        {
+            name: mirrored([(block,) for block in blocks], powers=0 if "ends" in name else 9)
             for name, blocks in MX_BLOCKS.items()
-        ),
+        },
     ),
-    ValueExercise(
-        id="15.10",
-        title="quantize_nv",
-        points=3,
-        cases=tuple(scaling_nv(name, mirrored(calls)) for name, calls in NV_CALLS.items()),
+    value_exercise(
+        ("15.10", "quantize_nv", 3), quantize_nv, {name: mirrored(calls) for name, calls in NV_CALLS.items()}
     ),
-    ValueExercise(
-        id="15.11",
-        title="scaled_dot",
-        points=2,
-        cases=(
-            summing("one block", beside(rows_of(1, 32), lambda rng: a_row_each(rng, 1, 32))),
-            summing(
-                "several", beside(rows_of(4, 32) + rows_of(8, 16), lambda rng: a_row_each(rng, rng.randint(2, 9), 16))
-            ),
-        ),
+    value_exercise(
+        ("15.11", "scaled_dot", 2),
+        scaled_dot,
+        {
+            "one block": beside(rows_of(1, 32), lambda rng: a_row_each(rng, 1, 32)),
+            "several": beside(rows_of(4, 32) + rows_of(8, 16), lambda rng: a_row_each(rng, rng.randint(2, 9), 16)),
+        },
     ),
     blackwell_exercise(
         id="15.12",

@@ -13,8 +13,9 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.scenario import Record, as_the_course, recorded
-from tutorlib.checking.values import Case, ValueExercise, law
+from tutorlib.checking.values import Case, law
 from tutorlib.exercises.judges import p16 as judge
+from tutorlib.exercises.values import case_exercise
 from tutorlib.exercises.words import wrong_results
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 from tutorlib.problems.problem import Shape
@@ -108,6 +109,12 @@ def swaps(name: str) -> Case:
     return as_the_course(name, judge.swapped_model, draw, partial(resolve_name, f"{KERNELS}.{LAYER}:use_kernels"))
 
 
+def shard(gate: "Tensor", up: "Tensor", down: "Tensor", rank: int, world: int) -> "tuple[Tensor, ...]":
+    if gate.shape[0] % world:
+        raise ValueError("features do not divide")
+    return *(one.chunk(world)[rank].clone() for one in (gate, up)), down.chunk(world, 1)[rank].contiguous().clone()
+
+
 def shards(name: str, *worlds: int) -> Case:
     """worlds: numbers of ranks; 0: one that does not divide the features."""
 
@@ -117,27 +124,7 @@ def shards(name: str, *worlds: int) -> Case:
         shapes = (features, hidden), (features, hidden), (hidden, features)
         return judge.draw_tensors(rng, *shapes), [world or other for world in worlds]
 
-    def expected(weights: "list[Tensor]", worlds: list[int]) -> Record:
-        features, hidden = weights[0].shape
-        shapes: dict[str, Shape] = {}
-        fitting = [world for world in worlds if not features % world]
-        for world in fitting:
-            rows = features // world
-            sizes = {"gate": (rows, hidden), "up": (rows, hidden), "down": (hidden, rows)}
-            shapes |= {f"rank {rank} of {world}, {part}": size for rank in range(world) for part, size in sizes.items()}
-        return {
-            "refused": {f"{world} ranks": "by a ValueError" for world in worlds if features % world},
-            **({} if len(fitting) < len(worlds) else {"error": {}}),
-            "shape": shapes,
-            "strides": dict.fromkeys(shapes, "contiguous"),
-            "memory": dict.fromkeys(shapes, "its own"),
-            "sum of results": {
-                f"{world} ranks": judge.sum_of_results([weights] if world in fitting else [], hidden)
-                for world in worlds
-            },
-        }
-
-    return recorded(name, judge.shares, draw, expected)
+    return as_the_course(name, judge.shares, draw, lambda: shard)
 
 
 def registers(caller: str) -> Case:
@@ -263,15 +250,11 @@ EXERCISES = (
         rules=(issued("bar.sync") <= 120, issued("shfl") <= 270),  # one barrier and five shuffles take 120 and 144
         library=of_course(FUSED, "largest"),
     ),
-    ValueExercise(
-        id="16.6",
-        title="interleaving",
-        points=2,
-        cases=(
-            interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,)),
-            interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,)),
-            interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3)),
-        ),
+    case_exercise(
+        ("16.6", "interleaving", 2),
+        interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,)),
+        interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,)),
+        interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3)),
     ),
     CuteExercise(
         id="16.7",
@@ -284,64 +267,40 @@ EXERCISES = (
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=of_course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),
     ),
-    ValueExercise(
-        id="16.8",
-        title="linear_backward",
-        points=3,
-        cases=(
-            differentiates((6, 4), (3, 4)),
-            differentiates((2, 5, 8), (8, 8)),
-            differentiates((2, 3, 4, 5), (7, 5)),
-            differentiates((2, 5, 8), (4, 8)),
-        ),
+    case_exercise(
+        ("16.8", "linear_backward", 3),
+        differentiates((6, 4), (3, 4)),
+        differentiates((2, 5, 8), (8, 8)),
+        differentiates((2, 3, 4, 5), (7, 5)),
+        differentiates((2, 5, 8), (4, 8)),
     ),
-    ValueExercise(
-        id="16.9",
-        title="linear_fake",
-        points=2,
-        cases=(
-            fakes("a matrix", 2),
-            fakes("a batch of them, bf16", 4, "bfloat16"),
-            fakes("on another device", 2, device="meta"),
-            fakes("sizes that are unknown", 3, symbols=True),
-        ),
+    case_exercise(
+        ("16.9", "linear_fake", 2),
+        fakes("a matrix", 2),
+        fakes("a batch of them, bf16", 4, "bfloat16"),
+        fakes("on another device", 2, device="meta"),
+        fakes("sizes that are unknown", 3, symbols=True),
         library=of_course(LAYER, "linear", "linear_fake"),
     ),
-    ValueExercise(
-        id="16.10",
-        title="use_kernels",
-        points=3,
-        cases=tuple(map(swaps, judge.MODELS)),
-        library=of_course(LAYER, "use_kernels"),
+    case_exercise(("16.10", "use_kernels", 3), *map(swaps, judge.MODELS), library=of_course(LAYER, "use_kernels")),
+    case_exercise(
+        ("16.11", "shard", 3),
+        shards("one GPU, and two", 1, 2),
+        shards("four GPUs", 4),
+        shards("features that do not divide", 4, 0),
     ),
-    ValueExercise(
-        id="16.11",
-        title="shard",
-        points=3,
-        cases=(shards("one GPU, and two", 1, 2), shards("four GPUs", 4), shards("features that do not divide", 4, 0)),
+    case_exercise(
+        ("16.12", "linear_gelu_backward", 3),
+        differentiates((6, 4), (3, 4), biased=True),
+        differentiates((2, 3, 4, 5), (7, 5), biased=True),
+        differentiates((2, 5, 8), (8, 8), biased=True, scale=30.0),
+        differentiates((2, 5, 8), (4, 8), biased=True),
     ),
-    ValueExercise(
-        id="16.12",
-        title="linear_gelu_backward",
-        points=3,
-        cases=(
-            differentiates((6, 4), (3, 4), biased=True),
-            differentiates((2, 3, 4, 5), (7, 5), biased=True),
-            differentiates((2, 5, 8), (8, 8), biased=True, scale=30.0),
-            differentiates((2, 5, 8), (4, 8), biased=True),
-        ),
-    ),
-    ValueExercise(
-        id="16.13",
-        title="register",
-        points=4,
-        cases=tuple(map(registers, judge.CALLERS)),
-    ),
-    ValueExercise(
-        id="16.14",
-        title="GatedMLP",
-        points=3,
-        cases=(gates("an MLP", (2, 5), "float64"), gates("an MLP in bf16, and a matrix", (5,), "bfloat16")),
+    case_exercise(("16.13", "register", 4), *map(registers, judge.CALLERS)),
+    case_exercise(
+        ("16.14", "GatedMLP", 3),
+        gates("an MLP", (2, 5), "float64"),
+        gates("an MLP in bf16, and a matrix", (5,), "bfloat16"),
         library=of_course(LAYER, "interleave", "FusedMLP.__init__"),
     ),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,12 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import Drawn, beside, rng_of_run
-from tutorlib.checking.scenario import Record, as_the_course, recorded, unlike
-from tutorlib.checking.values import Case, ValueExercise, equals
+from tutorlib.checking.scenario import Record, as_the_course, record_of, recorded, unlike
+from tutorlib.checking.values import Case
 from tutorlib.exercises.judges import p17 as judge
+from tutorlib.exercises.values import case_exercise, value_exercise
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
-from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -50,11 +52,10 @@ def some_calls(**choices: Sequence[Any]) -> Drawn:
         chosen = {name: rng.choice(some) for name, some in (USUAL | choices).items()}
         return tuple(DirectCall(shape=(m, n), stride=rng.choice(((n, 1), (1, m))), **chosen))
 
-    def lists(seed: int) -> list[tuple]:
-        rng = Random(seed)
+    def lists(rng: Random) -> list[tuple]:
         return [([call(rng) for _ in range(rng.randint(8, 16))],) for _ in range(6)]
 
-    return Drawn(lists, 17)
+    return Drawn(lists(Random(17)), lists)
 
 
 COUNTED = {
@@ -84,9 +85,7 @@ def some_members(rng: Random) -> tuple:
 MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
 
 
-# Cases of 17.3: keys of tensors.
-
-Pairs = Callable[[Random], list[judge.Pair]]
+# 17.3: calls whose keys are compared ------------------------------------------------------------------------------
 
 
 def matrix(rows: int = 8, columns: int = 64, dtype: str = "float16", pitch: int = 0, skip: int = 0) -> "Tensor":
@@ -112,104 +111,82 @@ def given(*tensors: "Tensor", constants: tuple = (), arch: str = judge.ARCH) -> 
     return list(tensors), constants, arch
 
 
-def differ(what: str, one: "Tensor | tuple[Tensor, ...]", other: "Tensor | tuple[Tensor, ...]") -> judge.Pair:
-    """Two calls with no constants for one architecture."""
-    calls = [given(*(call if isinstance(call, tuple) else (call,))) for call in (one, other)]
-    return what, calls[0], calls[1]
-
-
-def alike(rng: Random) -> list[judge.Pair]:
-    """Calls that one compilation serves."""
+def alike(rng: Random) -> list[judge.Given]:
+    """Calls of which many share a compilation: with sizes, pitches and addresses of any number."""
     few, many = 8 * rng.randint(1, 3), 8 * rng.randint(4, 9)
     odd, longer = 2 * rng.randint(2, 20) + 1, 16 * rng.randint(5, 9)
     one, other = (matrix(columns=longer).unflatten(0, sizes) for sizes in ((2, 4), (4, 2)))
     return [
-        differ("the number of rows", matrix(few), matrix(many)),
-        differ("the number of columns", matrix(columns=64), matrix(columns=longer)),
-        differ("the pitch of the rows", matrix(), matrix(pitch=longer)),
-        differ("the pitch of the rows", matrix(), matrix(pitch=longer + 8)),
-        differ("the address", matrix(), matrix(skip=8 * rng.randint(1, 3))),
-        differ("the address", vector(dtype="float32", skip=1), vector(dtype="float32", skip=3)),
-        differ("the pitch of the rows", matrix(pitch=66), matrix(pitch=70)),
-        differ("the order of the strides that are not 1", one, other.transpose(0, 1)),
-        differ("the number of columns", matrix(few, 64).T, matrix(many, 64).T),
-        differ("the length", (vector(longer), vector(longer)), (vector(odd), vector(odd))),
-        ("the tensors themselves", given(vector(), constants=(few, "relu")), given(vector(), constants=(few, "relu"))),
+        *map(given, (matrix(few), matrix(many), matrix(columns=longer), matrix(pitch=longer + 8))),
+        *map(given, (matrix(skip=8 * rng.randint(1, 3)), matrix(pitch=66), matrix(pitch=70))),
+        *map(given, (vector(dtype="float32", skip=1), vector(dtype="float32", skip=3), matrix(dtype="int16"))),
+        *map(given, (one, other.transpose(0, 1), matrix(few, 64).T, matrix(many, 64).T)),
+        *(given(vector(length), vector(length)) for length in (longer, odd)),
+        *(given(vector(), constants=(few, "relu")) for _ in range(2)),
     ]
 
 
-def dtypes(rng: Random) -> list[judge.Pair]:
-    of_two, of_four = (rng.sample(names, 2) for names in (["float16", "bfloat16", "int16"], ["float32", "int32"]))
+def dtypes(rng: Random) -> list[judge.Given]:
     rows, columns = 4 * rng.randint(1, 4), 16 * rng.randint(1, 9)
-    one, other = matrix(rows, columns, of_four[0]), matrix(rows, columns, of_two[0])
-    return [
-        differ("the dtype", other, matrix(rows, columns, of_two[1])),
-        differ("the dtype", one, matrix(rows, columns, of_four[1])),
-        differ("the dtype", (matrix(), one), (matrix(), other)),
-        differ("which tensor has which dtype", (other, one), (one, other)),
-    ]
+    names = "float16", "bfloat16", "int16", "float32", "int32"
+    half, single = matrix(rows, columns), matrix(rows, columns, "float32")
+    alone = [given(matrix(rows, columns, name)) for name in names]
+    return [*alone, given(matrix()), given(half, single), given(single, half), given(half, half), given(half, matrix())]
 
 
-def layouts(rng: Random) -> list[judge.Pair]:
+def layouts(rng: Random) -> list[judge.Given]:
     side, rows = 8 * rng.randint(4, 40), 4 * rng.randint(1, 9)
-    square = matrix(side, side)
-    return [
-        differ("which mode is contiguous", square, square.T),
-        differ("which mode is contiguous", (square, square), (square, square.T)),
-        differ("the rank", vector(side), matrix(columns=side).T),
-        differ("the rank", matrix(rows, side).T, matrix(rows, side).T.unflatten(1, (2, -1))),
-        differ("how many tensors there are", vector(side), (vector(side), vector(side))),
-    ]
+    square, tall = matrix(side, side), matrix(rows, side).T
+    alone = square, square.T, vector(side), tall, tall.unflatten(1, (2, -1))
+    return [*map(given, alone), given(square, square), given(square, square.T), given(vector(), vector(side))]
 
 
-def alignments(rng: Random) -> list[judge.Pair]:
+def alignments(rng: Random) -> list[judge.Given]:
     skip, width, more = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.choice((7, 9, 11)), rng.choice((2, 4))
-    floats = vector(63, "float32", skip=rng.randint(1, 3))
-    return [
-        differ("whether 16 bytes divide the address", vector(dtype="float32"), floats),
-        differ("whether 16 bytes divide the address", matrix(), matrix(skip=skip)),
-        differ("whether 16 bytes divide the pitch", matrix(), matrix(pitch=64 + more)),
-        differ("whether 16 bytes divide the pitch", matrix(8, width).T, matrix(8, width + more).T),
-        differ(
-            "whether 16 bytes divide the pitch",
-            (matrix(), matrix()),
-            (matrix(), matrix(pitch=64 + more)),
-        ),
-        differ("whether 16 bytes divide the pitch", layers(), layers(256, 64 + more)),
-        differ("whether 16 bytes divide the pitch", layers(), layers(256 + more, 64)),
-        differ("whether 16 bytes divide the address", (matrix(), matrix(skip=skip)), (matrix(skip=skip), matrix())),
-    ]
+    moved, stretched = matrix(skip=skip), matrix(pitch=64 + more)
+    alone = matrix(), moved, stretched, matrix(8, width).T, matrix(8, width + more).T
+    beside_it = matrix(), stretched, moved
+    of_three = layers(), layers(256, 64 + more), layers(256 + more, 64)
+    return [*map(given, alone + of_three), *(given(matrix(), one) for one in beside_it), given(moved, matrix())]
 
 
-def others(rng: Random) -> list[judge.Pair]:
+def others(rng: Random) -> list[judge.Given]:
+    """Calls with other constants, or for another architecture."""
     one, other = rng.sample(range(2, 256), 2)
-    constants = (  # -1 and -2 have one hash
-        ("a constant", (one, "relu"), (other, "relu")),
-        ("a constant", (one, "relu"), (one, "gelu")),
-        ("a constant", (-1,), (-2,)),
-        ("a constant", (one, other), (other, one)),
-        ("a constant", (2,), (2.0,)),
-        ("a constant", (1,), (True,)),
-    )
-    architectures = (
-        (judge.ARCH, rng.choice(("sm_80", "sm_89", "sm_100a"))),
-        (judge.ARCH, judge.ARCH.rstrip("a")),
-        ("sm_100a", "sm_103a"),
-    )
-    x = vector()
+    constants = (one, "relu"), (other, "relu"), (one, "gelu"), (one, other), (other, one)
+    alike_to_python = (-1,), (-2,), (2,), (2.0,), (1,), (True,)  # -1 and -2 have one hash
+    architectures = judge.ARCH, judge.ARCH, judge.ARCH.rstrip("a"), rng.choice(("sm_80", "sm_89")), "sm_100a", "sm_103a"
     return [
-        *(("the architecture", given(x, arch=this), given(x, arch=that)) for this, that in architectures),
-        *((what, given(x, constants=these), given(x, constants=those)) for what, these, those in constants),
+        *(given(vector(), constants=these) for these in constants + alike_to_python),
+        *(given(vector(), arch=arch) for arch in architectures),
     ]
 
 
-def keys_case(name: str, *kinds: Pairs) -> Case:
-    """Right when the two calls of each pair have one key where the course's are equal, and else two."""
+class KeyFlaw(FailureKind):
+    """Errors in keys."""
 
-    def draw(rng: Random) -> tuple:
-        return ([pair for kind in kinds for pair in kind(rng)],)
+    TOO_COARSE = "one key for two compilations"
+    TOO_FINE = "two keys for one compilation"
 
-    return as_the_course(name, judge.compared_keys, draw, lambda: cache_key)
+
+def keys_case(name: str, draw: Callable[[Random], list[judge.Given]]) -> Case:
+    """Right when the keys of any two of these calls are equal where the course's are."""
+
+    def judged(served: Served) -> Wrong | None:
+        calls = draw(rng_of_run(17))
+        numbers, wrong = record_of(served, judge.numbered_keys, calls)
+        if wrong:
+            return wrong
+        keyed = zip(calls, numbers, (cache_key(*call) for call in calls), strict=True)
+        for (one, mine, key), (other, its, its_key) in combinations(keyed, 2):
+            if (mine == its) is not (key == its_key):
+                what = f"the calls with {judge.described(one)} and with {judge.described(other)} "
+                if key == its_key:
+                    return Wrong(Flaw(what + "share a compilation, and have two keys.", KeyFlaw.TOO_FINE))
+                return Wrong(Flaw(what + "need two compilations, and have one key.", KeyFlaw.TOO_COARSE))
+        return None
+
+    return Case(name, judged)
 
 
 # Cases of 17.4 to 17.6, and of 17.9: what happens in calls.
@@ -230,18 +207,14 @@ def compiled_once(trial: str) -> Case:
     return Case(trial, expected)
 
 
-def saved(name: str, *steps: judge.Step, atomic: bool = False) -> Case:
-    """steps: n is 0 or 1, the first or the second number drawn. atomic: whether the file must be complete at once."""
+def saved(name: str, *steps: judge.Step) -> Case:
+    """steps: n is 0 or 1, the first or the second number drawn."""
 
     def draw(rng: Random) -> tuple:
         numbers = rng.sample(range(2, 2**16), 2)  # products with x are exact
         return ([(step, name, numbers[n]) for step, name, n in steps],)
 
-    def expected(steps: list[judge.Step]) -> Record:
-        record = judge.saved_calls(Served(load_or_compile), steps)
-        return {part: what for part, what in record.items() if part != ("other new files" if atomic else judge.WRITES)}
-
-    return recorded(name, judge.saved_calls, draw, expected)
+    return as_the_course(name, judge.saved_calls, draw, lambda: load_or_compile)
 
 
 def graphs(name: str, parts: Collection[str], number: int = 1, calls: int = 3) -> Case:
@@ -292,86 +265,58 @@ MAJORITY = OnIntegers(
     output=Operand("y", "N", "int32"),
     reference=bits_of_most,
     bound=None,
-    baseline=lambda y, *tensors: y.copy_(bits_of_most(*tensors)),
-    baseline_name="torch",
 )
 COURSE = "tutorlib.kernels.compiled_once"  # where the course has the same functions
 
-CAPTURED = ("launches in each graph", "tensors of the caller that it writes to")
 
 EXERCISES = (
-    ValueExercise(
-        id="17.1",
-        title="per_call",
-        points=2,
-        cases=tuple(
-            equals(way, cost_calls(way), per_call) for way in ("nothing kept", "traced each time", "kept", "loaded")
-        ),
+    value_exercise(
+        ("17.1", "per_call", 2),
+        per_call,
+        {way: cost_calls(way) for way in ("nothing kept", "traced each time", "kept", "loaded")},
         library={"per_call": InModule("tutorlib.models.compiling", "per_call")},
     ),
-    ValueExercise(
-        id="17.2",
-        title="compilations_of",
-        points=3,
-        cases=tuple(equals(name, calls, compilations_of) for name, calls in COUNTED.items()),
+    value_exercise(
+        ("17.2", "compilations_of", 3),
+        compilations_of,
+        {name: calls for name, calls in COUNTED.items()},
         library={name: InModule("tutorlib.models.compiling", name) for name in ("compilations_of", "compiled_for")},
     ),
-    ValueExercise(
-        id="17.3",
-        title="cache_key",
-        points=4,
-        cases=(
-            keys_case("calls that share a compilation, and others", alike, dtypes),
-            keys_case("dtypes", dtypes),
-            keys_case("layouts", layouts),
-            keys_case("alignment", alignments),
-            keys_case("constants and architecture", others),
-        ),
+    case_exercise(
+        ("17.3", "cache_key", 4),
+        keys_case("dtypes", dtypes),
+        keys_case("layouts", layouts),
+        keys_case("alignment", alignments),
+        keys_case("constants and architecture", others),
+        keys_case("calls that share a compilation", alike),
         library={"cache_key": InModule(COURSE, "cache_key")},
     ),
-    ValueExercise(
-        id="17.4",
-        title="CompiledKernels",
-        points=3,
-        cases=(
-            cached("one call", [(0, (2, 3), 2)] * 2),
-            cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
-            cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
-            cached("two of them", [(0, 1, 1), (1, 1, 1)]),
-            cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
-        ),
+    case_exercise(
+        ("17.4", "CompiledKernels", 3),
+        cached("one call", [(0, (2, 3), 2)] * 2),
+        cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
+        cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
+        cached("two of them", [(0, 1, 1), (1, 1, 1)]),
+        cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
         library={"CompiledKernels": CompiledKernels.__init__},
     ),
-    judge.LaunchExercise(
-        id="17.5",
-        title="for_torch",
-        points=5,
-        needs=MMA_SYNC,
-        cases=tuple(map(compiled_once, judge.TRIALS)),
-        timed=judge.timed_launches,
-        tiers=(0.25, 1.0),
+    case_exercise(
+        ("17.5", "for_torch", 3),
+        *map(compiled_once, judge.TRIALS),
         library={"for_torch": InModule(COURSE, "for_torch")},
     ),
-    ValueExercise(
-        id="17.6",
-        title="load_or_compile",
-        points=3,
-        cases=(
-            saved("an empty folder", (judge.GET, "double", 0)),
-            saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
-            saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
-            saved("saving that is cut short", (judge.GET, "double", 0), atomic=True),
-        ),
+    case_exercise(
+        ("17.6", "load_or_compile", 3),
+        saved("an empty folder", (judge.GET, "double", 0)),
+        saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
+        saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
+        saved("saving that is cut short", (judge.GET, "twice", 1), (judge.CUT_SHORT, "double", 0)),
         library={"load_or_compile": InModule(COURSE, "load_or_compile")},
     ),
-    ValueExercise(
-        id="17.7",
-        title="struct_layout",
-        points=2,
-        cases=tuple(
-            equals(name, beside([(members,) for members in lists], some_members), struct_layout)
-            for name, lists in MEMBERS.items()
-        ),
+    value_exercise(
+        ("17.7", "struct_layout", 2),
+        struct_layout,
+        {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
         library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
     ),
     CuteExercise(
@@ -386,17 +331,14 @@ EXERCISES = (
         rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
         library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
     ),
-    judge.LaunchExercise(
-        id="17.9",
-        title="graphed",
-        points=4,
-        needs=MMA_SYNC,
-        cases=(
-            graphs("the capture", (*CAPTURED, "events of a call"), calls=1),
-            graphs("replays", ("events of a call", "y")),
-            graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
+    case_exercise(
+        ("17.9", "graphed", 3),
+        graphs(
+            "the capture",
+            ("launches in each graph", "tensors of the caller that it writes to", "events of a call"),
+            calls=1,
         ),
-        timed=judge.timed_replays,
-        tiers=(4.0,),
+        graphs("replays", ("events of a call", "y")),
+        graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
     ),
 )

@@ -4,7 +4,6 @@ Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go
 """
 
 import math
-from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
@@ -13,13 +12,14 @@ from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside
-from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.spec import DType
+from tutorlib.exercises.values import value_exercise
 from tutorlib.problems.attention import AttentionProblem, attention_problem
 from tutorlib.problems.catalogue import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Generator, Tensor
 
 
@@ -89,9 +89,6 @@ def soft_average() -> Problem:
         relative = 2 * (2 * s.abs().amax(-1) + s.shape[-1] + 4) * FP32
         return relative * (s.softmax(-1) @ v.abs()) + TINY
 
-    def baseline(o: "Tensor", s: "Tensor", v: "Tensor") -> None:
-        o.copy_(s.softmax(-1) @ v)
-
     return Problem(
         name="soft_average",
         dims="MN",
@@ -99,8 +96,6 @@ def soft_average() -> Problem:
         output=Operand("o", "M", "fp32"),
         reference=lambda s, v: s.softmax(-1) @ v,
         bound=bound,
-        baseline=baseline,
-        baseline_name="torch",
     )
 
 
@@ -121,11 +116,6 @@ def one_head(causal: bool = False) -> Problem:
         q, k, v = inputs
         return BF16 * (result.abs() + 6 * (weights(q, k).square() @ v.square()).sqrt()) + TINY
 
-    def baseline(o: "Tensor", q: "Tensor", k: "Tensor", v: "Tensor") -> None:
-        from torch.nn.functional import scaled_dot_product_attention
-
-        o.copy_(scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0])
-
     return FarBelow(
         name="one_head",
         dims="QKD",
@@ -133,9 +123,6 @@ def one_head(causal: bool = False) -> Problem:
         output=Operand("o", "QD", "bf16"),
         reference=lambda q, k, v: weights(q, k) @ v,
         bound=bound,
-        baseline=baseline,
-        baseline_name="torch",
-        flops=lambda shape: 4 * math.prod(shape),
     )
 
 
@@ -158,9 +145,6 @@ def combined() -> Problem:
         relative = 2 * (2 * lse.abs().amax() + len(lse) + 4) * FP32
         return relative * (parts.abs() * shares(lse)).sum(0) + TINY
 
-    def baseline(o: "Tensor", parts: "Tensor", lse: "Tensor") -> None:
-        o.copy_((parts * shares(lse)).sum(0))
-
     return Combined(
         name="combined",
         dims="SRD",
@@ -168,8 +152,6 @@ def combined() -> Problem:
         output=Operand("o", "RD", "fp32"),
         reference=lambda parts, lse: (parts * shares(lse)).sum(0),
         bound=bound,
-        baseline=baseline,
-        baseline_name="torch",
     )
 
 
@@ -188,9 +170,6 @@ def gradient_of_queries() -> Problem:
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
         return BF16 * (result.abs() + 6 * (slopes(*inputs).square() @ inputs[1].square()).sqrt()) + TINY
 
-    def baseline(dq: "Tensor", *inputs: "Tensor") -> None:
-        dq.copy_(slopes(*inputs).to(dq.dtype) @ inputs[1])
-
     q, do = (Operand(name, "QD", "bf16", pattern="identity") for name in ("q", "do"))
     k, v = (Operand(name, "KD", "bf16") for name in "kv")
     return GradientOfQueries(
@@ -200,9 +179,6 @@ def gradient_of_queries() -> Problem:
         output=Operand("dq", "QD", "bf16"),
         reference=lambda *inputs: slopes(*inputs) @ inputs[1],
         bound=bound,
-        baseline=baseline,
-        baseline_name="torch",
-        flops=lambda shape: 6 * math.prod(shape),
     )
 
 
@@ -264,7 +240,7 @@ SHORT_HEADS = [(3, 64, 64, 200), (7, 64, 32, 100), (0, 128, 64, 17), (2, 64, 64,
 # 19.5 attention -------------------------------------------------------------------------------------------------
 
 
-def longest_first(shape: Shape, writers: "Tensor") -> str | None:
+def longest_first(shape: Shape, writers: "np.ndarray") -> str | None:
     """Why the blocks of a head do not begin with the longest rows, or None. writers: (batch, heads, queries, d)."""
     tm, _ = tile_of(shape)
     numbers = writers[:, :, ::tm, 0]
@@ -300,8 +276,6 @@ def splits_of(shape: Shape) -> int:
 def keys_each(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
 
-
-tiling = partial(equals, wanted=key_tiles)
 
 EXERCISES = (
     CutileExercise(
@@ -341,14 +315,13 @@ EXERCISES = (
         loads=lambda shape: {0: shape[0] * shape[2], **keys_each(shape)},
         widest=tile_of_keys,
     ),
-    ValueExercise(
-        id="19.3",
-        title="key_tiles",
-        points=3,
-        cases=(
-            tiling("more keys than queries see", beside(LONG_HEADS, head_of_keys, n=20)),
-            tiling("the end of K", beside(SHORT_HEADS, head_of_keys, n=20)),
-        ),
+    value_exercise(
+        ("19.3", "key_tiles", 3),
+        key_tiles,
+        {
+            "more keys than queries see": beside(LONG_HEADS, head_of_keys, n=20),
+            "the end of K": beside(SHORT_HEADS, head_of_keys, n=20),
+        },
     ),
     CutileExercise(
         id="19.4",
@@ -391,7 +364,7 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
         constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
         loads=keys_loaded,
-        placed=longest_first,
+        order=longest_first,
     ),
     CutileExercise(
         id="19.6",

@@ -11,8 +11,8 @@ from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, KernelSettings, inside
 from tutorlib.checking.randomness import beside
-from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.judges.p20 import AllParts, attention, without_overlap
+from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.problem import Shape
@@ -34,12 +34,10 @@ def some_element(rows: int, columns: int) -> Callable[[Random], tuple]:
     return lambda rng: (rng.randrange(rows), rng.randrange(columns))
 
 
-holding = partial(equals, wanted=a_register)
-
-REGISTER_CASES = (
-    holding("one K block of a warpgroup", beside(list(product(range(16), range(16))), some_element(64, 16))),
-    holding("a warpgroup's 64 × 128", beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256))),
-)
+A_REGISTERS = {
+    "one K block of a warpgroup": beside(list(product(range(16), range(16))), some_element(64, 16)),
+    "a warpgroup's 64 × 128": beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256)),
+}
 
 # 20.5 key_blocks ------------------------------------------------------------------------------------------------
 
@@ -69,18 +67,13 @@ def some_tile(causal: bool) -> Callable[[Random], tuple]:
     return draw
 
 
-blocking = partial(equals, wanted=key_blocks)
-
-BLOCK_CASES = (
-    blocking("not causal", beside(tiles_of((512, 500, 17), False), some_tile(False))),
-    blocking("causal", beside(tiles_of((1024, 1000), True), some_tile(True))),
-    blocking(
-        "causal, more queries than keys",
-        beside(
-            [(m_block, keys, (128, 64), True) for m_block in range(6) for keys in (1, 70, 256, 300)], some_tile(True)
-        ),
+KEY_BLOCKS = {
+    "not causal": beside(tiles_of((512, 500, 17), False), some_tile(False)),
+    "causal": beside(tiles_of((1024, 1000), True), some_tile(True)),
+    "causal, more queries than keys": beside(
+        [(m_block, keys, (128, 64), True) for m_block in range(6) for keys in (1, 70, 256, 300)], some_tile(True)
     ),
-)
+}
 
 
 SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
@@ -147,12 +140,7 @@ slot: Any = partial(
 course = partial(of_course, "attention.roles")
 
 EXERCISES = (
-    ValueExercise(
-        id="20.1",
-        title="a_register",
-        points=3,
-        cases=REGISTER_CASES,
-    ),
+    value_exercise(("20.1", "a_register", 3), a_register, A_REGISTERS),
     slot(
         id="20.2",
         title="views",
@@ -178,12 +166,7 @@ EXERCISES = (
         rules=ONCE_A_SCORE,
         library=course("quad_reduce", "softmax_step"),
     ),
-    ValueExercise(
-        id="20.5",
-        title="key_blocks",
-        points=3,
-        cases=BLOCK_CASES,
-    ),
+    value_exercise(("20.5", "key_blocks", 3), key_blocks, KEY_BLOCKS),
     slot(
         id="20.6",
         title="produce",

@@ -7,7 +7,7 @@ from typing import Any
 import tensor_layouts as tl
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import Drawn
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.exercises.words import mistakes as with_their_words
 
@@ -31,24 +31,25 @@ def value_exercise(
     mistakes: wrong answers that people write; words/NN.toml has what `check` says of them.
     settings: of ValueExercise.
     """
-    id, title, points = head
-    known = with_their_words(id, **mistakes)
+    known = with_their_words(head[0], **mistakes)
     laws = holds if isinstance(holds, Mapping) else dict.fromkeys(cases, holds)
     made = [
         law(name, calls, each, known) if (each := laws[name]) else equals(name, calls, wanted, known)
         for name, calls in cases.items()
     ]
-    return ValueExercise(id=id, title=title, points=points, cases=(*made, *more), **settings)
+    return case_exercise(head, *made, *more, **settings)
+
+
+def case_exercise(head: tuple[str, str, int], *cases: Case, **settings: Any) -> ValueExercise:
+    """An exercise whose answer these cases judge. head: id, title, points. settings: of ValueExercise."""
+    id, title, points = head
+    return ValueExercise(id=id, title=title, points=points, cases=cases, **settings)
 
 
 def drawn(seed: int, draw: Draw, n: int = 25, known: Iterable[tuple] = ()) -> Drawn:
     """The known calls, and n that are drawn from a generator with this seed; the grader draws n others."""
-
-    def calls(seed: int) -> list[tuple]:
-        rng = Random(seed)
-        return [draw(rng) for _ in range(n)]
-
-    return Drawn(calls, seed, known)
+    rng = Random(seed)
+    return beside([*known, *(draw(rng) for _ in range(n))], draw, n)
 
 
 def of_tl(*names: str) -> dict[str, Answer]:

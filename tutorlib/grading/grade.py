@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -165,8 +166,8 @@ async def run(
     with TemporaryDirectory(prefix="tutor-grade-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
-            async with judge_child([*cells.values()], sorted(wanted), settings, folder) as pipe:
-                while line := await asyncio.wait_for(pipe.readline(), 2 * settings.seconds + SLACK_S):
+            async with judge_at_work([*cells.values()], sorted(wanted), settings, folder) as (judge, reports):
+                while line := await asyncio.wait_for(reports.readline(), 2 * settings.seconds + SLACK_S):
                     if added:
                         page.added_s += time.monotonic() - began
                         if page.added_s > ADDED * settings.seconds:
@@ -188,31 +189,25 @@ async def run(
         if added:
             page.leave_out_added(added)
             return None
-        status, why = end or ended_itself(pipe.code, settings)
+        status, why = end or ended_itself(judge.exitcode, settings)
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{page.name} could not be run: {why}. {' '.join(log[-3:])}")
     return find(running).outcome(status, 0, why)
 
 
-def ended_itself(code: int, settings: Settings) -> tuple[Status, str]:
+def ended_itself(code: int | None, settings: Settings) -> tuple[Status, str]:
     """Status and message if the judge's process ended without a report: the system may have ended it."""
     if code == -signal.SIGXCPU:
         return "timeout", no_end(settings.seconds)
     return "error", "it ended the grading run"
 
 
-class Reports(asyncio.StreamReader):
-    """The lines of a judge's process. code: how it ended, as of `os.waitstatus_to_exitcode`, once it is gone."""
-
-    code = 0
-
-
 @asynccontextmanager
-async def judge_child(
+async def judge_at_work(
     cells: list[PageCell], wanted: list[str], settings: Settings, folder: Path
-) -> AsyncIterator[Reports]:
-    """A judge's process at work on these cells: yields the pipe of its reports. At exit no process of it is left.
+) -> AsyncIterator[tuple[BaseProcess, asyncio.StreamReader]]:
+    """A judge's process at work on these cells, and its reports. At exit it has ended, and no process of it is left.
 
     wanted: the exercises that are to be judged. folder: where everything is written that the run writes.
     """
@@ -220,21 +215,17 @@ async def judge_child(
     command = [sys.executable, "-P", "-c", PAGE]
     if settings.sandboxed:
         command = sandbox.sandboxed_command(command, folder, own)
-    read, write = os.pipe()
     limits = settings.seconds, settings.seed or 0, settings.memory, settings.sandboxed
-    with (folder / "log").open("wb") as log:
-        environment = judge_environment() | own | HOME | dict(settings.variables)
-        pid = start_judge(JudgeSettings(cells, command, wanted, *limits, write), folder, environment, log.fileno())
-    os.close(write)
-    pipe = Reports(limit=LARGEST_LINE)
-    protocol = asyncio.StreamReaderProtocol(pipe)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(read, "rb"))
+    environment = judge_environment() | own | HOME | dict(settings.variables)
+    process, pipe = start_judge(JudgeSettings(cells, command, wanted, *limits, folder, environment))
+    reports = asyncio.StreamReader(limit=LARGEST_LINE)
+    protocol = asyncio.StreamReaderProtocol(reports)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
     try:
-        yield pipe
+        yield process, reports
     finally:
         transport.close()
-        kill_all(pid)
-        pipe.code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        kill_all(process)
 
 
 def page_environment(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
@@ -253,11 +244,13 @@ def judge_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
 
 
-def kill_all(pid: int) -> None:
+def kill_all(judge: BaseProcess) -> None:
     """Kill a judge's process and all below it. bubblewrap ends what is in a sandbox; without one, the judge has adopted
     the processes that lost their parent.
     """
-    for process in psutil.Process(pid).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    os.kill(pid, signal.SIGKILL)  # it is there, if only as a zombie, until it is waited for
+    with suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(judge.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+    judge.kill()
+    judge.join()

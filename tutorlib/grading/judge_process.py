@@ -1,7 +1,8 @@
 """The judge's process: runs a page in a process of its own cell by cell, judges its answers, and reports to the grader.
 
 No student's code runs here. It is a fork of the grader, which has imported what it needs already: a new Python takes
-seconds. It ends where a cell hangs or ends the page's process; the grader then starts another one.
+seconds, and starts where CUDA's driver forbids a fork. It ends where a cell hangs or ends the page's process; the
+grader then starts another one.
 
 Reports are JSON lines on a pipe: {"cell": ID} before a cell runs, {"outcome": …} of an answer, and where the run must
 end, {"ended": [status, why]}.
@@ -14,32 +15,32 @@ import resource
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context
 from dataclasses import asdict, dataclass, replace
 from math import ceil
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkContext, SpawnContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tutorlib.checking.cuda_host import sandbox_programs
 from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.programs import sandbox_compilers
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import limit, settle_fork
 from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
-from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program
+from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler
 from tutorlib.grading.supervisor import within_own_limit
 from tutorlib.machine import device
 from tutorlib.machine.lineage import adopt_orphans
 from tutorlib.problems.work import RESTART
 
-FILE = "judge.json"  # where a new Python finds its settings
-JUDGE = f"from tutorlib.grading import judge_process as p; p.main(p.JudgeSettings.loads(open({FILE!r}).read()))"
 LONGEST_MESSAGE = 4000  # characters
 LIMITS = 1.5  # time limits of one cell that judging may compute: of 60 s. Solutions take 12 s at most
 
@@ -59,7 +60,8 @@ class JudgeSettings:
     """The grader's request to this process.
 
     command: starts the page's process. wanted: the exercises to judge. seconds: a cell's time limit.
-    seed: of what the judge draws. memory: bytes that a process may allocate. pipe: the file descriptor to report to.
+    seed: of what the judge draws. memory: bytes that a process may allocate. folder: where everything is written that
+    the run writes; what the judge prints in its `log`. environment: this process's variables.
     """
 
     cells: list[PageCell]
@@ -69,45 +71,18 @@ class JudgeSettings:
     seed: int
     memory: int
     sandboxed: bool
-    pipe: int
-
-    @classmethod
-    def loads(cls, text: str) -> "JudgeSettings":
-        """From the JSON of `asdict`."""
-        data = json.loads(text)
-        return cls(**data | {"cells": [PageCell(**one) for one in data["cells"]]})
+    folder: Path
+    environment: Mapping[str, str]
 
 
-def start_judge(settings: JudgeSettings, folder: Path, environment: Mapping[str, str], log: int) -> int:
-    """Start the judge in a folder, with these variables alone; what it prints goes to the file descriptor `log`.
-
-    Of the others it has the settings' pipe alone. Returns the process's id; it is for the caller to wait for.
-    """
-    new, parent = has_driver(), os.getpid()
-    if pid := os.fork():
-        return pid
-    code = 1
-    try:
-        try:
-            settle_fork(parent, log, settings.pipe)
-            sys.path[:] = [os.path.abspath(path) for path in sys.path]  # nothing is imported from the folder
-            sys.dont_write_bytecode = True
-            os.environ.clear()
-            os.environ.update(environment)
-            tempfile.tempdir = None  # TMPDIR is another one now
-            os.chdir(folder)
-            if new:
-                os.set_inheritable(settings.pipe, True)
-                Path(FILE).write_text(json.dumps(asdict(settings)))
-                os.execv(sys.executable, [sys.executable, "-P", "-c", JUDGE])
-            Context().run(main, settings)  # jupyter_core keeps an event loop in the parent's
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:  # also where printing failed for want of memory: what the parent does when it ends is not done here
-        os._exit(code)
+def start_judge(settings: JudgeSettings) -> tuple[BaseProcess, Connection]:
+    """A judge's process at work, and the pipe of its reports."""
+    context: SpawnContext | ForkContext = get_context("spawn") if has_driver() else get_context("fork")
+    reports, pipe = context.Pipe(duplex=False)
+    process = context.Process(target=begin, args=(settings, pipe, os.getpid()))
+    process.start()
+    pipe.close()
+    return process, reports
 
 
 def has_driver() -> bool:
@@ -116,7 +91,19 @@ def has_driver() -> bool:
     return maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
 
 
-def main(settings: JudgeSettings) -> None:
+def begin(settings: JudgeSettings, pipe: Connection, parent: int) -> None:
+    """In the judge's process: what it has of its parent is undone, and `main` runs in the settings' folder."""
+    settle_fork(parent, os.open(settings.folder / "log", os.O_WRONLY | os.O_CREAT), pipe.fileno())
+    sys.path[:] = [os.path.abspath(path) for path in sys.path]  # nothing is imported from the folder
+    sys.dont_write_bytecode = True
+    os.environ.clear()
+    os.environ.update(settings.environment)
+    tempfile.tempdir = None  # TMPDIR is another one now
+    os.chdir(settings.folder)
+    Context().run(main, settings, pipe)  # jupyter_core keeps an event loop in the parent's
+
+
+def main(settings: JudgeSettings, pipe: Connection) -> None:
     """Run the page, or as much of it as its process lets it. Nothing that was started is left."""
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_FSIZE, LARGEST_FILE)
@@ -125,8 +112,7 @@ def main(settings: JudgeSettings) -> None:
     fix_seed(settings.seed)
     if settings.sandboxed:
         sandbox_compilers(sandboxed_compiler)
-        sandbox_programs(sandboxed_program)
-    JudgedPage(settings).run()
+    JudgedPage(settings, pipe).run()
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             process.kill()
@@ -142,15 +128,12 @@ class Ended(Exception):
 class JudgedPage:
     """A page while its cells run and its answers are judged."""
 
-    def __init__(self, settings: JudgeSettings) -> None:
-        self.settings = settings
-        os.set_inheritable(settings.pipe, False)
-        self.pipe = os.fdopen(settings.pipe, "w", encoding="utf-8")
+    def __init__(self, settings: JudgeSettings, pipe: Connection) -> None:
+        self.settings, self.pipe = settings, pipe
         self.failed: dict[str, str] = {}  # exercise → what its answer's cell raised, or ""
 
     def report(self, **seen: Any) -> None:
-        self.pipe.write(json.dumps(seen) + "\n")
-        self.pipe.flush()
+        os.write(self.pipe.fileno(), (json.dumps(seen) + "\n").encode())
 
     def run(self) -> None:
         memory = within_own_limit(self.settings.memory, resource.RLIMIT_DATA)

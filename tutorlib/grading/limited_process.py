@@ -2,35 +2,28 @@
 
 C code, such as Python's compiler, `json` or `bz2`, hears no signal and no thread while it runs: only the end of its
 process ends it. So a fork of this process, which takes milliseconds and dies with its parent, works on the student's
-bytes. This process waits for it, can be interrupted at any time, and takes back a pickle that may contain only
-plain values and the course's own records.
+bytes. This process waits for it, and can be interrupted at any time.
 """
 
 import asyncio
 import gc
-import io
 import os
-import pickle
 import resource
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
+from functools import partial
 from math import ceil
-from multiprocessing import Pipe
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from tutorlib.machine.lineage import die_with
 
 P = ParamSpec("P")
 T = TypeVar("T")
-PLAIN = {
-    *(("builtins", name) for name in ("frozenset", "list", "set")),
-    *(("collections", "defaultdict"), ("pathlib", "PosixPath"), ("zipfile", "ZipInfo")),
-}
 NO_MEMORY = 99  # exit status of a child without memory
 
 
@@ -38,13 +31,12 @@ NO_MEMORY = 99  # exit status of a child without memory
 class Allowance:
     """The limits of one piece of work.
 
-    computing_s: seconds of the child's computing. memory: bytes that it may allocate. size: bytes of its result.
+    computing_s: seconds of the child's computing. memory: bytes that it may allocate.
     patience_s: seconds that may pass, on a busy machine too; only work that waits for something needs so many.
     """
 
     computing_s: float = 10.0
     memory: int = 2**30
-    size: int = 2**27
     patience_s: float = 120.0
 
 
@@ -53,62 +45,48 @@ class Exceeded(Exception):
 
 
 def in_child(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """`work(...)`, done in a fork of this process. It returns plain values, records and exceptions of the course.
+    """`work(...)`, done in a fork of this process.
 
     Raises what `work` raises where that is one of the course's exceptions, and Exceeded.
     """
-    parent, why = os.getpid(), ""
-    ours, theirs = Pipe(duplex=False)
-    if not (pid := os.fork()):
-        do_and_send(parent, theirs, allowance, lambda: work(*args, **kwargs))
+    fork = get_context("fork")
+    ours, theirs = fork.Pipe(duplex=False)
+    child = fork.Process(target=do_and_send, args=(os.getpid(), theirs, allowance, partial(work, *args, **kwargs)))
+    child.start()
     theirs.close()
-    content = b""
     try:
         with ours:
-            if ours.poll(allowance.patience_s):
-                content = ours.recv_bytes(allowance.size)
-            else:
-                why = "cannot be read in time"
-    except EOFError:
-        pass  # it ended without a result
-    except OSError as error:  # or it ended in the middle of it
-        why = "has more in it than is read" if error.args == ("bad message length",) else ""
+            if not ours.poll(allowance.patience_s):
+                raise Exceeded("cannot be read in time")
+            returned, result = ours.recv()
+    except EOFError:  # it ended without a result
+        child.join()
+        raise Exceeded(why_ended(child.exitcode or 0, allowance)) from None
     finally:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        status = os.waitpid(pid, 0)[1]
-    if content:
-        try:
-            kind, result = Records(io.BytesIO(content)).load()
-        except Exception as error:  # what is no record
-            raise Exceeded(f"makes its reader fail: {type(error).__name__}") from None
-        if kind == "raised":
-            raise result
-        return result
-    raise Exceeded(why or why_ended(status, allowance))
+        child.kill()
+        child.join()
+    if not returned:
+        raise result
+    return result
 
 
-def do_and_send(parent: int, pipe: Connection, allowance: Allowance, work: Callable[[], object]) -> NoReturn:
-    """In the child: do the work within its limits, and send what comes of it."""
+def do_and_send(parent: int, pipe: Connection, allowance: Allowance, work: Callable[[], object]) -> None:
+    """In the child: do the work within its limits, and send whether it returned, and what it returned or raised."""
+    settle_fork(parent, os.open(os.devnull, os.O_RDWR), pipe.fileno())
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_CPU, ceil(allowance.computing_s))
+    limit(resource.RLIMIT_DATA, allocated() + allowance.memory)
     try:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        settle_fork(parent, nothing, pipe.fileno())
-        limit(resource.RLIMIT_CORE, 0)
-        limit(resource.RLIMIT_CPU, ceil(allowance.computing_s))
-        limit(resource.RLIMIT_DATA, allocated() + allowance.memory)
-        try:
-            result = ("returned", work())
-        except MemoryError:
-            os._exit(NO_MEMORY)
-        except Exception as error:
-            if not from_course(type(error).__module__):
-                error = Exceeded(f"makes its reader fail: {type(error).__name__}")
-            result = ("raised", error)
-        pipe.send_bytes(pickle.dumps(result))
+        result = True, work()
     except MemoryError:
         os._exit(NO_MEMORY)
-    finally:
-        os._exit(1)
+    except Exception as error:
+        of_course = type(error).__module__.startswith("tutorlib.")
+        result = False, error if of_course else Exceeded(f"makes its reader fail: {type(error).__name__}")
+    try:
+        pipe.send(result)
+    except MemoryError:
+        os._exit(NO_MEMORY)
 
 
 def settle_fork(parent: int, output: int, kept: int) -> None:
@@ -148,28 +126,10 @@ def allocated() -> int:
         return 0
 
 
-def why_ended(status: int, allowance: Allowance) -> str:
-    """Why a child ended without a result."""
-    code = os.waitstatus_to_exitcode(status)
+def why_ended(code: int, allowance: Allowance) -> str:
+    """Why a child ended without a result. code: its exit status, or less the signal that ended it."""
     if code == -signal.SIGXCPU:
         return f"needs more than {allowance.computing_s:g} s of computing"
     if code == NO_MEMORY:
         return f"needs more than {allowance.memory / 2**30:g} GB of memory"
     return f"crashes its reader ({signal.Signals(-code).name if code < 0 else f'exit status {code}'})"
-
-
-class Records(pickle.Unpickler):
-    """Takes plain values, and the dataclasses and exceptions of the course."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in PLAIN:
-            return super().find_class(module, name)
-        if from_course(module):
-            found = super().find_class(module, name)
-            if isinstance(found, type) and (is_dataclass(found) or issubclass(found, Exception)):
-                return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no record")
-
-
-def from_course(module: str) -> bool:
-    return module.partition(".")[0] == __name__.partition(".")[0]

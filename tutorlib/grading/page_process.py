@@ -18,6 +18,7 @@ from traitlets.config import Config
 
 from tutorlib.checking.answer import Served
 from tutorlib.grading.wire import LARGEST, RETURNED, SENT, CannotCross, Opaque, Reader, Writer, parts_of_error
+from tutorlib.machine.device import TURNS
 from tutorlib.notebook.check import Printed
 
 
@@ -101,6 +102,7 @@ async def run(shell: InteractiveShell, source: str) -> tuple[bool, str]:
 
 
 def main() -> None:
+    os.environ.pop(TURNS, None)  # the judge has the GPU's turn while a cell runs: the cell would wait for it forever
     line = Connection(os.dup(0))  # which no child process inherits
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.path.append("")  # as in any notebook, a cell may write a module; last: it hides none

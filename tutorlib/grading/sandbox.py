@@ -10,12 +10,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import cache
 from glob import glob
 from pathlib import Path
 
-from tutorlib.checking.cuda_host import MOST_PRINTED
 from tutorlib.compiling.programs import COMPILER_MEMORY, OVER_MEMORY
 from tutorlib.grading import supervisor
 from tutorlib.grading.supervisor import SandboxSettings
@@ -44,7 +42,7 @@ OF_PYTHON = ("lib", "lib64", "include", "cuda-headers", "pyvenv.cfg")  # below a
 ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside them
     *("__init__.py", "failure.py", "half_precision.*", "paths.py"),
     *("checking", "compiling", "draw", "dsl", "kernels", "layouts", "machine", "measuring", "models"),
-    *("notebook", "problems", "simulate", "explorers/*.py", "explorers/browser/grid.*"),
+    *("notebook", "problems", "simulate", "explorers"),
     *("exercises/__init__.py", "exercises/words/__init__.py", "exercises/judges"),
     *(f"grading/{name}.py" for name in ("__init__", "page_process", "wire")),
 )
@@ -89,27 +87,21 @@ def sandboxed_command(
     command: Iterable[str],
     scratch: Path,
     environment: Mapping[str, str],
-    *,
-    shown: Iterable[Path] = (),
     memory: int = MEMORY,
-    file: int = LARGEST_FILE,
 ) -> list[str]:
     """The command that starts another one in a sandbox, in the scratch folder.
 
     scratch: where the process finds an empty folder of its own, in memory. environment: variables that are set inside,
-    beside those PASSED_ON. shown: files that it sees as well, below the scratch folder too.
-    memory: bytes that a process may allocate, and that all of them together may use. file: bytes of the largest file
-    that it may write.
+    beside those PASSED_ON. memory: bytes that a process may allocate, and that all of them together may use.
     """
     options = [
         *(*seen([*system(), *course()]), *PROC, "--dev", "/dev", *devices()),
         *("--perms", "1777", "--size", str(SHARED), "--tmpfs", SHARED_MEMORY, "--remount-ro", "/dev"),
         *(*way_to(scratch), "--perms", "1777", "--size", str(SCRATCH), "--tmpfs", str(scratch)),
-        *(part for path in shown for part in shown_at(path)),
         *("--remount-ro", "/", "--chdir", str(scratch)),
         *variables(environment),
     ]
-    return supervised(options, command, memory, file, [SHARED_MEMORY, str(scratch)])
+    return supervised(options, command, memory, LARGEST_FILE, [SHARED_MEMORY, str(scratch)])
 
 
 def sandboxed_compiler(command: Iterable[str], folder: Path) -> list[str]:
@@ -120,13 +112,6 @@ def sandboxed_compiler(command: Iterable[str], folder: Path) -> list[str]:
         *variables({name: os.environ[name] for name in SEARCHED if name in os.environ} | {"TMPDIR": str(folder)}),
     ]
     return supervised(options, command, COMPILER_MEMORY, COMPILER_FILE, [], str(folder))
-
-
-@contextmanager
-def sandboxed_program(program: Path) -> Iterator[list[str]]:
-    """The command that runs a program, which is built of a student's source, in a sandbox of its own."""
-    program.chmod(0o755)  # the sandbox may be another user's
-    yield sandboxed_command([str(program)], program.parent, {}, shown=[program], file=MOST_PRINTED)
 
 
 def supervised(

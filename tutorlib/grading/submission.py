@@ -19,7 +19,6 @@ from tutorlib.paths import EXERCISE_ID, SOLUTIONS, notebook_names
 SUFFIX = ".ipynb"
 LARGEST_NOTEBOOK = 2**25  # bytes; one with many pictures has 2**20
 READING = Allowance()  # for one file; its cells have 2 MB at most, which Python's compiler reads in 3 s
-MOST_EXCEEDED = 3  # files of a submission that may exceed it, before no more of them are read
 LARGEST_CODE = 2**21  # characters of all cells
 ANSWER_ID = re.compile(r"answer-(\d\d)-(\d+)", re.ASCII)
 CHECK = re.compile(r"""^check\(\s*["'](\d\d\.\d+)["']\s*,\s*(\w+)\s*\)""", re.MULTILINE)
@@ -94,19 +93,11 @@ def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
 
 
 def read_each(files: Iterable[tuple[Path, bytes | None]], refused: Callable[[str], None]) -> Iterator[Submitted]:
-    """The notebooks in these files, content None for one on disk; a line to `refused` for each that cannot be read.
-
-    A file that exceeds its limits costs seconds. After MOST_EXCEEDED of them no other is read.
-    """
-    exceeded = 0
+    """The notebooks in these files, content None for one on disk; a line to `refused` for each that cannot be read."""
     for path, content in files:
-        if exceeded == MOST_EXCEEDED:
-            refused(f"{path}: not read, since {exceeded} other files could not be read within their limits.")
-            continue
         try:
             yield read_notebook(path, content)
         except BadSubmission as error:
-            exceeded += isinstance(error.__cause__, Exceeded)
             refused(str(error))
 
 
@@ -147,7 +138,7 @@ def read_notebook(path: Path, content: bytes | None = None) -> Submitted:
     try:
         return in_child(READING, lambda: parsed(path, content_of(path) if content is None else content))
     except Exceeded as error:
-        raise BadSubmission(f"{path}: cannot be read: it {error}.") from error
+        raise BadSubmission(f"{path}: cannot be read: it {error}.") from None
 
 
 def content_of(path: Path) -> bytes:

@@ -5,8 +5,8 @@ a list whose first element is a tag, an extension without data whose code stands
 calls no code but this module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of
 RETURNED, on plain values. NumPy is imported by the first array: most answers see none, and each kernel would import it.
 
-The limits here are on memory. What takes the judge too long to read or to list, such as a set of numbers that all have
-one hash, ends the judge, and costs its exercise (`judge_process.limited_computing`).
+What takes the judge too much memory or too long to read, such as a set of numbers that all have one hash, costs its
+exercise, since the judge's process has limits (`judge_process`).
 """
 
 import builtins
@@ -14,7 +14,7 @@ import ctypes
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from types import FunctionType
@@ -32,16 +32,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 LARGEST = 2**28  # bytes of a message
-LONGEST_TEXT = 2**25  # bytes of one text
-LONGEST_LIST = 2**20  # elements
-MOST_PARTS = 2**22  # in all lists of a message
 MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
-LINE = 64  # bytes: tensors begin where they did, to a multiple of this
+LINE = 64  # bytes: arrays and tensors begin where they did, to a multiple of this
 PLAIN_DTYPES = "biufcSU"  # NumPy's kinds without references
 # Where the dataclasses live that an answer's process may send: what an answer returns, and evidence.
 RETURNED = (
     *("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts."),
-    "tutorlib.checking.evidence",
+    *("tutorlib.checking.evidence", "tutorlib.checking.cutile_evidence", "tutorlib.dsl.failure"),
     *("tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
 )
 # And those that the judge sends, beside functions of these modules: what an answer takes, and requests for evidence.
@@ -109,19 +106,18 @@ class Writer:
         if kind is int:
             return "int", hex(value)
         if kind is Flaw:
-            failures = [[one.kind, [list(known) for known in sorted(one.fields)]] for one in value.failures]
-            return "flaw", str(value), failures
+            return "flaw", str(value), *value.failures
         if kind in MADE_OF:
             return kind.__name__, *(getattr(value, name) for name in MADE_OF[kind])
         if kind.__module__ == "numpy":
             import numpy as np
 
             if isinstance(value, np.generic) and value.dtype.kind in PLAIN_DTYPES:
-                return "scalar", value.dtype.str, value.tobytes()
+                return "scalar", np.asarray(value)
             if kind is np.ndarray and value.dtype.kind in PLAIN_DTYPES:
                 return "array", *parts_of_array(value)
         if is_tensor(value):
-            return "tensor", *parts_of_tensor(value.detach())
+            return "tensor", *parts_of_tensor(value)
         if is_dataclass(kind) and kind.__module__.startswith(self.records):
             taken = (getattr(value, one.name) for one in fields(value) if one.init)
             return "record", kind.__module__, kind.__qualname__, *taken
@@ -135,22 +131,30 @@ class Writer:
 
 
 def parts_of_array(value: "np.ndarray") -> list[Any]:
-    """dtype, shape, strides, where the first element stands in the bytes, and these: gaps cross, too."""
+    """dtype, shape, strides, where a line of LINE bytes its memory begins, where the first element stands in it, and
+    the bytes: gaps cross, too.
+    """
     import numpy as np
 
-    head = [value.dtype.str, list(value.shape), list(value.strides)]
-    if not value.size:
-        return [*head, 0, b""]
-    low, high = np.lib.array_utils.byte_bounds(value)
-    return [*head, value.__array_interface__["data"][0] - low, ctypes.string_at(low, high - low)]
+    low, high = np.lib.array_utils.byte_bounds(value) if value.size else (0, 0)
+    first = value.__array_interface__["data"][0] - low if value.size else 0
+    return [
+        value.dtype.str,
+        list(value.shape),
+        list(value.strides),
+        low % LINE,
+        first,
+        ctypes.string_at(low, high - low),
+    ]
 
 
-def parts_of_tensor(value: Any) -> list[Any]:
-    """dtype, shape, strides in elements, where a line of LINE bytes it begins, and the bytes, as of an array."""
-    length = spanned(value.shape, value.stride()) * value.element_size()
-    raw = ctypes.string_at(value.data_ptr(), length) if length else b""
-    dtype = str(value.dtype).removeprefix("torch.")
-    return [dtype, list(value.shape), list(value.stride()), value.data_ptr() % LINE, raw]
+def parts_of_tensor(value: Any) -> tuple[str, "np.ndarray"]:
+    """dtype, and its bits as an array of integers. Raises CannotCross for elements of another size than these have."""
+    import torch
+
+    if not (bits := {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(value.element_size())):
+        raise CannotCross(str(value.dtype))
+    return str(value.dtype).removeprefix("torch."), value.detach().view(bits).numpy()
 
 
 class Tag:
@@ -168,11 +172,9 @@ class Reader:
     """
 
     records: tuple[str, ...] = RETURNED
-    parts: int = 0  # of lists, so far
 
     def value(self, message: bytes) -> Any:
         """Raises CannotCross where the message is none."""
-        self.parts = 0
         try:
             return msgpack.unpackb(
                 message,
@@ -180,10 +182,6 @@ class Reader:
                 list_hook=self.made,
                 strict_map_key=False,
                 unicode_errors="surrogatepass",
-                max_str_len=LONGEST_TEXT,
-                max_bin_len=LARGEST,
-                max_array_len=LONGEST_LIST,
-                max_map_len=LONGEST_LIST,
                 max_ext_len=0,
             )
         except CannotCross:
@@ -198,9 +196,6 @@ class Reader:
 
     def made(self, parts: list[Any]) -> Any:
         """A list, or what its tag says."""
-        self.parts += 1 + len(parts)
-        if self.parts > MOST_PARTS:
-            raise CannotCross("it has too many parts")
         if not parts or type(parts[0]) is not Tag:
             return parts
         return READERS[parts[0].kind](self, *parts[1:])
@@ -276,58 +271,33 @@ def is_tensor(value: Any) -> bool:
     return value.device.type == "cpu" and value.layout is torch.strided
 
 
-def spanned(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to the last, both counted; 0 where there are none."""
-    return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if all(shape) else 0
-
-
-def plain_dtype(text: Any) -> "np.dtype":
-    """Raises CannotCross where it is none, or one with references."""
+def read_array(dtype: str, shape: list[int], strides: list[int], line: int, first: int, raw: bytes) -> "np.ndarray":
+    """Raises CannotCross where it is too large, or its elements are references."""
     import numpy as np
 
-    dtype = np.dtype(str(text)[:16])
-    if dtype.kind not in PLAIN_DTYPES:
-        raise CannotCross("a dtype that is not plain")
-    return dtype
+    kind = np.dtype(str(dtype)[:16])
+    if kind.kind not in PLAIN_DTYPES or math.prod(shape) > MOST_ELEMENTS or len(shape) > 32:
+        raise CannotCross("an array that is not plain, or too large")
+    memory = np.empty(LINE + len(raw), np.uint8)
+    skip = (line - memory.__array_interface__["data"][0]) % LINE
+    memory[skip : skip + len(raw)] = np.frombuffer(raw, np.uint8)
+    return np.ndarray(tuple(shape), kind, memory[skip : skip + len(raw)].data, first, tuple(strides))
 
 
-def read_scalar(dtype: str, raw: bytes) -> "np.generic":
-    import numpy as np
-
-    return np.frombuffer(raw, plain_dtype(dtype), 1)[0]
-
-
-def read_array(dtype: str, shape: list[int], strides: list[int], start: int, raw: bytes) -> "np.ndarray":
-    import numpy as np
-
-    if math.prod(shape) > MOST_ELEMENTS or len(shape) > 32:
-        raise CannotCross("an array too large")
-    return np.ndarray(tuple(shape), plain_dtype(dtype), bytearray(raw), start, tuple(strides))
-
-
-def read_tensor(name: str, shape: list[int], strides: list[int], start: int, raw: bytes) -> Any:
+def read_tensor(name: str, bits: "np.ndarray") -> Any:
     import torch
 
     dtype = getattr(torch, str(name), None)
     if not isinstance(dtype, torch.dtype):
         raise CannotCross("no dtype of torch's")
-    if min((*shape, *strides), default=0) < 0 or spanned(shape, strides) * dtype.itemsize != len(raw):
-        raise CannotCross("a tensor that is not where it says")
-    if math.prod(shape) > MOST_ELEMENTS:
-        raise CannotCross("a tensor too large")
-    memory = torch.empty(LINE + len(raw), dtype=torch.uint8)
-    skip = (start - memory.data_ptr()) % LINE
-    memory = memory[skip : skip + len(raw)]
-    if raw:
-        memory.copy_(torch.frombuffer(bytearray(raw), dtype=torch.uint8))
-    flat = memory.view(dtype)
-    return flat.as_strided(tuple(shape), tuple(strides), flat.storage_offset())
+    return torch.from_numpy(bits).view(dtype)
 
 
-def read_flaw(words: str, failures: list[Any]) -> Flaw:
-    """Raises TypeError and ValueError where it is none."""
-    read = (Fault(str(kind), frozenset((str(name), str(value)) for name, value in known)) for kind, known in failures)
-    return Flaw(str(words), *read)
+def read_flaw(words: str, failures: tuple[Any, ...]) -> Flaw:
+    """Raises CannotCross where it is none."""
+    if not all(isinstance(one, Fault) for one in failures):
+        raise CannotCross("no flaw")
+    return Flaw(str(words), *failures)
 
 
 READERS: dict[str, Callable[..., Any]] = {
@@ -336,7 +306,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "set": lambda reader, *parts: set(parts),
     "frozenset": lambda reader, *parts: frozenset(parts),
     "range": lambda reader, *parts: range(*parts),
-    "scalar": lambda reader, *parts: read_scalar(*parts),
+    "scalar": lambda reader, array: array[()],
     "array": lambda reader, *parts: read_array(*parts),
     "tensor": lambda reader, *parts: read_tensor(*parts),
     "Layout": lambda reader, *parts: Layout(*parts),
@@ -345,7 +315,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "record": Reader.record,
     "function": Reader.function,
     "error": lambda reader, name, text, words: exception(str(name), text, str(words)),
-    "flaw": lambda reader, *parts: read_flaw(*parts),
+    "flaw": lambda reader, words, *failures: read_flaw(words, failures),
     "opaque": lambda reader, kind: Opaque(str(kind)[:80]),
 }
 KINDS = tuple(READERS)

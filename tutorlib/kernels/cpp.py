@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import HEADER
 from tutorlib.machine import device
@@ -189,31 +187,11 @@ int main(int count, char** arguments) {
 }
 """
 
-JUDGED_MAIN = """\
-// Adds two vectors of n elements, drawn from a seed (both are arguments), and writes the result in binary.
-int main(int, char** arguments) {
-    unsigned n = std::strtoul(arguments[1], nullptr, 10), state = std::strtoul(arguments[2], nullptr, 10);
-    std::vector<float> a(n), b(n), c(n, -1.0f);
-    auto draw = [&state] { return float((state = state * 1664525u + 1013904223u) >> 20); };
-    for (unsigned i = 0; i < n; i++) a[i] = draw(), b[i] = draw();
-    add_on_gpu(a.data(), b.data(), c.data(), n);
-    std::fwrite(c.data(), sizeof(float), n, stdout);
-}
-"""
 
-
-def drawn_vectors(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The judged main's two vectors: whole numbers below 2^12, in float32."""
-    powers = np.full(2 * n, 1664525, np.uint32).cumprod(dtype=np.uint32)  # modulo 2^32, as the states are
-    added = np.concatenate(([1], powers[:-1])).cumsum(dtype=np.uint32) * np.uint32(1013904223)
-    drawn = ((powers * np.uint32(seed) + added[: 2 * n]) >> np.uint32(20)).astype(np.float32)
-    return drawn[::2].copy(), drawn[1::2].copy()
-
-
-def program(kernel: str, host: str, main: str = MAIN) -> str:
+def program(kernel: str, host: str) -> str:
     """The source of the whole program. kernel: that of vector_add. host: that of add_on_gpu."""
     includes = "#include <cstdio>\n#include <cstdlib>\n#include <vector>\n"
-    return "\n".join([includes + HEADER, *(textwrap.dedent(part).strip("\n") + "\n" for part in (kernel, host)), main])
+    return "\n".join([includes + HEADER, *(textwrap.dedent(part).strip("\n") + "\n" for part in (kernel, host)), MAIN])
 
 
 def in_tiles(tile: int) -> str:

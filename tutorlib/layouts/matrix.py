@@ -1,9 +1,8 @@
-"""A layout as a matrix of offsets, and the contents of its cells."""
+"""A layout as a matrix of offsets."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from tensor_layouts import Layout, flatten, idx2crd, size
+from tensor_layouts import idx2crd, size
 
 from tutorlib.layouts.notation import Tree, layout, text
 
@@ -37,38 +36,6 @@ def matrix(source: Any) -> Matrix:
     if rows * columns > LARGEST:
         raise TooLarge(f"{text(shown)} has {rows * columns:,} elements; a picture holds {LARGEST:,}.")
     return tuple(tuple(shown(row + column * rows) for column in range(columns)) for row in range(rows))
-
-
-@dataclass(frozen=True)
-class Place:
-    """One element: natural coordinate, flat index, offset, and how the offset comes about ("2·3 + 1·1 = 7")."""
-
-    coordinate: Tree
-    index: int
-    offset: int
-    sum: str
-
-
-@dataclass(frozen=True)
-class LayoutView:
-    """A layout and its matrix of offsets."""
-
-    layout: Layout
-    offsets: Matrix
-
-    def at(self, cell: Cell) -> Place:
-        """The contents of a cell of the matrix."""
-        where = coordinate(self.layout.shape, cell)
-        terms = zip(flatten((where,)), flatten((self.layout.stride,)), strict=True)
-        offset = self.offsets[cell[0]][cell[1]]
-        added = " + ".join(f"{index}·{step}" for index, step in terms)
-        return Place(where, cell[0] + cell[1] * len(self.offsets), offset, f"{added} = {offset}")
-
-
-def layout_view(source: Any) -> LayoutView:
-    """Raises NotationError, TooLarge."""
-    shown = layout(source)
-    return LayoutView(shown, matrix(shown))
 
 
 PICTURES = {  # notebook 01 asks which layouts these matrices of offsets show

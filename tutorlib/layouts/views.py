@@ -1,12 +1,10 @@
-"""Layouts' operations as views that pictures and explorers show: composition, division, swizzles, tiled copies."""
+"""Layouts' operations as views that pictures and explorers show: composition, division, tiled copies."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from tensor_layouts import (
-    ComposedLayout,
     Layout,
-    Swizzle,
     complement,
     compose,
     cosize,
@@ -19,9 +17,8 @@ from tensor_layouts import (
     size,
 )
 
-from tutorlib.layouts.matrix import Cell, Matrix, matrix, modes
+from tutorlib.layouts.matrix import Cell, Matrix, matrix
 from tutorlib.layouts.notation import NotationError, Tiler, layout, text, tiler
-from tutorlib.models.memory import WARP, bank, wavefronts
 
 # Composition ----------------------------------------------------------------------------------------------------------
 
@@ -43,16 +40,6 @@ class ComposeView:
     composed: Layout
     picked: Matrix
     offsets: tuple[tuple[int | None, ...], ...]
-
-    def source(self, cell: Cell) -> Cell | None:
-        """The cell of a from which a cell of the result comes; None where b leaves a's indices."""
-        index, rows = self.picked[cell[0]][cell[1]], size(modes(self.a.shape)[0])
-        return (index % rows, index // rows) if 0 <= index < size(self.a) else None
-
-    def takers(self, source: Cell) -> set[Cell]:
-        """The cells of the result that come from a cell of a."""
-        cells = ((row, column) for row, indices in enumerate(self.picked) for column in range(len(indices)))
-        return {cell for cell in cells if self.source(cell) == source}
 
 
 def compose_view(a: Any, b: Any) -> ComposeView:
@@ -94,15 +81,6 @@ class DivideView:
     divided: Layout
     offsets: tuple[tuple[int | None, ...], ...]
     sources: tuple[tuple[Cell | None, ...], ...]
-
-    def places(self, cell: Cell) -> tuple[Cell, ...]:
-        """Every (inside, which tile) of a cell of the layout's matrix: one if tiles are disjoint."""
-        return tuple(
-            (inside, which)
-            for inside, row in enumerate(self.sources)
-            for which, source in enumerate(row)
-            if source == cell
-        )
 
 
 def divide_view(source: Any, cut: Any) -> DivideView:
@@ -154,98 +132,6 @@ def bundle(parts: list[Layout]) -> Layout:
     return parts[0] if len(parts) == 1 else Layout(*parts)
 
 
-# Swizzles -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Access:
-    """The elements that a warp reads at once: `vector` along the row from each thread's cell."""
-
-    cells: tuple[Cell, ...]
-    vector: int
-
-
-@dataclass(frozen=True)
-class SwizzleView:
-    """A layout behind a swizzle. `banks` and `offsets` are the swizzled ones; a cost is in wavefronts.
-
-    A cost is None where the elements that a thread reads at once do not lie together.
-    """
-
-    swizzle: Swizzle
-    layout: Layout
-    swizzled: ComposedLayout | Layout
-    element_bytes: int
-    plain: Matrix
-    offsets: Matrix
-    banks: Matrix
-    access: Access
-    plain_cost: int | None
-    cost: int | None
-
-
-ACCESSES = {
-    "a row, one element a thread": (False, False, WARP),
-    "a column, one element a thread": (True, False, WARP),
-    "rows, 16 bytes a thread": (False, True, WARP),
-    "a column, 16 bytes a thread": (True, True, WARP),
-    "ldmatrix: eight rows of 16 bytes": (True, True, 8),
-}  # name: (down the column?, 16-byte vectors?, threads)
-
-
-def access_of(name: str, rows: int, columns: int, element_bytes: int, start: Cell = (0, 0)) -> Access:
-    """The cells that a named access reads from a matrix, as many threads as the matrix has work for.
-
-    start: where the first thread reads; a row begins at its left end and a column at the top, of the vector there.
-    """
-    down, vectors, threads = ACCESSES[name]
-    vector = 16 // element_bytes if vectors else 1
-    across = columns // vector
-    column = start[1] // vector
-    if down:
-        top = start[0] // threads * threads if threads < WARP else 0
-        cells = [(row, column * vector) for row in range(top, min(top + threads, rows)) if column < across]
-    else:
-        first = start[0] * across
-        cells = [(n // across, n % across * vector) for n in range(first, min(first + threads, rows * across))]
-    return Access(tuple(cells), vector)
-
-
-def swizzle_view(
-    swizzle: Any, source: Any, element_bytes: int = 2, access: str = "ldmatrix: eight rows of 16 bytes",
-    start: Cell = (0, 0),
-) -> SwizzleView:  # fmt: skip
-    """swizzle: a Swizzle or (B, M, S). access: a name of ACCESSES. Raises NotationError, TooLarge."""
-    mixing = swizzle if isinstance(swizzle, Swizzle) else Swizzle(*swizzle)
-    if abs(mixing.shift) < mixing.bits:
-        raise NotationError(f"{text(mixing)} would mix bits with themselves: S is at least B.")
-    before = layout(source)
-    after = compose(mixing, before)
-    plain, offsets = matrix(before), matrix(after)
-    reads = access_of(access, len(plain), len(plain[0]), element_bytes, start)
-    return SwizzleView(
-        mixing,
-        before,
-        after,
-        element_bytes,
-        plain,
-        offsets,
-        tuple(tuple(bank(offset, element_bytes) for offset in row) for row in offsets),
-        reads,
-        access_cost(plain, reads, element_bytes),
-        access_cost(offsets, reads, element_bytes),
-    )
-
-
-def access_cost(offsets: Matrix, access: Access, element_bytes: int) -> int | None:
-    """Wavefronts, or None where a thread's elements are not consecutive and aligned in memory."""
-    read = [offsets[row][column : column + access.vector] for row, column in access.cells]
-    whole = all(
-        each[0] % access.vector == 0 and list(each) == list(range(each[0], each[0] + access.vector)) for each in read
-    )
-    return wavefronts([each[0] for each in read], element_bytes, access.vector) if whole else None
-
-
 # Tiled copies ---------------------------------------------------------------------------------------------------------
 
 
@@ -283,24 +169,20 @@ class TiledCopyView:
         n = row // rows + column // columns * (self.tile[0] // rows)
         return thread, value + n * size(self.values)
 
-    def cells(self, thread: int) -> frozenset[Cell]:
-        """Every element that a thread holds."""
-        return frozenset(cell for cell in self.places if self.holder(cell)[0] == thread)
-
     @property
     def places(self) -> list[Cell]:
         """The tile's elements, row by row."""
         return [(row, column) for row in range(self.tile[0]) for column in range(self.tile[1])]
 
 
-def tiled_copy_view(threads: Layout, values: Layout, tile: tuple[int, ...]) -> TiledCopyView:
+def tiled_copy_view(threads: Layout, values: Layout, tile: Tiler) -> TiledCopyView:
     """The view, or a NotationError that says why no TiledCopy is like that."""
     for name, part in {"threads": threads, "values": values}.items():
         if not (isinstance(part.shape, tuple) and len(part.shape) == 2 and all(isinstance(n, int) for n in part.shape)):
             raise NotationError(f"The {name} {text(part)} are no matrix; write them like (2,4):(4,1).")
         if cosize(part) != size(part) or len({part(n) for n in range(size(part))}) != size(part):
             raise NotationError(f"The {name} {text(part)} do not number {size(part)} cells from 0 on, each once.")
-    if len(tile) != 2 or not all(isinstance(n, int) and n > 0 for n in tile):
+    if not isinstance(tile, tuple) or len(tile) != 2 or not all(isinstance(n, int) and n > 0 for n in tile):
         raise NotationError(f"The tile {text(tile)} is no matrix; write it like (8,16).")
     view = TiledCopyView(threads, values, tile)
     if any(extent % step for extent, step in zip(tile, view.step, strict=True)):

@@ -38,10 +38,6 @@ class SimulatedLauncher(Protocol):
         """
         ...
 
-    def ptx(self, shape: Shape) -> str:
-        """The kernel compiled for a shape that it was called `on`."""
-        ...
-
 
 @dataclass
 class Simulated:
@@ -54,10 +50,6 @@ class Simulated:
     run: Callable[[Any, Work, bool], list[Report]]
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
-
-    def ptx(self, shape: Shape) -> str:
-        compiled = self.compile(shape)
-        return compiled if isinstance(compiled, str) else compiled.ptx
 
     def on(self, work: Work) -> Call:
         compiled = self.compile(work.shape)

@@ -1,25 +1,15 @@
-"""The contents page's table: the notebooks, the points so far, and the points that this machine can grade."""
+"""The table of the course's notebooks in Markdown: on the contents page, with the points so far, and in README."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from html import escape
 from operator import attrgetter
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Exercise
 from tutorlib.machine import device
 from tutorlib.measuring import results
 from tutorlib.notebook.standing import Course, Head, NoRecord, Standing, State, best, course_of, heads
-from tutorlib.problems.differences import count
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-CSS = Path(__file__).with_suffix(".css")
 RESET = "tutor progress --reset"
-points_here = attrgetter("points_here")
 SIGNS: dict[State, str] = {"passed": "✓", "partial": "◐", "failed": "✗", "not_run": "–", "open": "·"}
 WORDS: dict[State, str] = {
     "passed": "passed",
@@ -28,6 +18,7 @@ WORDS: dict[State, str] = {
     "not_run": "not run here",
     "open": "not tried yet",
 }
+Column = tuple[Callable[[Standing], str], str]  # a notebook's cell, and the total
 
 
 def show_contents() -> None:
@@ -38,27 +29,58 @@ def show_contents() -> None:
         course, record = course_of(best(), heads()), record_line()
     except NoRecord as error:
         course, record = course_of({}, heads()), f"Your points cannot be read: {error}."
-    notes = (machine_line(), record)
-    display({"text/html": page(course, notes), "text/plain": "\n".join(notes)}, raw=True)
+    text = "\n\n".join([progress(course, linked), machine_line(), record])
+    display({"text/markdown": text, "text/plain": text}, raw=True)
 
 
-def machine_line() -> str:
-    """The machine, and whether kernels run or are simulated."""
-    found = device.gpu()
-    if found is None:
-        return f"This machine: {device.obstacle()}. Kernels are simulated; their speed is reported as not run."
-    known = f"sm_{found.arch}" in results.load_targets()
-    graded = "" if known else ", not graded by speed (`tutor calibrate` changes that)"
-    return f"This machine: {found.name}, sm_{found.arch}. Kernels run here and are timed{graded}."
+def progress(course: Course, title: Callable[[Head], str] = attrgetter("title")) -> str:
+    """What is next, a row for each notebook with the points so far, and what its signs mean."""
+
+    def signs(notebook: Standing) -> str:
+        return "".join(SIGNS[notebook.state(exercise)] for exercise in notebook.exercises)
+
+    def here(notebook: Standing) -> str:
+        return "; ".join(filter(None, available(notebook.exercises, points_here)))
+
+    columns = {
+        "Your points": (points, points(course)),
+        "Exercises": (signs, ""),
+        "Graded here": (here, available(course.exercises, points_here)[0]),
+    }
+    legend = "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
+    return f"{next_line(course)}\n\n{table(course, title, columns)}\n\n{legend}"
 
 
-def record_line() -> str:
-    now = f"{datetime.now():%Y-%m-%d, %H:%M}"
-    return f"Points as of {now}, kept on this machine only. `tutor progress` prints them, `{RESET}` forgets them."
+def next_line(course: Course) -> str:
+    if course.next is None:
+        return "All exercises that this machine can grade are solved."
+    notebook, exercise = course.next
+    return f"Next: **{exercise.id} {exercise.title}** in {notebook.head.title}"
+
+
+def table(course: Course, title: Callable[[Head], str], columns: Mapping[str, Column]) -> str:
+    """A row for each notebook: its title, its time, and these columns, by their headings; the total below."""
+    rows = [["Notebook", "Time", *columns]]
+    rows.append([":--", "--:", *("--:" if heading.lower().endswith("points") else ":--" for heading in columns)])
+    for one in course.notebooks:
+        rows.append([title(one.head), time(one.head), *(cell(one) for cell, _ in columns.values())])
+    total = ["Total", hours(course.minutes), *(total for _, total in columns.values())]
+    rows.append([f"**{cell}**" if cell else "" for cell in total])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def linked(head: Head) -> str:
+    """A notebook's title as a link to it, and its summary below."""
+    return f"[{head.title}]({head.name}.ipynb)<br>{head.summary}"
 
 
 def points(part: Course | Standing) -> str:
     return f"{part.points:g} / {part.max_points}"
+
+
+def time(head: Head) -> str:
+    """The time of a notebook: the main path, and below it the appendix."""
+    return hours(head.minutes) + (f"<br><small>appendix: {hours(head.appendix)}</small>" if head.appendix else "")
 
 
 def hours(minutes: int) -> str:
@@ -66,97 +88,8 @@ def hours(minutes: int) -> str:
     return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 30) / 2:g}\N{NO-BREAK SPACE}h"
 
 
-def time(head: Head) -> str:
-    """The time of a notebook as HTML: the main path, and below it the appendix."""
-    return hours(head.minutes) + (f"<br><small>appendix: {hours(head.appendix)}</small>" if head.appendix else "")
-
-
-def table(course: Course) -> "Table":
-    """The points by notebook, for a terminal."""
-    from rich import box
-    from rich.table import Table
-
-    shown = Table(box=box.SIMPLE_HEAD, show_footer=True, pad_edge=False)
-    shown.add_column("Notebook", "Total", min_width=16)
-    shown.add_column("Points", points(course), justify="right", no_wrap=True)
-    shown.add_column("Exercises", no_wrap=True)
-    shown.add_column("")
-    for notebook in course.notebooks:
-        signs = "".join(SIGNS[notebook.state(exercise)] for exercise in notebook.exercises)
-        begun = notebook.latest or (course.next and course.next[0] is notebook)
-        shown.add_row(notebook.head.title, points(notebook), signs, notebook.left if begun else "")
-    return shown
-
-
-def legend() -> str:
-    """The meanings of the table's signs."""
-    return "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
-
-
-def page(course: Course, notes: tuple[str, ...]) -> str:
-    """The table as HTML, with links and the points that this machine can grade; below it the notes."""
-    lines = [
-        '<div class="tutorlib-contents">',
-        f"<style>{CSS.read_text(encoding='utf-8')}</style>",
-        f"<p>{next_line(course)}</p>",
-        "<table><thead><tr>",
-        '<th>Notebook</th><th class="number">Time</th><th colspan="2">Your points</th><th>Graded here</th>',
-        "</tr></thead><tbody>",
-        *map(row, course.notebooks),
-        "</tbody><tfoot><tr>",
-        f'<td>Total</td><td class="number">{hours(course.minutes)}</td><td></td>',
-        f'<td class="number">{points(course)}</td><td>{available(course.exercises, points_here)[0]}</td>',
-        "</tr></tfoot></table>",
-        *(f"<p>{line}</p>" for line in (key(course), *map(marked, notes)) if line),
-        "</div>",
-    ]
-    return "\n".join(lines)
-
-
-def key(course: Course) -> str:
-    """The meanings of the colors in the table."""
-    seen = {notebook.state(exercise) for notebook in course.notebooks for exercise in notebook.exercises} - {"open"}
-    if seen <= {"passed"}:
-        return ""
-    chips = (f'<i class="key {state}"></i>{WORDS[state]}' for state in WORDS if state in seen)
-    return "&emsp;".join(chips)
-
-
-def next_line(course: Course) -> str:
-    if course.next is None:
-        return "All exercises that this machine can grade are solved."
-    notebook, exercise = course.next
-    title = escape(f"{exercise.id} {exercise.title}")
-    return f"Next: <strong>{title}</strong> in {link(notebook)}"
-
-
-def row(notebook: Standing) -> str:
-    """One notebook."""
-    cells = [
-        f"<td>{link(notebook)}<br><small>{escape(notebook.head.summary)}</small></td>",
-        f'<td class="number">{time(notebook.head)}</td>',
-        f'<td><span class="bar">{"".join(segment(notebook, exercise) for exercise in notebook.exercises)}</span></td>',
-        f'<td class="number">{points(notebook)}</td>',
-        f"<td>{here(notebook)}</td>",
-    ]
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def link(notebook: Standing) -> str:
-    return f'<a href="{notebook.head.name}.ipynb">{escape(notebook.head.title)}</a>'
-
-
-def segment(notebook: Standing, exercise: Exercise) -> str:
-    """An exercise's part of the bar, as wide as its points."""
-    state, got = notebook.state(exercise), notebook.points_of(exercise)
-    says = f"{exercise.id} {exercise.title}: {WORDS[state]}, {got:g} of {count(exercise.points, 'point')}"
-    return f'<i class="{state}" style="flex-grow: {exercise.points}" title="{escape(says)}"></i>'
-
-
-def here(notebook: Standing) -> str:
-    """The points of a notebook that this machine can grade, and what grades the rest."""
-    part, rest = available(notebook.exercises, points_here)
-    return f"{part}<br><small>{rest}</small>"
+def points_here(exercise: Exercise) -> float:
+    return exercise.points_here
 
 
 def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float]) -> tuple[str, str]:
@@ -173,6 +106,16 @@ def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float])
     return part, "rest: " + ", ".join(f"sm_{since}" for since in wanted)
 
 
-def marked(text: str) -> str:
-    """Text with `code` as HTML."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+def machine_line() -> str:
+    """The machine, and whether kernels run or are simulated."""
+    found = device.gpu()
+    if found is None:
+        return f"This machine: {device.obstacle()}. Kernels are simulated; their speed is reported as not run."
+    known = f"sm_{found.arch}" in results.load_targets()
+    graded = "" if known else ", not graded by speed (`tutor calibrate` changes that)"
+    return f"This machine: {found.name}, sm_{found.arch}. Kernels run here and are timed{graded}."
+
+
+def record_line() -> str:
+    now = f"{datetime.now():%Y-%m-%d, %H:%M}"
+    return f"Points as of {now}, kept on this machine only. `tutor progress` prints them, `{RESET}` forgets them."

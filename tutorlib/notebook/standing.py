@@ -170,14 +170,6 @@ class Standing:
             (exercise for exercise in self.exercises if self.state(exercise) not in ("passed", "not_run")), None
         )
 
-    @property
-    def left(self) -> str:
-        """The remaining work in a few words."""
-        if self.next:
-            return f"next: {self.next.id} {self.next.title}"
-        waiting = sum(self.state(exercise) == "not_run" for exercise in self.exercises)
-        return f"done, but {waiting} not run" if waiting else "done"
-
 
 @dataclass(frozen=True)
 class Course:

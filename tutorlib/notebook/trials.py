@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
-from tutorlib.checking.cuda_host import command
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.compiled import Compiled, LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp
@@ -116,7 +115,7 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
 
     Without a GPU its launches are interpreted; lines say so and list the findings. Raises CompileFailed.
     """
-    from tutorlib.checking.cutile_launches import launches_interpreted
+    from tutorlib.simulate.cutile.hosts import launches_interpreted
 
     if not (reason := device.why_not(MMA_SYNC)):
         import torch
@@ -264,7 +263,7 @@ def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str])
     arch = device.tile_target() if device.gpu() else INSPECTED
     stem = Path(name).stem
     print(f"{len(source.splitlines())} lines in {name}. Build and start it with")
-    print("   ", " ".join(command(name, stem, arch)))
+    print(f"    nvcc -std=c++20 --enable-tile -arch {arch} -o {stem} {name}")
     print(f"    ./{stem} 1000000")
 
 

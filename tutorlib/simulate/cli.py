@@ -47,22 +47,23 @@ def simulate(
 
     Exit status 0: nothing found; 1: findings, an unwritten output, or a command that fails; 2: nothing was simulated.
     """
-    from tutorlib.simulate.command import BadInput, simulate_alone, simulate_script
+    from tutorlib.simulate import command
 
     try:
+        capability = command.parse_arch(arch)
         if ctx.obj:
-            done = simulate_script(ctx.obj, arch, format)
+            report = command.simulate_script(ctx.obj, capability, quiet=format != "text")
         elif target:
-            options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "seed": seed}
-            done = simulate_alone(target, arguments=arguments or [], **options)
+            sizes = {"grid": grid, "block": block, "cluster": cluster}
+            report = command.simulate_alone(target, arguments or [], capability, sizes, smem, seed)
         else:
-            raise BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
-        done = done.after(baseline)
-    except BadInput as error:
+            raise command.BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
+        report = report.without(command.read_baseline(baseline)) if baseline else report
+    except command.BadInput as error:
         typer.secho(str(error), fg="red", err=True)
         raise typer.Exit(2) from None
-    typer.echo(done.formatted(format))
-    raise typer.Exit(1 if done.failed else 0)
+    typer.echo({"text": report.__str__, "json": report.to_json, "sarif": report.to_sarif}[format]())
+    raise typer.Exit(1 if report.findings or report.wrong else 0)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

@@ -12,19 +12,18 @@ import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from tutorlib.compiling.dsls import module_of
 from tutorlib.compiling.errors import CompileFailed, ToolMissing, without_colours
 from tutorlib.dsl.functions import inside_of_kernel
-from tutorlib.simulate.ptx.launch import fresh_memory
-from tutorlib.simulate.report import Report, number_of, to_sarif
+from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
 from tutorlib.simulate.tensors import is_poison, poison
 from tutorlib.simulate.tool import argument_names, simulate
@@ -51,76 +50,45 @@ def one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {without_colours(str(error))}".split())
 
 
-DTYPES = {
-    **{"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"},
-    **{"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"},
-    **{kind: kind for kind in ("int64", "int32", "int16", "int8", "uint8", "bool")},
-}
-OF_TORCH = ("bf16", "e4m3", "e5m2")  # NumPy has no such numbers
-FILLS = ("out", "zeros", "col")
+# A kernel of a file ---------------------------------------------------------------------------------------------
+
+OF_TORCH = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}  # NumPy has no such numbers
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "bool")
+DTYPES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", **OF_TORCH, **{kind: kind for kind in INTEGERS}}
+MARKS = ("out", "zeros", "col")  # what the kernel writes; zeros; the first mode is contiguous instead of the last
 TENSOR = re.compile(r"(?P<shape>\d+(?:x\d+)*):(?P<dtype>\w+)(?P<marks>(?::\w+)*)")
-INTEGERS = 8  # random ones are 0 … 7
 EXAMPLE = "--arg 128x64:bf16 is a random tensor, --arg 128x64:bf16:out one that the kernel writes, --arg 128 a number"
 
 
-@dataclass(frozen=True)
-class Given:
-    """An argument.
+def parse_argument(text: str, generator: np.random.Generator) -> Any:
+    """ "128x64:bf16", a tensor of random numbers, with MARKS after it; or a Python literal such as 128, 0.5 or True.
 
-    value: a number, or a tensor: a NumPy array, or torch's for numbers that NumPy lacks. is_output: whether the kernel
-    is to write all of the tensor, which begins as poison.
-    """
-
-    value: Any
-    is_output: bool = False
-
-    @property
-    def for_torch(self) -> Any:
-        """The value, an array as a torch tensor in the same memory."""
-        import torch
-
-        return torch.as_tensor(self.value) if isinstance(self.value, np.ndarray) else self.value
-
-
-def parse_argument(text: str, generator: np.random.Generator) -> Given:
-    """ "128x64:bf16", a tensor of random numbers, with marks after it; or a Python literal such as 128, 0.5 or True.
-
-    Marks: "out": what the kernel writes; "zeros"; "col": the first mode is contiguous instead of the last.
+    The tensor is NumPy's, or torch's for numbers that NumPy lacks; one that the kernel writes is poison.
     Raises BadInput.
     """
     found = TENSOR.fullmatch(text)
     if not found:
         try:
-            return Given(ast.literal_eval(text))
+            return ast.literal_eval(text)
         except (ValueError, SyntaxError):
             raise BadInput(f"--arg {text}: {EXAMPLE}") from None
-    marks = found["marks"].split(":")[1:]
-    if found["dtype"] not in DTYPES:
-        raise BadInput(f"--arg {text}: there is no dtype {found['dtype']}; there are {', '.join(DTYPES)}")
-    if unknown := next((mark for mark in marks if mark not in FILLS), ""):
-        raise BadInput(f"--arg {text}: there is no mark {unknown}; there are {', '.join(FILLS)}")
-    shape = tuple(map(int, found["shape"].split("x")))
-    tensor = random(shape[::-1] if "col" in marks else shape, found["dtype"], generator)
-    if "zeros" in marks:
-        tensor[...] = 0
-    if "out" in marks:
-        poison(tensor)
-    return Given(tensor.T if "col" in marks else tensor, "out" in marks)
-
-
-def random(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> Any:
-    """A tensor of normally distributed numbers, or of small integers; torch's where NumPy lacks the dtype."""
+    dtype, marks = found["dtype"], found["marks"].split(":")[1:]
+    if dtype not in DTYPES or not {*marks} <= {*MARKS}:
+        raise BadInput(f"--arg {text}: there are the dtypes {', '.join(DTYPES)} and the marks {', '.join(MARKS)}")
+    shape = tuple(map(int, found["shape"].split("x")))[:: -1 if "col" in marks else 1]
     numbers: np.ndarray = generator.standard_normal(shape)
-    if not dtype.startswith(("fp", "bf", "e")):
-        numbers = generator.integers(0, 2 if dtype == "bool" else INTEGERS, shape)
+    if dtype in INTEGERS:
+        numbers = generator.integers(0, 2 if dtype == "bool" else 8, shape)
+    tensor: Any = np.zeros_like(numbers) if "zeros" in marks else numbers
     if dtype in OF_TORCH:
         import torch
 
-        return torch.from_numpy(numbers).to(getattr(torch, DTYPES[dtype]))
-    made = numbers.astype(DTYPES[dtype])
-    tensor = fresh_memory(made.nbytes).view(made.dtype).reshape(made.shape)
-    tensor[...] = made
-    return tensor
+        tensor = torch.from_numpy(tensor).to(getattr(torch, DTYPES[dtype]))
+    else:
+        tensor = tensor.astype(DTYPES[dtype])
+    if "out" in marks:
+        poison(tensor)
+    return tensor.T if "col" in marks else tensor
 
 
 def parse_sizes(option: str, text: str) -> tuple[int, ...]:
@@ -128,9 +96,6 @@ def parse_sizes(option: str, text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"(\d+(x\d+){0,2})?", text):
         raise BadInput(f"{option} {text}: one to three sizes, as {option} 8x4")
     return tuple(map(int, text.split("x"))) if text else ()
-
-
-SOURCES = (".ptx", ".cu")
 
 
 def load_target(target: str) -> tuple[Any, str]:
@@ -142,27 +107,22 @@ def load_target(target: str) -> tuple[Any, str]:
     """
     file, _, name = target.partition("::")
     path = Path(file)
-    if path.suffix not in (".py", *SOURCES):
+    if path.suffix not in (".py", ".ptx", ".cu"):
         raise BadInput(f"{file} is no kernel's file: name FILE.py::HOST, FILE.ptx or FILE.cu")
     if not path.is_file():
         raise BadInput(f"{file}: there is no such file")
-    return (path, name) if path.suffix in SOURCES else (load_python(path, name), "")
-
-
-def load_python(path: Path, expression: str) -> Any:
-    """The value of an expression in a file's names. Raises BadInput."""
+    if path.suffix != ".py":
+        return path, name
     module = imported(path)
     public = {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
     own = [name for name, value in public.items() if inside_of_kernel(value).__module__ == module.__name__]
     has = f"it has {', '.join(own) or 'no functions'}"
-    if not expression:
+    if not name:
         raise BadInput(f"{path}: name a kernel, as in {path}::HOST; {has}")
     try:
-        return eval(expression, dict(vars(module)))
-    except NameError as error:
-        raise BadInput(f"{path}: {error}; {has}") from None
+        return eval(name, dict(vars(module))), ""
     except Exception as error:
-        raise BadInput(f"{path}: {expression} raises {one_line(error)}") from error
+        raise BadInput(f"{path}: {name} raises {one_line(error)}; {has}") from error
 
 
 def imported(path: Path) -> ModuleType:
@@ -181,51 +141,64 @@ def imported(path: Path) -> ModuleType:
         raise BadInput(f"{path} cannot be imported: {one_line(error)}") from error
 
 
-Format = Literal["text", "json", "sarif"]
+def simulate_alone(target: str, *options: Any) -> Report:
+    """`simulate_target` in a process of its own. Raises BadInput."""
+    # Fork is faster. A fork of a process that has used CuTe would wait for MLIR's threads, which it lacks.
+    context = multiprocessing.get_context("spawn" if "cutlass" in sys.modules else "fork")
+    try:
+        with ProcessPoolExecutor(1, context) as process:
+            return process.submit(simulate_target, target, *options).result()
+    except BrokenProcessPool:
+        raise BadInput(f"{target} crashes while it is simulated") from None
 
 
-@dataclass(frozen=True)
-class CommandResult:
-    """wrong: sentences about unwritten outputs, or about how the command ended. known: how many findings the baseline
-    has, which are not in the report.
-    """
-
-    report: Report
-    wrong: tuple[str, ...] = ()
-    known: int = 0
-
-    @property
-    def failed(self) -> bool:
-        return bool(self.report.findings or self.wrong)
-
-    def after(self, baseline: Path | None) -> "CommandResult":
-        """Without the findings of a baseline, a report in JSON. Raises BadInput if it is none."""
-        if baseline is None:
-            return self
-        try:
-            known = {one["fingerprint"] for one in json.loads(baseline.read_text(encoding="utf-8"))["findings"]}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"--baseline {baseline}: no report that --format json wrote ({one_line(error)})") from None
-        report = self.report.without(known)
-        return replace(self, report=report, known=len(self.report.findings) - len(report.findings))
-
-    def formatted(self, format: Format) -> str:
-        if format == "sarif":
-            return to_sarif(self.report)
-        if format == "json":
-            return self.report.to_json(wrong=list(self.wrong), known=self.known)
-        known = [f"  {number_of(self.known, 'known finding')}"] if self.known else []
-        verdict = [*self.report.verdict_lines(), *known, *(f"✗ {one}" for one in self.wrong)]
-        return "\n".join([*verdict, *self.report.cost_lines()])
+def simulate_target(
+    target: str, arguments: Sequence[str], arch: str, sizes: dict[str, str], smem: int, seed: int
+) -> Report:
+    """Everything as the command line has it. sizes: of grid, block and cluster. Raises BadInput if nothing ran."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
+    generator = np.random.default_rng(seed)
+    given = [parse_argument(text, generator) for text in arguments]
+    launch: dict[str, Any] = {name: parse_sizes(f"--{name}", text) for name, text in sizes.items()}
+    kernel, entry = load_target(target)
+    try:
+        values = given if isinstance(kernel, Path) else [for_torch(value) for value in given]
+        report = simulate(kernel, *values, arch=arch, smem=smem, entry=entry, **launch)
+        names = argument_names(kernel, len(given), entry)
+    except CompileFailed as error:
+        why = " ".join(error.lines)
+        raise BadInput(f"{target} does not compile for sm_{arch}{lacks_letter(arch)}: {why}") from error
+    except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
+        raise BadInput(f"{target}: {error}") from error
+    except Exception as error:  # of the DSL's compiler, and of the user's own code
+        raise BadInput(f"{target} raises {one_line(error)}{lacks_letter(arch)}") from error
+    outputs = {name: value for name, value, text in zip(names, given, arguments, strict=True) if ":out" in text}
+    wrong = (
+        f"{name}: {int(mask.sum()):,} of {number_of(mask.size, 'element')} are never written"
+        for name, mask in ((name, is_poison(value)) for name, value in outputs.items())
+        if mask.any()
+    )
+    return replace(report, returned=None, wrong=tuple(wrong))
 
 
-def simulate_script(command: Sequence[str], arch: str, format: Format) -> CommandResult:
-    """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
+def for_torch(value: Any) -> Any:
+    """The value, an array as a torch tensor in the same memory."""
+    import torch
+
+    return torch.as_tensor(value) if isinstance(value, np.ndarray) else value
+
+
+# A command ------------------------------------------------------------------------------------------------------
+
+
+def simulate_script(command: Sequence[str], arch: str, quiet: bool) -> Report:
+    """Run a script, pytest or another command, unchanged. quiet: its output goes to stderr.
 
     Raises BadInput if it launches nothing.
     """
     try:
-        launches, status = run_script(command, parse_arch(arch), format != "text")
+        launches, status = run_script(command, arch, quiet)
     except OSError as error:
         raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
     crash = signal_name(status)
@@ -237,57 +210,18 @@ def simulate_script(command: Sequence[str], arch: str, format: Format) -> Comman
     stopped = sum(bool(launch.stopped) for launch in launches)
     wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
     wrong += [f"{said} {ended}"] if ended else []
-    return CommandResult(Report(parse_arch(arch), launches), tuple(wrong))
-
-
-def simulate_alone(target: str, **options: Any) -> CommandResult:
-    """`simulate_target` in a process of its own. Raises BadInput."""
-    # Fork is faster. A fork of a process that has used CuTe would wait for MLIR's threads, which it lacks.
-    context = multiprocessing.get_context("spawn" if "cutlass" in sys.modules else "fork")
-    try:
-        with ProcessPoolExecutor(1, context) as process:
-            return process.submit(simulate_target, target, **options).result()
-    except BrokenProcessPool:
-        raise BadInput(f"{target} crashes while it is simulated") from None
-
-
-def simulate_target(
-    target: str, arguments: Sequence[str], arch: str, grid: str, block: str, cluster: str, smem: int, seed: int
-) -> CommandResult:
-    """Everything as the command line has it. Raises BadInput if nothing was simulated."""
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
-    generator = np.random.default_rng(seed)
-    given = [parse_argument(text, generator) for text in arguments]
-    launch: dict[str, Any] = {
-        "arch": parse_arch(arch),
-        "grid": parse_sizes("--grid", grid),
-        "block": parse_sizes("--block", block),
-        "cluster": parse_sizes("--cluster", cluster),
-    }
-    kernel, entry = load_target(target)
-    try:
-        values = [one.value if isinstance(kernel, Path) else one.for_torch for one in given]
-        report = simulate(kernel, *values, **launch, smem=smem, entry=entry)
-        names = argument_names(kernel, len(given), entry)
-    except CompileFailed as error:
-        raise BadInput(
-            f"{target} does not compile for sm_{arch}{lacks_letter(launch['arch'])}: {' '.join(error.lines)}"
-        ) from error
-    except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
-        raise BadInput(f"{target}: {error}") from error
-    except Exception as error:  # of cuTile's compiler, and of the user's own code
-        raise BadInput(f"{target} raises {one_line(error)}") from error
-    masks = {name: is_poison(one.value) for name, one in zip(names, given, strict=True) if one.is_output}
-    unwritten = (
-        f"{name}: {int(mask.sum()):,} of {number_of(mask.size, 'element')} are never written"
-        for name, mask in masks.items()
-        if mask.any()
-    )
-    return CommandResult(replace(report, returned=None), tuple(unwritten))
+    return Report(arch, launches, wrong=tuple(wrong))
 
 
 def signal_name(status: int) -> str:
     """Of a process's exit status: the signal that ended it, also as a shell tells it; "" if none did."""
     number = -status if status < 0 else status - 128
     return signal.strsignal(number) or "" if number in set(signal.Signals) else ""
+
+
+def read_baseline(file: Path) -> set[str]:
+    """The fingerprints of the findings of a report in JSON. Raises BadInput if it is none."""
+    try:
+        return {one["fingerprint"] for one in json.loads(file.read_text(encoding="utf-8"))["findings"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"--baseline {file}: no report that --format json wrote ({one_line(error)})") from None

@@ -58,11 +58,14 @@ class Report:
 
     arch: the compute capability that they were compiled for, "80" or "90a".
     launches: a report for each, in order. returned: by the Python function that was simulated.
+    wrong: sentences about how a command ended. known: how many findings were left out by `without`.
     """
 
     arch: str
     launches: tuple[LaunchReport, ...]
     returned: Any = field(default=None, repr=False)
+    wrong: tuple[str, ...] = ()
+    known: int = 0
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -96,35 +99,40 @@ class Report:
         def others(launch: LaunchReport) -> tuple[Finding, ...]:
             return tuple(one for one in launch.findings if fingerprint(one, launch.kernel) not in known)
 
-        return replace(self, launches=tuple(replace(launch, findings=others(launch)) for launch in self.launches))
+        left = tuple(replace(launch, findings=others(launch)) for launch in self.launches)
+        found = len(self.findings) - sum(len(launch.findings) for launch in left)
+        return replace(self, launches=left, known=self.known + found)
 
-    def to_json(self, **more: Any) -> str:
-        """The report as a JSON object. more: other fields of it."""
+    def to_json(self) -> str:
+        """The report as a JSON object."""
         found = [finding for n, launch in enumerate(self.launches) for finding in findings_data(launch, n)]
         launches = [launch_data(launch) for launch in self.launches]
         data = {"arch": self.arch, "launches": launches, "counts": self.counts, "findings": found}
-        return json.dumps(data | more, indent=2)
+        return json.dumps(data | {"wrong": self.wrong, "known": self.known}, indent=2)
 
-    def verdict_lines(self) -> list[str]:
-        """What is wrong with each launch; launches that are alike are one."""
-        found = len(self.findings)
-        said = number_of(found, "finding") if found else "no finding"
-        lines = [f"sm_{self.arch}: {number_of(len(self.launches), 'launch', 'launches')}, {said}"]
-        for launch, times in alike_launches(self.launches):
-            lines += launch_lines(launch, times)
-        return lines
-
-    def cost_lines(self) -> list[str]:
-        """The accesses that cost more than they must, and the work that is done twice."""
-        lines = []
-        for launch, _ in alike_launches(self.launches):
-            dear = [f"! {repeat}" for repeat in launch.repeats]
-            dear += [line for line in cost_lines(launch) if line.startswith("!")]
-            lines += [launch_name(launch), *dear] if dear and len(self.launches) > 1 else dear
-        return lines
+    def to_sarif(self) -> str:
+        """In SARIF: each cause as a result; the findings that follow from it as its related locations."""
+        results: dict[str, dict[str, Any]] = {}
+        for launch in self.launches:
+            for first, *others in causes(launch.findings):
+                result = sarif_result(first, others, launch)
+                results.setdefault(result["partialFingerprints"]["finding/v1"], result)
+        rules = [{"id": kind} for kind in sorted({result["ruleId"] for result in results.values()})]
+        run = {"tool": {"driver": {"name": "tutor simulate", "rules": rules}}, "results": list(results.values())}
+        return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
     def __str__(self) -> str:
-        return "\n".join([*self.verdict_lines(), *self.cost_lines()])
+        """What is wrong with each launch, then the accesses that cost more than they must; launches alike are one."""
+        found = number_of(len(self.findings), "finding") if self.findings else "no finding"
+        lines = [f"sm_{self.arch}: {number_of(len(self.launches), 'launch', 'launches')}, {found}"]
+        costs: list[str] = []
+        for launch, times in alike_launches(self.launches):
+            lines += launch_lines(launch, times)
+            dear = [f"! {repeat}" for repeat in launch.repeats]
+            dear += [line for line in cost_lines(launch) if line.startswith("!")]
+            costs += [launch_name(launch), *dear] if dear and len(self.launches) > 1 else dear
+        lines += [f"  {number_of(self.known, 'known finding')}"] if self.known else []
+        return "\n".join([*lines, *(f"✗ {one}" for one in self.wrong), *costs])
 
 
 def number_of(number: int, one: str, several: str = "") -> str:
@@ -272,25 +280,18 @@ def place_data(place: SourceLine | None) -> dict[str, Any]:
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def to_sarif(report: Report) -> str:
-    """Each cause as a result; the findings that follow from it as its related locations. Of several alike, one."""
-    results: dict[str, dict[str, Any]] = {}
-    for launch in report.launches:
-        for first, *others in causes(launch.findings):
-            known = fingerprint(first, launch.kernel)
-            place = first.place or launch.launched_at
-            related = [(first.other, "the other access"), *((one.place, str(one.message)) for one in others)]
-            results[known] = results.get(known) or {
-                "ruleId": first.kind.value,
-                "level": "error",
-                "message": {"text": str(first)},
-                "locations": [location(place)] if place else [],
-                "relatedLocations": [location(at) | {"message": {"text": text}} for at, text in related if at],
-                "partialFingerprints": {"finding/v1": known},
-            }
-    rules = [{"id": kind} for kind in sorted({result["ruleId"] for result in results.values()})]
-    run = {"tool": {"driver": {"name": "tutor simulate", "rules": rules}}, "results": list(results.values())}
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+def sarif_result(first: Finding, others: Sequence[Finding], launch: LaunchReport) -> dict[str, Any]:
+    """A cause and the findings that follow from it."""
+    place = first.place or launch.launched_at
+    related = [(first.other, "the other access"), *((one.place, str(one.message)) for one in others)]
+    return {
+        "ruleId": first.kind.value,
+        "level": "error",
+        "message": {"text": str(first)},
+        "locations": [location(place)] if place else [],
+        "relatedLocations": [location(at) | {"message": {"text": text}} for at, text in related if at],
+        "partialFingerprints": {"finding/v1": fingerprint(first, launch.kernel)},
+    }
 
 
 def location(place: SourceLine) -> dict[str, Any]:

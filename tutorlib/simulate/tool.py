@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutorlib.dsl.functions import constant_parameters, inside_of_kernel, says_it_is_jit, says_it_is_kernel
+from tutorlib.dsl.functions import inside_of_kernel, says_it_is_jit, says_it_is_kernel
 from tutorlib.simulate.ptx.languages.cpp import simulate_source
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
@@ -32,15 +32,16 @@ def simulate(
         simulate(Path("scale.ptx"), x, y, 1024, grid=(8,))      # PTX, Triton's for example
         simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
 
-    arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a CuTe host
-        function takes a CUDA stream, one is filled in.
+    arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a function
+        takes a CUDA stream, one is filled in.
     arch: the compute capability to compile for, "80", "90a" or "100a"; PTX has its own.
     grid: blocks along x, y and z, for a kernel that no host function launches. block: threads of a block of PTX or CUDA
         C++; (): as many as the kernel declares; cluster: the same of a cluster's blocks. smem: bytes of dynamic shared
         memory of these. entry: a part of the kernel's name, where a source has several.
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
-    is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
+    is no kernel; CompileFailed, or the DSL's own error; and NotImplementedError where the simulator lacks what the
+    kernel uses.
     """
     if not (callable(kernel) or isinstance(kernel, str | Path)):
         raise TypeError(f"{kernel!r} is no kernel, host function or source")
@@ -54,7 +55,7 @@ def simulate(
     else:
         launches, returned = simulate_python(kernel, named, arch, grid)
     if not launches:
-        raise ValueError(f"{function_name(kernel)} launches no kernel")
+        raise ValueError(f"{getattr(kernel, '__name__', type(kernel).__name__)} launches no kernel")
     return Report(arch, tuple(launches), returned)
 
 
@@ -82,7 +83,9 @@ def simulate_python(
 ) -> tuple[list[LaunchReport], Any]:
     """A report of each launch that it makes, and what it returns. The keywords are those of `simulate`."""
     import torch
+    from cuda.bindings.driver import CUstream
 
+    from tutorlib.simulate.ptx.languages.cute import cute_tensor
     from tutorlib.simulate.stand_in.gpu import StandInGpu
     from tutorlib.simulate.stand_in.script import stand_in
     from tutorlib.simulate.tensors import one_thread
@@ -92,75 +95,26 @@ def simulate_python(
     for name, argument in named.items():
         if isinstance(argument, torch.Tensor):
             gpu.hold(argument, name)
-    arguments, returned = list(named.values()), None
     with one_thread(), stand_in(lambda: gpu):
         if is_cute(kernel):
-            call_cute(kernel, arguments)
+            tensors = [cute_tensor(one) if isinstance(one, torch.Tensor) else one for one in named.values()]
+            returned = kernel(*with_streams(kernel, tensors, CUstream(0)))
         elif type(kernel).__module__.startswith("cuda.tile"):
-            call_tile_kernel(kernel, arguments, grid)
+            import cuda.tile as ct
+
+            returned = ct.launch(torch.cuda.current_stream(), tuple(grid), kernel, tuple(named.values()))
         else:
-            returned = kernel(*with_streams(kernel, arguments, torch.cuda.current_stream()).values())
+            returned = kernel(*with_streams(kernel, [*named.values()], torch.cuda.current_stream()))
     return launches, returned
 
 
-def is_cute(target: Any) -> bool:
-    """Whether it is a @cute.jit function, or an object whose call is one. Raises TypeError for a @cute.kernel."""
-    if says_it_is_kernel(target):
-        raise TypeError(f"{function_name(target)} is a @cute.kernel: simulate the @cute.jit function that launches it")
-    return says_it_is_jit(target) or says_it_is_jit(vars(type(target)).get("__call__"))
-
-
-def call_cute(host: Any, arguments: Sequence[Any]) -> None:
-    """Raises ValueError if it takes other arguments, and CompileFailed."""
-    import torch
-    from cuda.bindings import driver
-    from cutlass import cute
-
-    from tutorlib.compiling.dsls import with_reader_line
-    from tutorlib.simulate.ptx.languages.cute import cute_tensor
-
-    taken = {
-        name: cute_tensor(argument) if isinstance(argument, torch.Tensor) else argument
-        for name, argument in with_streams(host, arguments, driver.CUstream(0)).items()
-    }
-    compiled = with_reader_line(lambda more: cute.compile(host, *taken.values()))
-    constant = constant_parameters(compiled)
-    compiled(*(argument for name, argument in taken.items() if name not in constant))
-
-
-def call_tile_kernel(kernel: Any, arguments: Sequence[Any], grid: Sequence[int]) -> None:
-    """Raises ValueError without a grid or with other arguments than the kernel's, and CompileFailed."""
-    import cuda.tile as ct
-    import torch
-
-    if not grid:
-        raise ValueError(f"{function_name(kernel)} is a kernel: it needs a grid")
-    taken = with_streams(kernel, arguments, None)
-    ct.launch(torch.cuda.current_stream(), tuple(grid), kernel, tuple(taken.values()))
-
-
-def with_streams(function: Any, arguments: Sequence[Any], stream: Any) -> dict[str, Any]:
-    """The arguments by the names of their parameters, in order, with `stream` wherever the function takes one.
-
-    Those of a *parameter have its name and a number. Raises ValueError if they do not fit.
-    """
-    left, bound = list(arguments), dict[str, Any]()
-    for parameter in parameters_of(function):
-        if is_stream(parameter):
-            bound[parameter.name] = stream
-        elif parameter.kind is parameter.VAR_POSITIONAL:
-            bound |= {f"{parameter.name}[{n}]": argument for n, argument in enumerate(left)}
-            left = []
-        elif left:
-            bound[parameter.name] = left.pop(0)
-        else:
-            break
-    try:
-        inspect.signature(inside_of_kernel(function)).bind(*bound.values(), *left)
-    except TypeError as error:
-        takes = ", ".join(parameter.name for parameter in parameters_of(function) if not is_stream(parameter))
-        raise ValueError(f"{function_name(function)} takes {takes or 'nothing'}: {error}") from None
-    return bound
+def with_streams(function: Any, arguments: list[Any], stream: Any) -> list[Any]:
+    """The arguments, with `stream` wherever the function takes one."""
+    taken = list(arguments)
+    for place, parameter in enumerate(parameters_of(function)):
+        if is_stream(parameter) and place <= len(taken):
+            taken.insert(place, stream)
+    return taken
 
 
 def parameters_of(function: Any) -> list[inspect.Parameter]:
@@ -171,5 +125,8 @@ def is_stream(parameter: inspect.Parameter) -> bool:
     return parameter.name == "stream" or "CUstream" in str(parameter.annotation)
 
 
-def function_name(function: Any) -> str:
-    return getattr(inside_of_kernel(function), "__name__", type(function).__name__)
+def is_cute(target: Any) -> bool:
+    """Whether it is a @cute.jit function, or an object whose call is one. Raises TypeError for a @cute.kernel."""
+    if says_it_is_kernel(target):
+        raise TypeError(f"{target.__name__} is a @cute.kernel: simulate the @cute.jit function that launches it")
+    return says_it_is_jit(target) or says_it_is_jit(vars(type(target)).get("__call__"))

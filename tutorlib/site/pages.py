@@ -1,7 +1,6 @@
 """A page of the site: the solved notebook with each answer replaced by the exercise as a student finds it."""
 
 import ast
-import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,11 +8,10 @@ from functools import cache
 from html import escape
 from typing import Any
 
-import ipywidgets
 import nbformat
 from nbformat import NotebookNode, v4
 
-from tutorlib.course.build import names_for
+from tutorlib.course.answers import names_for
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
@@ -125,38 +123,16 @@ def add_explorers(nodes: Iterable[NotebookNode]) -> None:
         above.append(node.source)
 
 
-# The explorers of a page as data: from it the browser builds the same inputs with the same values --------------------
-
 PREFIX = "explore_"
 
 
 def explorer_data(source: str, above: Sequence[str]) -> dict[str, Any] | None:
-    """{"kind": "timeline", "arguments": {…}, "inputs": […]} of the explorer that a cell ends with; None without one.
+    """The description of the explorer that a cell ends with (`explorers.explorer.Explorer`); None without one.
 
     above: the code cells above it, from which the call's names come.
     """
     match ast.parse(source).body[-1:]:
         case [ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call)] if name.startswith(PREFIX):
             names = names_for(call, "\n".join([*above, source]))
-            explore = names[name]
-            names[name] = inspect.signature(explore).bind
-            given = eval(compile(ast.Expression(call), "<page>", "eval"), names)
-            given.apply_defaults()
-            boxes = explore(*given.args, **given.kwargs).inputs
-            kind = name.removeprefix(PREFIX)
-            return {"kind": kind, "arguments": given.arguments, "inputs": [input_of(box) for box in boxes]}
+            return eval(compile(ast.Expression(call), "<page>", "eval"), names).description
     return None
-
-
-def input_of(box: ipywidgets.ValueWidget) -> dict[str, Any]:
-    """An input as an element of HTML: its kind, name and value, and its range or its options."""
-    common = {"name": box.description, "value": box.value}
-    match box:
-        case ipywidgets.IntSlider() | ipywidgets.FloatSlider():
-            return {"kind": "range", **common, "min": box.min, "max": box.max, "step": box.step}
-        case ipywidgets.Dropdown():
-            options = (
-                box.options.items() if isinstance(box.options, dict) else zip(box.options, box.options, strict=True)
-            )
-            return {"kind": "select", **common, "options": [[str(label), value] for label, value in options]}
-    return {"kind": "text", **common}

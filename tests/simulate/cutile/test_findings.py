@@ -328,7 +328,7 @@ def test_an_index_that_is_undetermined():
 def test_a_kernel_prints_once(capsys):
     @ct.kernel
     def kernel(x, z):
-        ct.printf("once")
+        ct.print("once", end="")
         ct.store(z, (0,), ct.sum(ct.load(x, (0,), (4,))))
 
     assert run(kernel, (1,), (torch.randn(3), torch.zeros(1))).findings

@@ -75,14 +75,6 @@ def permute(a, b, selector):
     return result
 
 
-def dot(a, b, c):
-    return c + sum((((a >> 8 * i & 255) ^ 128) - 128) * (b >> 8 * i & 255) for i in range(4))
-
-
-def clamp(value):
-    return max(min(value, 2**31 - 1), -(2**31))
-
-
 COMPARE = {"eq": int.__eq__, "ne": int.__ne__, "lt": int.__lt__, "le": int.__le__, "gt": int.__gt__, "ge": int.__ge__}
 LOGIC = {"and": int.__and__, "or": int.__or__, "xor": int.__xor__}
 ROWS = [  # an opcode; the types of its result and its operands; the result, before it is cut to its type
@@ -100,8 +92,6 @@ ROWS = [  # an opcode; the types of its result and its operands; the result, bef
     *each(KINDS, "max.{t}", "t t t", lambda t, a, b: max(a, b)),
     *one("min.relu.s32", "s32 s32 s32", lambda a, b: max(min(a, b), 0)),
     *one("max.relu.s32", "s32 s32 s32", lambda a, b: max(a, b, 0)),
-    *one("add.sat.s32", "s32 s32 s32", lambda a, b: clamp(a + b)),
-    *one("sub.sat.s32", "s32 s32 s32", lambda a, b: clamp(a - b)),
     *each(SIGNED, "abs.{t}", "t t", lambda t, a: abs(a)),
     *each(SIGNED, "neg.{t}", "t t", lambda t, a: -a),
     *each(KINDS, "sad.{t}", "t t t t", lambda t, a, b, c: abs(a - b) + c),
@@ -123,7 +113,6 @@ ROWS = [  # an opcode; the types of its result and its operands; the result, bef
     *one("bfind.u32", "u32 u32", lambda a: a.bit_length() - 1),
     *one("bfind.s32", "u32 s32", lambda a: (~a if a < 0 else a).bit_length() - 1),
     *one("prmt.b32", "u32 u32 u32 u32", permute),
-    *one("dp4a.s32.u32", "s32 u32 u32 s32", dot),
     *(row for name, does in COMPARE.items() for row in each(WIDE, f"setp.{name}" + ".{t}", "pred t t",
                                                             lambda t, a, b, does=does: does(a, b))),
 ]  # fmt: skip

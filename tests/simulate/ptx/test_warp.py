@@ -1,4 +1,4 @@
-"""shfl, vote, match, redux against their definitions (PTX ISA, 9.7.9.6 and 9.7.13)."""
+"""shfl, vote, redux against their definitions (PTX ISA, 9.7.9.6 and 9.7.13)."""
 
 import numpy as np
 import pytest
@@ -35,17 +35,6 @@ def test_shuffles(mode, by, c):
     want = shuffled(mode, values.tolist(), each.tolist(), c)
     assert got[0].tolist() == want[0]
     assert got[1].tolist() == want[1]
-
-
-@given(st.lists(st.integers(0, 3), min_size=32, max_size=32))
-def test_match_finds_equal_values(values):
-    a = np.array(values, np.uint32)
-    got = execute("match.any.sync.b32", [("b32", a)], "b32", "-1")
-    assert got.tolist() == [sum(1 << j for j in range(32) if a[j] == a[i]) for i in range(32)]
-    mask, agreed = execute("match.all.sync.b32", [("b32", a)], "b32", "-1", also="pred")
-    same = len(set(values)) == 1
-    assert mask.tolist() == [0xFFFFFFFF if same else 0] * 32
-    assert agreed.tolist() == [int(same)] * 32
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=32, max_size=32))

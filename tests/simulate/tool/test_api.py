@@ -11,11 +11,27 @@ from tests.simulate.tool import kernels, tiles
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Hazard
 from tutorlib.simulate import Finding, Report, simulate
-from tutorlib.simulate.ptx.findings import SourceLine, name_made_at, quoted
+from tutorlib.simulate.ptx.findings import NotSimulated, SourceLine, name_made_at, quoted
 from tutorlib.simulate.ptx.report import Report as LaunchReport
-from tutorlib.simulate.report import causes, fingerprint, to_sarif
+from tutorlib.simulate.report import causes, fingerprint
 
 CUDA = """
+#include <cooperative_groups.h>
+
+namespace ours {
+template <typename T, int N>
+__global__ void scale(const T* x, T* y) { y[threadIdx.x] = x[threadIdx.x] * N; }
+}
+__constant__ float factor = 2.5f;
+__device__ double offsets[2] = {-1.5, 0.25};
+__constant__ struct { float a; int b; } both = {0.5f, -3};
+__global__ void constants(const float* x, float* y) {
+    y[threadIdx.x] = x[threadIdx.x] * factor + offsets[threadIdx.x % 2] + both.a + both.b;
+}
+__global__ void synced(const float* x, float* y) {
+    y[threadIdx.x] = x[threadIdx.x];
+    cooperative_groups::this_grid().sync();
+}
 __global__ void triple(const float* x, float* y) { y[threadIdx.x] = 3 * x[threadIdx.x]; }
 __global__ void halve(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x + 1] / 2; }
 """
@@ -99,7 +115,32 @@ def test_cuda_cpp_names_its_own_file(tmp_path):
     assert not simulate(file, x, y, grid=(1,), block=(32,), entry="triple").findings
     assert torch.equal(y, 3 * x)
     (finding,) = simulate(file, x, y, grid=(1,), block=(32,), entry="halve").findings
-    assert (finding.place.file, finding.place.line) == (str(file), 3)
+    assert (finding.place.file, finding.place.text) == (str(file), CUDA.splitlines()[-1])
+
+
+ONE_BLOCK = {"grid": (1,), "block": (32,)}
+
+
+def test_constants_and_instances_of_templates_have_their_values():
+    x, y, z = torch.randn(32), torch.zeros(32), torch.zeros(32)
+    simulate(CUDA, x, y, entry="constants", **ONE_BLOCK)
+    torch.testing.assert_close(y, x * 2.5 + torch.tensor([-1.5, 0.25]).repeat(16) - 2.5)
+    report = simulate(CUDA, x, z, entry="ours::scale<float, 3>", **ONE_BLOCK)
+    assert torch.equal(z, 3 * x)
+    assert "\nours::scale<float, 3>: 1 block, " in str(report)
+    past = simulate(CUDA, x, y, entry="constants", grid=(1,), block=(64,))
+    assert "loads x[32], which lies outside x of shape (32,)" in str(past)
+
+
+def test_a_barrier_of_the_grid_is_named():
+    with pytest.raises(NotSimulated, match=r"grid.sync\(\), the barrier of all blocks of a cooperative launch, is not"):
+        simulate(CUDA, torch.zeros(32), torch.zeros(32), entry="synced", **ONE_BLOCK)
+
+
+def test_a_descriptor_for_tma_that_asserts_its_driver():
+    dst, report = reverse(kernels.with_a_descriptor, arch="90a")
+    assert torch.equal(dst, kernels.reversed_blocks(torch.arange(128.0), 64))
+    assert not report.findings
 
 
 # text and JSON --------------------------------------------------------------------------------------------------
@@ -129,17 +170,25 @@ def test_json_holds_what_the_report_holds():
 # what does not fit ----------------------------------------------------------------------------------------------
 
 X = torch.zeros(64)
+BREAKS = DOUBLE.replace("add.f32", "brkpt;\n    add.f32")
 
 
 @pytest.mark.parametrize(
     ("kernel", "arguments", "keywords", "error", "says"),
     [
-        (kernels.reverse, (X, X, 64, 1), {}, ValueError, "reverse takes src, dst, threads: too many"),
-        (kernels.reverse, (X, 3, 64), {}, CompileFailed, "."),
-        (tiles.summed, (X,), {}, ValueError, "summed takes a, b, first: missing"),
+        (kernels.reverse, (X, 3, 64), {}, Exception, "argument #2"),
         (DOUBLE.replace(".reqntid 32", ""), (X, X, 64), {"grid": (2,)}, ValueError, "needs a block"),
         (DOUBLE, (X, X, 64), {"grid": (2,), "block": (64,)}, ValueError, "is compiled for blocks of"),
         (3, (), {}, TypeError, "3 is no kernel"),
+        (kernels.reverse_kernel, (X,), {}, TypeError, "simulate the @cute.jit function that launches it"),
+        (kernels.launches_nothing, (X,), {}, ValueError, "launches_nothing launches no kernel"),
+        (kernels.reverse, (X, X, 2000), {}, ValueError, "a block of 2,000 threads"),
+        (tiles.add, (X,), {}, ValueError, "a grid has one to three sizes, not 0"),
+        (tiles.add, (X, X, X, 1.5), {"grid": (2,)}, CompileFailed, "line "),
+        (DOUBLE, (X,), {}, ValueError, "a kernel of PTX or CUDA C[+][+] needs a grid"),
+        (DOUBLE, (X,), {"grid": (2,)}, ValueError, "doubled takes 3 parameters, not 1"),
+        (DOUBLE, (X,), {"grid": (2,), "entry": "tripled"}, ValueError, "name one of doubled"),
+        (BREAKS, (X, X, 64), {"grid": (2,)}, NotSimulated, r"brkpt is not simulated \(line "),
         (DOUBLE, (X.to("meta"), X, 64), {"grid": (2,)}, ValueError, "argument 0 is on meta"),
     ],
 )
@@ -226,7 +275,7 @@ def test_a_report_without_what_is_known():
 def test_sarif(monkeypatch):
     """What GitHub reads: https://docs.github.com/en/code-security/code-scanning, SARIF support."""
     monkeypatch.chdir("/")
-    said = json.loads(to_sarif(Report("90a", (launch(*WAIT), launch(*WAIT)))))
+    said = json.loads(Report("90a", (launch(*WAIT), launch(*WAIT))).to_sarif())
     assert said["version"] == "2.1.0"
     (run,) = said["runs"]
     assert run["tool"]["driver"]["name"] == "tutor simulate"

@@ -1,5 +1,6 @@
 """`tutor simulate`: arguments, formats, exit statuses, and one line for each wrong input."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,8 @@ from typer.testing import CliRunner
 from tests.simulate.ptx.snippets import DOUBLE, UNGUARDED
 from tests.simulate.tool import kernels, tiles
 from tutorlib.cli import app
-from tutorlib.simulate import simulate
-from tutorlib.simulate.command import DTYPES, parse_arch, parse_argument, parse_sizes
+from tutorlib.simulate import command
+from tutorlib.simulate.command import DTYPES, for_torch, parse_arch, parse_argument, parse_sizes
 from tutorlib.simulate.tensors import is_poison
 
 KERNELS, TILES = kernels.__file__, tiles.__file__
@@ -32,6 +33,18 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "empty.py").write_text("")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch, request):
+    """A process of its own takes seconds; a test with `alone` in its name has one. What tests import is forgotten."""
+    if "alone" not in request.node.name:
+        monkeypatch.setattr(command, "simulate_alone", command.simulate_target)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield
+    for name in {name for name in sys.modules if name.startswith("package")} - before:
+        del sys.modules[name]
 
 
 def tutor(*words):
@@ -63,48 +76,6 @@ def test_a_clean_run_ends_with_0(words):
     assert ": 1 launch, no finding" in done.stdout or ": 2 launches, no finding" in done.stdout
 
 
-CPP = """
-#include <cooperative_groups.h>
-
-namespace ours {
-template <typename T, int N>
-__global__ void scale(const T* x, T* y) { y[threadIdx.x] = x[threadIdx.x] * N; }
-}
-__constant__ float factor = 2.5f;
-__device__ double offsets[2] = {-1.5, 0.25};
-__constant__ struct { float a; int b; } both = {0.5f, -3};
-__global__ void constants(const float* x, float* y) {
-    y[threadIdx.x] = x[threadIdx.x] * factor + offsets[threadIdx.x % 2] + both.a + both.b;
-}
-__global__ void synced(const float* x, float* y) {
-    y[threadIdx.x] = x[threadIdx.x];
-    cooperative_groups::this_grid().sync();
-}
-"""
-
-
-def of_cpp(kernel, *more):
-    Path("kernels.cu").write_text(CPP)
-    return tutor(f"kernels.cu::{kernel}", "--grid", "1", "--block", "32", *VECTOR_32, "--arg", "32:fp32:out", *more)
-
-
-@pytest.mark.parametrize("kernel", ["ours::scale<float, 3>", "constants"])
-def test_cpp_by_its_names(kernel):
-    done = of_cpp(kernel)
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert f"\n{kernel}: 1 block, " in done.stdout
-    past = of_cpp(kernel, "--block", "64")
-    assert "loads x[32], which lies outside x of shape (32,)" in past.stdout
-
-
-def test_constants_and_instances_of_templates_have_their_values():
-    x, y, z = torch.randn(32), torch.zeros(32), torch.zeros(32)
-    simulate(CPP, x, y, grid=(1,), block=(32,), entry="constants")
-    torch.testing.assert_close(y, x * 2.5 + torch.tensor([-1.5, 0.25]).repeat(16) - 2.5)
-    simulate(CPP, x, z, grid=(1,), block=(32,), entry="ours::scale<float, 3>")
-    assert torch.equal(z, 3 * x)
-
-
 REGISTERS = """
 import cutlass
 from cutlass import cute
@@ -133,12 +104,6 @@ def test_the_letter_that_an_architecture_lacks_is_named(words):
     assert done.exit_code == 2
     assert "(--arch 90a has more instructions)" in done.stderr
     assert tutor("--arch", "90a", *words).exit_code == 0
-
-
-def test_a_barrier_of_the_grid_is_named():
-    done = of_cpp("synced")
-    assert done.exit_code == 2
-    assert "kernels.cu::synced: grid.sync(), the barrier of all blocks of a cooperative launch, is not" in done.stderr
 
 
 @pytest.mark.parametrize("way", ["neighbor", "package.neighbor", ".neighbor"])
@@ -175,6 +140,15 @@ def test_a_source_needs_neither_torch_nor_a_dsl(folder):
     assert not imported & {"torch", "cutlass", "cuda", "cuda.tile", "matplotlib", "pandas"}
 
 
+def test_sarif_and_a_baseline_that_is_none():
+    said = json.loads(of_ptx("unguarded.ptx", 40, "--format", "sarif").stdout)
+    assert [result["ruleId"] for result in said["runs"][0]["results"]] == ["outside"] * 2
+    Path("none.json").write_text("{}")
+    done = of_ptx("doubled.ptx", 40, "--baseline", "none.json")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "no report that --format json wrote" in done.stderr
+
+
 # wrong input ----------------------------------------------------------------------------------------------------
 
 VECTOR = ("--arg", "64:fp32")
@@ -195,12 +169,11 @@ VECTOR = ("--arg", "64:fp32")
         ((f"{KERNELS}::Reverse(64)",), "Reverse(64) raises TypeError: Reverse.__init__() missing 1 required"),
         ((f"{KERNELS}::Reverse((",), "Reverse(( raises SyntaxError: "),
         ((f"{KERNELS}::reverse_kernel", *VECTOR), "simulate the @cute.jit function that launches it"),
-        ((f"{KERNELS}::reverse", *VECTOR), "reverse takes src, dst, threads: missing a required argument"),
+        ((f"{KERNELS}::reverse", *VECTOR), "Required argument `dst` is missing"),
         ((f"{KERNELS}::launches_nothing", *VECTOR), "launches_nothing launches no kernel"),
-        ((f"{KERNELS}::crashes", *VECTOR), "crashes crashes while it is simulated"),
         ((f"{KERNELS}::reverse", *VECTOR, *VECTOR, "--arg", "2000"), "a block of 2,000 threads"),
-        ((f"{KERNELS}::reverse", *VECTOR, "--arg", "3", "--arg", "64"), "does not compile for sm_80: "),
-        ((f"{TILES}::add", *VECTOR), "add is a kernel: it needs a grid"),
+        ((f"{KERNELS}::reverse", *VECTOR, "--arg", "3", "--arg", "64"), "argument #2"),
+        ((f"{TILES}::add", *VECTOR), "a grid has one to three sizes, not 0"),
         ((f"{TILES}::add", *VECTOR, *VECTOR, *VECTOR, "--arg", "1.5", *GRID), "does not compile for sm_80: line "),
         ((f"{TILES}::launches_nothing", *VECTOR), "launches_nothing launches no kernel"),
         (("doubled.ptx", *VECTOR), "a kernel of PTX or CUDA C++ needs a grid"),
@@ -209,8 +182,8 @@ VECTOR = ("--arg", "64:fp32")
         (("doubled.ptx", "--grid", "two"), "--grid two: one to three sizes, as --grid 8x4"),
         (("doubled.ptx", "--block", "1x2x3x4"), "--block 1x2x3x4: one to three sizes"),
         (("doubled.ptx", "--arch", "hopper"), "--arch hopper: a compute capability is 80 (Ampere), 90a (Hopper)"),
-        (("doubled.ptx", "--arg", "64:float33"), "--arg 64:float33: there is no dtype float33; there are fp64, fp32"),
-        (("doubled.ptx", "--arg", "64:fp32:in"), "--arg 64:fp32:in: there is no mark in; there are out, zeros, col"),
+        (("doubled.ptx", "--arg", "64:float33"), "--arg 64:float33: there are the dtypes fp64, fp32"),
+        (("doubled.ptx", "--arg", "64:fp32:in"), "and the marks out, zeros, col"),
         (("doubled.ptx", "--arg", "64x"), "--arg 64x: --arg 128x64:bf16 is a random tensor, "),
     ],
 )
@@ -220,6 +193,16 @@ def test_what_is_wrong_is_said_in_one_line(words, says):
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
     assert says in done.stderr
+
+
+def test_a_host_that_crashes_is_alone():
+    done = tutor(f"{KERNELS}::crashes", *VECTOR)
+    assert (done.exit_code, done.stderr.strip()) == (2, f"{KERNELS}::crashes crashes while it is simulated")
+
+
+def test_a_right_kernel_alone():
+    done = tutor(*REVERSE)
+    assert (done.exit_code, done.stderr) == (0, "")
 
 
 def test_what_the_simulator_lacks_is_said():
@@ -235,36 +218,34 @@ def parsed(text, seed=0):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_tensor_of_every_dtype(dtype):
-    given, value = parsed(f"4x6:{dtype}"), parsed(f"4x6:{dtype}").for_torch
-    assert value.shape == (4, 6)
-    assert value.stride() == (6, 1)
+    value = for_torch(parsed(f"4x6:{dtype}"))
+    assert (value.shape, value.stride()) == ((4, 6), (6, 1))
     assert str(value.dtype) == f"torch.{DTYPES[dtype]}"
-    assert not given.is_output
     assert value.double().unique().numel() > 1
+    assert not is_poison(value).all()
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
 def test_an_output_knows_what_was_not_written(dtype):
-    given = parsed(f"4x6:{dtype}:out")
-    assert given.is_output
-    given.value[0] = 1
-    assert is_poison(given.value).sum() == 18
-    assert not is_poison(given.value)[0].any()
+    value = parsed(f"4x6:{dtype}:out")
+    value[0] = 1
+    assert is_poison(value).sum() == 18
+    assert not is_poison(value)[0].any()
 
 
 def test_marks():
-    assert parsed("4x6:fp32:col").for_torch.stride() == (1, 4)
-    assert parsed("4x6:bf16:out:col").for_torch.stride() == (1, 4)
-    assert not parsed("4x6:fp32:zeros").value.any()
+    assert for_torch(parsed("4x6:fp32:col")).stride() == (1, 4)
+    assert for_torch(parsed("4x6:bf16:out:col")).stride() == (1, 4)
+    assert not parsed("4x6:fp32:zeros").any()
 
 
 @pytest.mark.parametrize(("text", "value"), [("128", 128), ("0.5", 0.5), ("True", True), ("(1, 2)", (1, 2))])
 def test_anything_else_is_a_literal(text, value):
-    assert parsed(text).value == value
+    assert parsed(text) == value
 
 
 def test_a_seed_gives_the_same_numbers():
-    assert torch.equal(parsed("8:bf16", 3).value, parsed("8:bf16", 3).value)
+    assert torch.equal(parsed("8:bf16", 3), parsed("8:bf16", 3))
 
 
 def test_sizes_and_capabilities():

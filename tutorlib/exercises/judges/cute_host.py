@@ -21,8 +21,6 @@ from tutorlib.failure import Fail, Flaw
 
 T = TypeVar("T")
 COMPUTING_S = 5  # of a call, a hundred times what a right one takes
-ELEMENTS = 8
-WORK = ("multiplications", "stores")  # that a thread executes for each element of y
 FP32 = TensorSpec((128, 128), "fp32")
 
 # 04.1 and 04.2: calls on vectors in the CPU's memory -----------------------------------------------------------------
@@ -61,34 +59,6 @@ def ends_well(call: Callable[[], None]) -> bool:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
-
-
-def work_each(served: Served, lead: Any) -> list[float]:
-    """WORK of a @cute.jit function answer(lead, x, y), counted while one thread of it is simulated.
-
-    Raises CompileFailed and what the answer raises.
-    """
-    import torch
-    from cutlass import cute
-
-    from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
-
-    function = served.answer
-
-    @cute.kernel
-    def kernel(x: cute.Tensor, y: cute.Tensor) -> None:
-        function(lead, x, y)
-
-    @cute.jit
-    def host(x: cute.Tensor, y: cute.Tensor) -> None:
-        kernel(x, y).launch(grid=(1, 1, 1), block=(1, 1, 1))
-
-    compiled = compile_with_lines(host, [TensorSpec((ELEMENTS,), dynamic=True)] * 2)
-    tensors = {"x": torch.ones(ELEMENTS), "y": torch.ones(ELEMENTS)}
-    issued = [one for report in simulate_host(compiled, tensors, dynamic=True) for one in report.issued]
-    multiplied = [one for one in issued if one.opcode.startswith(("mul.", "fma.")) and "f" in one.opcode]
-    stored = [one for one in issued if one.opcode.startswith("st.global")]
-    return [sum(one.warps for one in some) / ELEMENTS for some in (multiplied, stored)]
 
 
 # 05.4: copies of elements of any size -----------------------------------------------------------------------------

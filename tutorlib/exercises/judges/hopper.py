@@ -10,10 +10,10 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.evidence import CuteRequest
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import Filled, HostFunction, KernelSettings, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
-from tutorlib.checking.requests import CuteRequest
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -173,7 +173,7 @@ class Chosen(Part):
     def host(self, answer: Answer) -> HostFunction:
         return self.compiled_for(answer, SMS)
 
-    def simulated_host(self, answer: Answer) -> HostFunction:
+    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
         return self.compiled_for(answer, **FEW_SMS)
 
     def compiled_for(self, answer: Answer, sms: int) -> HostFunction:
@@ -357,12 +357,11 @@ class WholeKernel(Part):
     def host(self, answer: Answer) -> HostFunction:
         return static_gemm(lambda *shape: self.chosen(answer, shape), SMS, shared=True)
 
-    def simulated_host(self, answer: Answer) -> HostFunction:
+    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
         from tutorlib.kernels.hopper.config import HopperConfig
 
-        return static_gemm(
-            lambda *shape: (HopperConfig(**self.small[shape]), self.chosen(answer, shape)[1]), **FEW_SMS, shared=True
-        )
+        config, parts = HopperConfig(**self.small[shape]), self.chosen(answer, shape)[1]
+        return static_gemm(lambda *shape: (config, parts), **FEW_SMS, shared=True)
 
     def chosen(self, answer: Answer, shape: Shape) -> "tuple[HopperConfig, Parts]":
         """Raises WrongKind."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.part import HostFunction, Inside, ampere, need_callable
+from tutorlib.checking.part import HostFunction, Inside, need_callable
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.compiling.errors import CompileFailed, first_cause
+from tutorlib.exercises.judges.ampere import ampere
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile

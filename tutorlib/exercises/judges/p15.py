@@ -8,6 +8,7 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.part import Filled, HostFunction, Part, need_callable, require_jit
 from tutorlib.compiling.compiled import Compiled, allocated_columns
 from tutorlib.failure import FailureKind, Flaw
+from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from tutorlib.kernels.blackwell.config import BlackwellConfig
@@ -117,26 +118,13 @@ class WholeKernel(Part):
 
         return made_by(answer, config_of(self.pair), SMS)
 
-    def simulated_host(self, answer: Answer) -> HostFunction:
+    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
         """Narrow tiles, and the SMs of two blocks or of two pairs; for a K with a partial tile, still narrower ones,
         and of three: so that a tile or SMs in figures are found out."""
-        from cutlass import const_expr, cute
-
         config = config_of(self.pair)
         bM, bN, bK = config.tile
-        on_two, on_three = (
-            made_by(answer, replace(config, tile=(bM, bN // part, bK)), clusters * config.width)
-            for part, clusters in ((2, 2), (4, 3))
-        )
-
-        @cute.jit
-        def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
-            if const_expr(a.shape[1] % bK == 0):
-                on_two(a, b, c)
-            else:
-                on_three(a, b, c)
-
-        return gemm
+        part, clusters = (4, 3) if shape[-1] % bK else (2, 2)
+        return made_by(answer, replace(config, tile=(bM, bN // part, bK)), clusters * config.width)
 
 
 def made_by(answer: Answer, config: "BlackwellConfig", sms: int) -> HostFunction:

@@ -249,52 +249,31 @@ def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record
 
 
 def shares(answer: Served, weights: "list[Tensor]", worlds: list[int]) -> Record:
-    """16.11: for some numbers of ranks their shares of an MLP's gate, up and down, and the sum of their results."""
+    """16.11: for some numbers of ranks their shares of an MLP's gate, up and down."""
     import torch
 
     given = {one.untyped_storage().data_ptr() for one in weights}
 
-    def is_view(part: "Tensor") -> bool:
+    def keeps_more(part: "Tensor") -> bool:
         """Whether it keeps much more memory than it needs; all three parts may be in one."""
         memory = part.untyped_storage()
         return memory.data_ptr() in given or memory.nbytes() > 3 * part.nbytes
 
-    record: Record = {part: {} for part in ("error", "refused", "shape", "strides", "memory", "sum of results")}
-    for world in worlds:
-        ranks, parts = f"{world} ranks", []
+    record: Record = {part: {} for part in ("error", "share", "strides", "memory")}
+    for rank, world in ((rank, ranks) for ranks in worlds for rank in range(ranks)):
         try:
-            parts = [answer(*weights, rank, world) for rank in range(world)]
-        except ValueError as error:
-            record["refused"][ranks] = "by a ValueError"
-            record["error"][ranks] = raised("it", error)
-        except Exception as error:
-            record["error"][ranks] = raised("it", error)
-        for rank, part in enumerate(parts):
-            tensors = isinstance(part, tuple | list) and [isinstance(one, torch.Tensor) for one in part]
-            if tensors != [True] * 3:
-                raise WrongKind("it should return three tensors: the rank's gate, up and down.")
-            for name, one in zip(("gate", "up", "down"), part, strict=True):
-                of = f"rank {rank} of {world}, {name}"
-                record["shape"][of] = tuple(one.shape)
-                record["strides"][of] = "contiguous" if one.is_contiguous() else "others"
-                record["memory"][of] = "of a larger tensor" if is_view(one) else "its own"
-        record["sum of results"][ranks] = sum_of_results(parts, len(weights[2]))
+            parts = answer(*weights, rank, world)
+        except ValueError:
+            record["error"][f"rank {rank} of {world}"] = "a ValueError"
+            continue
+        if not isinstance(parts, tuple | list) or [isinstance(one, torch.Tensor) for one in parts] != [True] * 3:
+            raise WrongKind("it should return three tensors: the rank's gate, up and down.")
+        for name, one in zip(("gate", "up", "down"), parts, strict=True):
+            of = f"rank {rank} of {world}, {name}"
+            record["share"][of] = one
+            record["strides"][of] = "contiguous" if one.is_contiguous() else "others"
+            record["memory"][of] = "of a larger tensor" if keeps_more(one) else "its own"
     return record
-
-
-def sum_of_results(parts: "list[list[Tensor]]", hidden: int) -> "Tensor | None":
-    """For three rows of x; None where sizes do not fit, or without parts."""
-    import torch
-    from torch.nn.functional import silu
-
-    total = None
-    for gate, up, down in parts:
-        if not (gate.shape == up.shape == down.mT.shape and gate.shape[1] == hidden):
-            return None
-        x = torch.linspace(-2, 2, 3 * hidden, dtype=gate.dtype).view(3, hidden)
-        result = (silu(x @ gate.mT) * (x @ up.mT)) @ down.mT
-        total = result if total is None else total + result
-    return total
 
 
 OPERATORS = count()  # each has a name of its own

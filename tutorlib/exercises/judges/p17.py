@@ -8,7 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import accumulate
 from math import prod
@@ -19,73 +19,16 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.checking.answer import Served
-from tutorlib.checking.exercise import Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.scenario import Record, raised, record_of
-from tutorlib.checking.values import ValueExercise
+from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.scenario import Record, raised
 from tutorlib.compiling.dsls import with_reader_line
-from tutorlib.dsl.compile_calls import compilations_noted
+from tutorlib.dsl.functions import compilations_noted
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.compiled_once import for_torch
-from tutorlib.machine import device
-from tutorlib.measuring.timing import host_us
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-# Exercises of whose answer a GPU also times a launch ------------------------------------------------------------------
-
-ROUNDS = 7
-Timed = tuple[str, float, float]  # what is wrong, or ""; and the host's µs for the answer's launch, and for torch's
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchExercise(ValueExercise):
-    """The cases share the points that need no GPU.
-
-    timed: a scenario on a GPU. tiers: for a point each, torch's time over the answer's that must be reached.
-    """
-
-    timed: Callable[[Served], Timed]
-    tiers: tuple[float, ...]
-
-    @property
-    def points_anywhere(self) -> float:
-        return self.points - len(self.tiers)
-
-    def judge(self, served: Served) -> Verdict:
-        verdict = super().judge(served)
-        if verdict.points < self.points:
-            return replace(verdict, points=verdict.points * self.points_anywhere / self.points)
-        if self.needs and (reason := device.why_not(self.needs)):
-            return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
-        with device.own_turn():
-            record, failed = record_of(served, self.timed)
-        if failed or record[0]:
-            return wrong("on the GPU " + (failed.what if failed else record[0]))
-        return self.by_cost(*record[1:])
-
-    def by_cost(self, ours: float, torchs: float) -> Verdict:
-        """The verdict on a right answer, by the µs of a launch."""
-        missed = [tier for tier in self.tiers if torchs / ours < tier]
-        measured = f"A launch costs the host {ours:.1f} µs, torch.add's {torchs:.1f} µs."
-        if not missed:
-            return Verdict(self.points, (measured,))
-        more = f"The next point needs {torchs / min(missed):.1f} µs."
-        return Verdict(self.points - len(missed), (f"right. {measured}", more))
-
-
-def beside_torch(call: Callable[[], Any], x: "Tensor", launches: int = 1) -> tuple[float, float]:
-    """The host's µs for each launch of a call, and for torch.add of x: the median pair, by their quotient."""
-    import torch
-
-    def add() -> None:
-        torch.add(x, x, out=x)
-
-    pairs = [(host_us(call) / launches, host_us(add)) for _ in range(ROUNDS)]
-    ours, torchs = sorted(pairs, key=lambda pair: pair[1] / pair[0])[ROUNDS // 2]
-    return ours, torchs
 
 
 def need_function(got: Any, task: str) -> Any:
@@ -99,22 +42,17 @@ def need_function(got: Any, task: str) -> Any:
 
 ARCH = "sm_90a"
 Given = tuple["list[Tensor]", tuple, str]  # what cache_key takes
-Pair = tuple[str, Given, Given]  # what differs, and the two
 
 
-def compared_keys(answer: Served, pairs: Sequence[Pair]) -> Record:
-    """How many keys the two calls of each pair have. Raises WrongKind if no dictionary takes a key."""
-    record: Record = {}
-    for what, *calls in pairs:
-        keys = [answer(*call) for call in calls]
-        try:
-            number = len({*keys})
-        except TypeError as error:
-            why = f"{keys[0]!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
-            raise WrongKind(why) from None
-        part = f"the number of keys for calls that differ in {what}"
-        record.setdefault(part, {})[" and ".join(map(described, calls))] = str(number)
-    return record
+def numbered_keys(answer: Served, calls: Sequence[Given]) -> list[int]:
+    """A number for each call's key, the same for equal ones. Raises WrongKind if no dictionary takes a key."""
+    numbers: dict[Hashable, int] = {}
+    keys = [answer(*call) for call in calls]
+    try:
+        return [numbers.setdefault(key, len(numbers)) for key in keys]
+    except TypeError as error:
+        why = f"{keys[0]!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
+        raise WrongKind(why) from None
 
 
 def described(call: Given) -> str:
@@ -132,14 +70,8 @@ def described(call: Given) -> str:
 Call = tuple[int, Hashable, int]  # which of two caches is called, the key, and the number of tensors
 
 
-@dataclass(eq=False)
-class Vector:
-    """Stands for a tensor."""
-
-    name: str
-
-    def __repr__(self) -> str:
-        return self.name
+class Vector(str):
+    """Stands for a tensor, by its name."""
 
 
 def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None) -> Record:
@@ -269,42 +201,25 @@ def compiled_calls(answer: Served, trial: str, start: int) -> Record:
     }
 
 
-def timed_launches(answer: Served) -> Timed:
-    """On a GPU: y = 2x is launched, captured in a CUDA graph, replayed with another x, and timed."""
-    import torch
-    from cutlass.cute.runtime import make_fake_stream
-
-    x, y = (torch.zeros(1024, device="cuda") for _ in range(2))
-    launch = compiled_by(answer, "double", x, y, make_fake_stream(use_tvm_ffi_env_stream=True))
-    launch(x, y)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launch(x, y)
-    x.fill_(3.0)
-    graph.replay()
-    what = "a captured kernel leaves another y in a replay: it runs on another stream than torch's."
-    return "" if y.eq(6.0).all() else what, *beside_torch(partial(launch, x, y), x)
-
-
 # 17.6: a compiled function, x *= n, saved in a folder for the next process --------------------------------------------
 
-GET, PUT = "get", "put"
+GET, PUT, CUT_SHORT = "get", "put", "cut short"
 Step = tuple[str, str, int]  # a call of the answer, or a file of another process; the function's name; n
-WRITES = "file that it writes"
 
 
 class Saveable:
-    """A compiled function. written: the file that it was saved in."""
+    """A compiled function. cut_short: whether its process dies while it writes."""
 
-    def __init__(self, n: int) -> None:
-        self.n, self.written = n, Path()
+    def __init__(self, n: int, cut_short: bool) -> None:
+        self.n, self.cut_short = n, cut_short
 
     def __call__(self, *args: Any) -> None:
         compiled_times(self.n)(*args)
 
     def export_to_c(self, object_file_path: str, function_name: str, **options: Any) -> None:
-        self.written = Path(object_file_path).absolute()
+        if self.cut_short:
+            Path(object_file_path).write_bytes(b"half of it")
+            raise OSError("no space left on the device")
         compiled_times(self.n).export_to_c(object_file_path, function_name, **options)
 
 
@@ -318,50 +233,48 @@ def compiled_times(n: int) -> Any:
 
 
 def saved_calls(answer: Served, steps: Sequence[Step]) -> Record:
-    """What each call of the answer does, in a folder that is not there yet."""
+    """What each call of the answer does, in a folder that is not there yet.
+
+    result: x of 5 and of 2 elements after calls of the function that the answer returns.
+    """
+    import torch
+
     record: Record = {}
     with tempfile.TemporaryDirectory() as around:
         folder = Path(around, "kernels").absolute()
+
+        def names() -> list[str]:
+            return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
         for nth, (step, name, n) in enumerate(steps, 1):
+            before, error, file = names(), "", f"{name}.o"
+            made: list[Saveable] = []
             if step == PUT:
                 folder.mkdir()
-                compiled_times(n).export_to_c(str(folder / f"{name}.o"), name)
+                compiled_times(n).export_to_c(str(folder / file), name)
                 continue
-            for part, what in saved_call(answer, folder, name, n).items():
+
+            def compile(step: str = step, n: int = n, made: list[Saveable] = made) -> Saveable:
+                made.append(Saveable(n, step == CUT_SHORT))
+                return made[-1]
+
+            results = [torch.arange(5.0), torch.arange(2.0)]
+            try:
+                function = need_function(answer(folder, name, compile), "the function")
+                for x in results:
+                    function(x, x)
+            except Exception as exception:
+                error = raised("it", exception)
+            new = [one for one in names() if one != file and one not in before and step != CUT_SHORT]
+            for part, what in {
+                "error": error,
+                "number of compilations": len(made),
+                "result": torch.cat(results),
+                "saved file": file if file in names() else "",
+                "other new files": ", ".join(new),
+            }.items():
                 record.setdefault(part, {})[f"call {nth}, for {name}"] = what
     return record
-
-
-def saved_call(answer: Served, folder: Path, name: str, n: int) -> Record:
-    """result: x of 5 and of 2 elements after calls of the function that the answer returns."""
-    import torch
-
-    def names() -> list[str]:
-        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-    made: list[Saveable] = []
-
-    def compile() -> Saveable:
-        made.append(Saveable(n))
-        return made[-1]
-
-    before, error, file = names(), "", f"{name}.o"
-    results = [torch.arange(5.0), torch.arange(2.0)]
-    try:
-        function = need_function(answer(folder, name, compile), "the function")
-        for x in results:
-            function(x, x)
-    except Exception as exception:
-        error = raised("it", exception)
-    in_place = any(one.written == folder / file for one in made)
-    return {
-        "error": error,
-        "number of compilations": len(made),
-        "result": torch.cat(results),
-        "saved file": file if file in names() else "",
-        "other new files": ", ".join(one for one in names() if one != file and one not in before),
-        WRITES: "the final one, which is incomplete meanwhile" if in_place else "another one",
-    }
 
 
 # 17.9: launches captured in a CUDA graph, and replayed for other inputs -----------------------------------------------
@@ -371,7 +284,6 @@ def saved_call(answer: Served, folder: Path, name: str, n: int) -> Record:
 # replays.
 
 LAUNCHES = 3
-ON_GPU = 20  # launches in a graph that is timed
 SIZE = 8
 LEGACY = 0  # the handle of the default stream
 
@@ -589,25 +501,3 @@ def vectors(rng: Random, count: int) -> "list[Tensor]":
     import torch
 
     return [torch.tensor([float(rng.randint(1, 99)) for _ in range(SIZE)]) for _ in range(count)]
-
-
-def timed_replays(answer: Served) -> Timed:
-    """On a GPU: launches of y = 2x are captured, replayed for other x, and timed."""
-    import torch
-    from cutlass import cute
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.compiling.spec import TensorSpec
-    from tutorlib.kernels.doubling import double
-
-    vector = TensorSpec((SIZE,), dynamic=True, align=4).fake
-    launch = cute.compile(double, vector(), vector(), make_fake_stream(), options="--enable-tvm-ffi")
-
-    def launches(x: "Tensor", y: "Tensor", stream: Any) -> None:
-        for _ in range(ON_GPU):
-            launch(x, y, stream)
-
-    x, *others = (given.cuda() for given in vectors(Random(17), 4))
-    replay = captured_by(answer, launches, x.clone(), torch.zeros_like(x))
-    right = all(replay(given).equal(2 * given) for given in others)
-    return "" if right else "y is not what the launches make of x.", *beside_torch(partial(replay, x), x, ON_GPU)

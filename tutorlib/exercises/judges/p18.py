@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.evidence import TileEvidence, used
+from tutorlib.checking.cutile_evidence import TileEvidence, TileRequest
+from tutorlib.checking.evidence import Request, SourceRequest
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.checking.requests import Request, SourceRequest, TileRequest
 from tutorlib.checking.running import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
@@ -341,13 +341,12 @@ class CudaFix(FixExercise):
         return SourceRequest(**self.for_request(()), args=(self.bug.source,), returns=FIXED)
 
     def seen(self, request: Request, found: Any) -> Any:
-        if "__global__" not in (text := used(found, str)):
+        if "__global__" not in found:
             raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
-        return CppLauncher(text, self.launch.grid, self.launch.block)
+        return CppLauncher(found, self.launch.grid, self.launch.block)
 
-    def examine(self, evidence: CppLauncher) -> Verdict | None:
-        lacks = self.lacking(evidence.compiled(f"sm_{self.needs.since}").instructions)
-        return wrong(lacks) if lacks else None
+    def wrong_code(self, evidence: CppLauncher) -> str | None:
+        return self.lacking(evidence.compiled(f"sm_{self.needs.since}").instructions)
 
     def simulator(self, evidence: CppLauncher) -> "SimulatedLauncher":
         return simulated_cuda(evidence.source, self.launch.grid, self.launch.block)

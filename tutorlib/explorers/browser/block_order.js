@@ -1,4 +1,4 @@
-// The explorer of block orders: tutorlib/explorers/pipelines.py, models/l2.py and draw/tiles.py.
+// The explorer of block orders, as models/l2.py and draw/tiles.py have them.
 import { grid } from "./layout_grid.js";
 import { ceilDiv, floorDiv, range, round, thousands } from "./numbers.js";
 import { category, EMPTY } from "./palette.js";

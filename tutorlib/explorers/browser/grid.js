@@ -1,4 +1,4 @@
-// Paints the grids that the kernel sends as SVG and tells it which cell was clicked.
+// Paints the grids of a model as SVG and tells it which cell was clicked.
 const NS = "http://www.w3.org/2000/svg";
 const ROOM = 860; // px at most for all grids beside each other, JupyterLab's usual width
 const CELL = { largest: 44, smallest: 15 };
@@ -61,7 +61,7 @@ function paint(grid, cell, onClick) {
   return svg;
 }
 
-function render({ model, el }) {
+export function showGrids(model, el) {
   el.classList.add("tutorlib-grids");
   const problem = document.createElement("div");
   problem.className = "problem";
@@ -73,8 +73,8 @@ function render({ model, el }) {
   answer.setAttribute("aria-live", "polite");
   el.append(problem, pictures, answer);
 
-  function showGrids() {
-    const grids = model.get("grids");
+  function showPictures() {
+    const { grids } = model.state;
     const columns = grids.reduce((sum, grid) => sum + grid.labels[0].length, 0);
     const room = Math.min(ROOM, el.clientWidth || ROOM); // 0 before the page has it
     const beside = Math.floor((room - grids.length * (WIDE + 28)) / columns);
@@ -92,17 +92,12 @@ function render({ model, el }) {
       }),
     );
   }
-  const showAnswer = () => (answer.textContent = model.get("answer"));
-  const showProblem = () => {
-    problem.textContent = model.get("problem");
-    el.classList.toggle("stale", Boolean(problem.textContent));
+  model.listener = () => {
+    const { answer: says, problem: wrong } = model.state;
+    if (!wrong) showPictures();
+    answer.textContent = says;
+    problem.textContent = wrong;
+    el.classList.toggle("stale", Boolean(wrong));
   };
-  model.on("change:grids", showGrids);
-  model.on("change:answer", showAnswer);
-  model.on("change:problem", showProblem);
-  showGrids();
-  showAnswer();
-  showProblem();
+  model.listener();
 }
-
-export default { render };

@@ -1,4 +1,4 @@
-// The explorers of tutorlib/explorers/layouts.py but the swizzle's: of a layout, a composition and a division.
+// The explorers of a layout, a composition and a division.
 import { at, bundle, complement, compose, coordinateOf, cosize, modesOf, size } from "./algebra.js";
 import { coordinate, layoutGrid, mapCells, matrix, modes, sameCell, small } from "./layout_grid.js";
 import { counted, floorDiv, mod, range } from "./numbers.js";

@@ -1,4 +1,4 @@
-// The explorer of a ring of mbarriers: tutorlib/explorers/pipelines.py and models/mbarrier.py.
+// The explorer of a ring of stages between a producer and a consumer, executed one instruction at a time.
 import { grid } from "./layout_grid.js";
 import { counted, range } from "./numbers.js";
 import { category, EMPTY } from "./palette.js";

@@ -1,4 +1,4 @@
-// An explorer without a kernel: a model, as anywidget hands one to grid.js, that computes in the browser.
+// What an explorer shows for the values of its inputs and the clicks so far.
 import { exploreBlockOrder } from "./block_order.js";
 import { outline } from "./layout_grid.js";
 import { exploreCompose, exploreDivide, exploreLayout } from "./layouts.js";
@@ -30,19 +30,11 @@ export class Model {
     this.state = { grids: [], answer: "", problem: "" };
     this.drawn = [];
     this.click = null;
-    this.listeners = {};
+    this.listener = () => {}; // called after each change of the state
     this.redraw();
   }
 
-  get(name) {
-    return this.state[name];
-  }
-
-  on(event, listener) {
-    this.listeners[event] = listener;
-  }
-
-  // A click in a grid; grid.js sends it. While a message is shown, the picture is of earlier inputs.
+  // A click in a grid. While a message is shown, the picture is of earlier inputs.
   send({ grid, row, column }) {
     if (this.state.problem) return;
     this.click = [grid, [row, column * this.drawn[grid].step]];
@@ -62,15 +54,11 @@ export class Model {
       const { grids, answer } = this.compute(...this.inputs.map((input) => input.value), this.click);
       this.drawn = grids;
       const sent = grids.map(({ outlined, step, ...grid }) => ({ ...grid, outline: outline(outlined) }));
-      this.set({ problem: "", grids: sent, answer });
+      this.state = { problem: "", grids: sent, answer };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      this.set({ problem: error.message });
+      this.state.problem = error.message;
     }
-  }
-
-  set(changed) {
-    Object.assign(this.state, changed);
-    for (const name of Object.keys(changed)) this.listeners[`change:${name}`]?.();
+    this.listener();
   }
 }

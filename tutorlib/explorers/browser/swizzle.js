@@ -1,4 +1,4 @@
-// The explorer of a swizzle: tutorlib/explorers/layouts.py with layouts/views.py, models/memory.py, draw/banks.py.
+// The explorer of a swizzle, with the wavefronts of models/memory.py and the grids of draw/banks.py.
 import { behind } from "./algebra.js";
 import { layoutGrid, mapCells, matrix, small } from "./layout_grid.js";
 import { binary, ceilDiv, counted, floorDiv, mod, range } from "./numbers.js";
@@ -6,7 +6,8 @@ import { text } from "./notation.js";
 import { category } from "./palette.js";
 import { Problem } from "./problem.js";
 
-const [BANKS, WORD, WARP] = [32, 4, 32];
+export const WARP = 32; // threads
+const [BANKS, WORD] = [32, 4];
 const WAVEFRONT = BANKS * WORD; // bytes
 const CROWDED = 32; // columns; with more, a cell is a 16-byte vector if vectors stay whole
 const ACCESSES = {

@@ -1,4 +1,4 @@
-// The explorer of tile space: tutorlib/explorers/layouts.py and draw/tiles.py.
+// The explorer of tile space, as draw/tiles.py draws it.
 import { grid, mapCells } from "./layout_grid.js";
 import { ceilDiv, floorDiv, range } from "./numbers.js";
 import { category, channels, hex } from "./palette.js";

@@ -1,12 +1,11 @@
-// The explorer of a TiledCopy: tutorlib/explorers/layouts.py and layouts/views.py.
+// The explorer of a TiledCopy, as layouts/views.py has it.
 import { at, columnMajor, compose, cosize, rakedProduct, rightInverse, size } from "./algebra.js";
 import { grid, mapCells, small } from "./layout_grid.js";
 import { floorDiv, range } from "./numbers.js";
 import { parseTiler, text } from "./notation.js";
 import { category } from "./palette.js";
 import { Problem } from "./problem.js";
-
-const WARP = 32;
+import { WARP } from "./swizzle.js";
 
 export const exploreTv = () => (typedThreads, typedValues, typedTile, click) => {
   const tile = parseTiler(typedTile);

@@ -1,4 +1,4 @@
-// The explorer of a software pipeline: tutorlib/explorers/pipelines.py, models/timelines.py and draw/timelines.py.
+// The explorer of a software pipeline, as models/timelines.py and draw/timelines.py have it.
 import { grid } from "./layout_grid.js";
 import { range, round } from "./numbers.js";
 import { CATEGORIES, EMPTY, mixed } from "./palette.js";

@@ -3,7 +3,7 @@ that load, store and update elements, by tiles and by single indices.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit
 from tutorlib.simulate.cutile.launch import LOAD, NEVER, STORE, Access, How, TileLaunch
-from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, tile_of
+from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, scalar, tile_of
 from tutorlib.simulate.ptx.findings import NotSimulated
 
 UNDETERMINED = ct.PaddingMode.UNDETERMINED
@@ -22,13 +22,10 @@ UNDETERMINED = ct.PaddingMode.UNDETERMINED
 
 @dataclass(frozen=True)
 class Array:
-    """A parameter of a kernel, or a slice of one: the target of loads and stores.
+    """A parameter of a kernel: the target of loads and stores.
 
     data: the tensor in its storage dtype, written in place.
     history: by element, the number of what was done to it (`launch.Histories`); the shape of data.
-    origin: where a slice starts in its parameter, for messages.
-    index_dtype: of shapes and strides, int32 unless the parameter is annotated.
-    static_shape, static_strides: axes whose size or stride the annotation made a constant.
     """
 
     name: str
@@ -36,20 +33,13 @@ class Array:
     data: Tensor
     history: Tensor
     launch: TileLaunch
-    origin: tuple[int, ...]
-    index_dtype: ct.DType = ct.int32
-    static_shape: frozenset[int] = frozenset()
-    static_strides: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, name: str, tensor: Tensor, launch: TileLaunch, annotation: ct.ArrayAnnotation) -> "Array":
-        dtype, n = FROM_TORCH[tensor.dtype], tensor.ndim
+    def of(cls, name: str, tensor: Tensor, launch: TileLaunch) -> "Array":
+        dtype = FROM_TORCH[tensor.dtype]
         launch.tensors[name] = tensor
         data = tensor if tensor.dtype == STORAGE[dtype] else tensor.view(STORAGE[dtype])
-        history = torch.full(tensor.shape, NEVER, dtype=torch.int32)
-        static = (annotation.static_shape_dims, annotation.static_stride_dims)
-        axes = (frozenset(axis % n for axis in dims) for dims in static)
-        return cls(name, dtype, data, history, launch, (0,) * n, annotation.index_dtype, *axes)
+        return cls(name, dtype, data, torch.full(tensor.shape, NEVER, dtype=torch.int32), launch)
 
     # for the interpreter
 
@@ -88,28 +78,11 @@ class Array:
 
     @property
     def shape(self) -> tuple[Value, ...]:
-        return self.run_time(self.data.shape, self.static_shape)
+        return tuple(map(scalar, self.data.shape))
 
     @property
     def strides(self) -> tuple[Value, ...]:
-        return self.run_time(self.data.stride(), self.static_strides)
-
-    def run_time(self, sizes: tuple[int, ...], constant: frozenset[int]) -> tuple[Value, ...]:
-        """Sizes as a kernel sees them: scalars known at run time only, but for the constant ones."""
-        dtype = self.index_dtype
-        return tuple(
-            n if axis in constant else Tile(torch.tensor(n, dtype=CARRIER[dtype]), dtype)
-            for axis, n in enumerate(sizes)
-        )
-
-    def slice(self, axis: int, start: Value, stop: Value) -> "Array":
-        axis, start, stop = int(axis) % self.ndim, int(start), int(stop)
-        if not 0 <= start <= stop <= self.data.shape[axis]:
-            size = self.data.shape[axis]
-            self.launch.notice("outside", self.name, f"slices {self.name} from {start} to {stop}; its size is {size}")
-        origin = tuple(o + start if n == axis else o for n, o in enumerate(self.origin))
-        cut = [t.narrow(axis, start, stop - start) for t in (self.data, self.history)]
-        return replace(self, data=cut[0], history=cut[1], origin=origin)
+        return tuple(map(scalar, self.data.stride()))
 
     def tiled_view(self, tile_shape, *, padding_mode=UNDETERMINED, traversal_steps=None) -> "TiledView":
         shape = as_shape(tile_shape) or (1,) * self.ndim
@@ -177,9 +150,8 @@ class Elements:
 
     @property
     def first(self) -> tuple[int, ...]:
-        """The indices of the first of them in the parameter."""
-        axes = (axis.start if isinstance(axis, slice) else int(axis[0]) for axis in self.where)
-        return tuple(at + o for at, o in zip(axes, self.array.origin, strict=True))
+        """The indices of the first of them."""
+        return tuple(axis.start if isinstance(axis, slice) else int(axis[0]) for axis in self.where)
 
     def load(self, padding: Tensor, how: How = LOAD) -> Tensor:
         """The tile in its dtype's carrier, with `padding` in the place of what does not exist."""
@@ -244,8 +216,7 @@ class Elements:
     def __str__(self) -> str:
         if self.start is None:
             return f"{self.array.name}[{', '.join(map(str, self.first))}]{' and others' * (self.count > 1)}"
-        firsts = [start + o for start, o in zip(self.start, self.array.origin, strict=True)]
-        places = (f"{first}:{first + size}" for first, size in zip(firsts, self.shape, strict=True))
+        places = (f"{first}:{first + size}" for first, size in zip(self.start, self.shape, strict=True))
         return f"{self.array.name}[{', '.join(places)}]"
 
 
@@ -288,7 +259,7 @@ def num_tiles(array: Array, /, axis: int, shape, order="C") -> Tile:
 
 
 def tiles_along(size: int, step: int) -> Tile:
-    return Tile(torch.tensor(-(-size // step), dtype=torch.int32), ct.int32)
+    return scalar(-(-size // step))
 
 
 WEAK = {"memory_order": ct.MemoryOrder.WEAK, "memory_scope": ct.MemoryScope.NONE}

@@ -8,7 +8,6 @@ a tile's operators never pass through it, so those had to be replaced either way
 import builtins
 import inspect
 import operator
-import re
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -17,9 +16,9 @@ import cuda.tile as ct
 import torch
 
 from tutorlib.simulate.cutile import arrays, ops, tile
-from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName, dtype_of
+from tutorlib.simulate.cutile.dtypes import DTypeName, dtype_of
 from tutorlib.simulate.cutile.launch import TileLaunch
-from tutorlib.simulate.cutile.tile import Tile, Value, common, tile_of
+from tutorlib.simulate.cutile.tile import Tile, Value, common, scalar, tile_of
 from tutorlib.simulate.ptx.findings import NotSimulated
 
 
@@ -36,7 +35,7 @@ def by_method(name: str) -> Callable:
     return lambda x, /, *args, **options: getattr(tile_of(x), name)(*args, **options)
 
 
-METHODS = {name: by_method(name) for name in ("reshape", "permute", "transpose", "extract", "insert")}
+METHODS = {name: by_method(name) for name in ("reshape", "permute", "transpose", "extract")}
 FUNCTIONS = own(arrays) | arrays.ATOMICS | own(ops) | ops.FUNCTIONS | tile.FUNCTIONS | METHODS
 
 
@@ -61,13 +60,10 @@ class Language:
             "where": where,
             "static_eval": lambda expr, /: expr,
             "static_assert": static_assert,
-            "static_iter": static_iter,
             "static_exception": ct.static_exception,
             "ensure_constant": lambda value, /: value,
-            "assume_divisible_by": assume_divisible_by,
             "assert_": assert_,
-            "print": nothing if launch.silent else builtins.print,
-            "printf": nothing if launch.silent else printf,
+            "print": builtins.print if not launch.silent else lambda *args, **options: None,
             "grid_dependency_control_wait": lambda: None,
             "grid_dependency_control_launch_dependents": lambda: None,
         }
@@ -81,10 +77,6 @@ class Language:
         return DTypeName(value, ops.astype) if isinstance(value, ct.DType) else value
 
 
-def scalar(n: int, dtype: ct.DType = ct.int32) -> Tile:
-    return Tile(torch.tensor(n, dtype=CARRIER[dtype]), dtype)
-
-
 def static_assert(condition, message=None, /) -> None:
     if not condition:
         raise KernelAssertion(message or "ct.static_assert")
@@ -95,41 +87,17 @@ def assert_(condition: Value, /, message: str | None = None) -> None:
         raise KernelAssertion(message or "ct.assert_")
 
 
-def assume_divisible_by(x: Value, divisor: int) -> Value:
-    if int(x) % divisor:
-        raise KernelAssertion(f"assume_divisible_by: {int(x)} is not divisible by {divisor}")
-    return x
-
-
-def nothing(*args: Value, **options: Any) -> None:
-    pass
-
-
-def printf(format: str, *args: Value) -> None:
-    """C's printf, with each value as Python prints it."""
-    values = map(tile_of, args)
-    spec = r"%[-+ #0-9.]*[hlLqjzt]*[a-zA-Z%]"
-    builtins.print(re.sub(spec, lambda found: "%" if found[0] == "%%" else str(next(values)), format), end="")
-
-
 class Range:
-    """A loop's range: its variable is a scalar known at run time only, unless ct.static_iter unrolls the loop."""
+    """A loop's range: its variable is a scalar known at run time only."""
 
     def __init__(self, *bounds: Tile | int) -> None:
         self.dtype = ct.int32
         for bound in bounds:
-            self.dtype = common(Tile(torch.tensor(0), self.dtype), bound)
+            self.dtype = common(scalar(0, self.dtype), bound)
         self.numbers = range(*map(operator.index, bounds))
 
     def __iter__(self) -> Iterator[Tile]:
         return (scalar(n, self.dtype) for n in self.numbers)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-
-def static_iter(iterable):
-    return iterable.numbers if isinstance(iterable, Range) else iterable
 
 
 def of_tiles(elementwise: Callable, builtin: Callable) -> Callable:

@@ -41,14 +41,6 @@ def arange(size: int, /, *, dtype, start: Value = 0, step: Value = 1) -> Tile:
     return tile_of(binary(operator.add, binary(operator.mul, places, astype(step, dtype)), astype(start, dtype)))
 
 
-def astile(value, /, *, dtype) -> Tile:
-    """A nested tuple of scalars as a tile."""
-    if not isinstance(value, tuple):
-        return astype(value, dtype)
-    parts = [astile(part, dtype=dtype) for part in value]
-    return Tile(torch.stack([part.data for part in parts]), parts[0].dtype)
-
-
 def astype(x: Value, dtype, /, *, rounding_mode=None) -> Tile:
     check_rounding(rounding_mode)
     dtype = dtype_of(dtype)
@@ -84,18 +76,17 @@ def reduction(combine: Callable) -> Callable:
         x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
         axes = sorted({axis % x.ndim for axis in (range(x.ndim) if axis is None else as_shape(axis))}, reverse=True)
         for axis in axes:
-            x = fold_axis(lambda a, b: (combine(a[0], b[0], **options),), (x,), axis)[0]
+            x = fold_axis(lambda a, b: combine(a, b, **options), x, axis)
         return x if keepdims else Tile(x.data.squeeze(axes), x.dtype)
 
     return apply
 
 
-def fold_axis(combine: Callable, xs: tuple[Tile, ...], axis: int) -> tuple[Tile, ...]:
-    """xs with this axis halved until its size is 1; `combine` takes and returns groups of tiles, elementwise."""
-    while (size := xs[0].shape[axis]) > 1:
-        halves = ((Tile(x.data.narrow(axis, at, size // 2), x.dtype) for x in xs) for at in (0, size // 2))
-        xs = combine(*map(tuple, halves))
-    return xs
+def fold_axis(combine: Callable[[Tile, Tile], Tile], x: Tile, axis: int) -> Tile:
+    """x with this axis halved until its size is 1."""
+    while (size := x.shape[axis]) > 1:
+        x = combine(*(Tile(x.data.narrow(axis, at, size // 2), x.dtype) for at in (0, size // 2)))
+    return x
 
 
 def arg_extreme(find: Callable, take: Callable, worst: float) -> Callable:
@@ -117,39 +108,6 @@ def arg_extreme(find: Callable, take: Callable, worst: float) -> Callable:
     return apply
 
 
-def reduce(x, /, axis: int, func: Callable, identity, *, keepdims=False):
-    """The reader's own function along one axis. It is elementwise, so it is called on halves of the tile at once."""
-    xs, combine = grouped(x, func)
-    axis = int(axis) % xs[0].ndim
-    xs = fold_axis(combine, xs, axis)
-    return ungrouped(x, tuple(r if keepdims else Tile(r.data.squeeze(axis), r.dtype) for r in xs))
-
-
-def scan(x, /, axis: int, func: Callable, identity, *, reverse=False):
-    """Inclusive prefix combination by the reader's own function along one axis."""
-    xs, combine = grouped(x, func)
-    axis = int(axis) % xs[0].ndim
-    places = range(xs[0].shape[axis])
-    steps: list[tuple[Tile, ...]] = []
-    for place in reversed(places) if reverse else places:
-        here = tuple(Tile(t.data.narrow(axis, place, 1), t.dtype) for t in xs)
-        steps.append(combine(steps[-1], here) if steps else here)
-    columns = zip(*(reversed(steps) if reverse else steps), strict=True)
-    return ungrouped(x, tuple(Tile(torch.cat([t.data for t in c], axis), c[0].dtype) for c in columns))
-
-
-def grouped(x, func: Callable) -> tuple[tuple[Tile, ...], Callable]:
-    """One tile or a tuple of them as a tuple of equal shapes, and the function on two such tuples."""
-    if not isinstance(x, tuple):
-        return (x,), lambda a, b: (tile_of(func(a[0], b[0])),)
-    shape = torch.broadcast_shapes(*(t.shape for t in x))
-    return tuple(broadcast_to(t, shape) for t in x), lambda a, b: tuple(map(tile_of, func(*a, *b)))
-
-
-def ungrouped(x, xs: tuple[Tile, ...]):
-    return xs if isinstance(x, tuple) else xs[0]
-
-
 def cumulation(function: Callable) -> Callable:
     def apply(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
         x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
@@ -167,5 +125,4 @@ FUNCTIONS = {
     "argmax": arg_extreme(torch.argmax, torch.amax, -torch.inf),
     "argmin": arg_extreme(torch.argmin, torch.amin, torch.inf),
     "cumsum": cumulation(torch.cumsum),
-    "cumprod": cumulation(torch.cumprod),
 }

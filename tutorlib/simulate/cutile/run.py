@@ -4,12 +4,11 @@ result depends on elements of tiles that lie outside of their array, which are u
 
 import inspect
 import linecache
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import cuda.tile as ct
 import torch
@@ -37,43 +36,27 @@ from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.tensors import one_thread
 
 
-class Parameter(typing.NamedTuple):
-    """name, and what its annotation says: constant (ct.Constant) or not, index and scalar dtypes.
-
-    items: the annotations of a tuple's elements, () where it has none of its own for them.
-    """
+class Parameter(NamedTuple):
+    """constant: whether its annotation is ct.Constant, or it is an element of one that is."""
 
     name: str
     constant: bool
-    array: ct.ArrayAnnotation
-    integer: ct.DType
-    items: tuple[Any, ...] = ()
 
     def item(self, n: int) -> "Parameter":
-        """The n-th element of a list or a tuple. A tuple of the wrong length is left to the compiler to refuse."""
-        name = f"{self.name}[{n}]"
-        if self.constant or not self.items:
-            return self._replace(name=name)
-        return described(name, self.items[0] if ... in self.items else self.items[min(n, len(self.items) - 1)])
+        """The n-th element of a list or a tuple."""
+        return self._replace(name=f"{self.name}[{n}]")
 
 
 def parameters(kernel: ct.kernel) -> list[Parameter]:
-    function = function_of(kernel)
-    hints = typing.get_type_hints(function, include_extras=True)
-    return [described(name, hints.get(name)) for name in inspect.signature(function).parameters]
-
-
-def described(name: str, hint: Any) -> Parameter:
-    constant, array, integer = False, ct.ArrayAnnotation(), ct.int32
-    for note in getattr(hint, "__metadata__", ()):
-        constant |= isinstance(note, ct.ConstantAnnotation)
-        if isinstance(note, ct.ArrayAnnotation):
-            array = note
-        if isinstance(note, ct.ListAnnotation):
-            array = note.element
-        integer = ct.int64 if note in ct.ScalarInt64.__metadata__ else integer
-    items = typing.get_args(hint) if typing.get_origin(hint) is tuple else ()
-    return Parameter(name, constant, array, integer, items)
+    """Raises NotSimulated for other annotations than ct.Constant of a whole parameter."""
+    hints = get_type_hints(function_of(kernel), include_extras=True)
+    found = {name: hints.get(name) for name in inspect.signature(function_of(kernel)).parameters}
+    notes = {name: getattr(hint, "__metadata__", ()) for name, hint in found.items()}
+    for name, hint in found.items():
+        known = all(isinstance(note, ct.ConstantAnnotation) for note in notes[name])
+        if not known or any(hasattr(element, "__metadata__") for element in get_args(hint)):
+            raise NotSimulated(f"the annotation of {name}")
+    return [Parameter(name, bool(notes[name])) for name in found]
 
 
 # What was compiled, and is not compiled again: a kernel, for arguments of these types, and for which GPU.
@@ -99,31 +82,26 @@ def constraint(parameter: Parameter, arg: Any) -> Any:
     if parameter.constant:
         return ConstantConstraint(arg)
     if isinstance(arg, Tensor):
-        return array_constraint(parameter.array, arg)
+        return array_constraint(arg)
     if isinstance(arg, list):
-        element = array_constraint(parameter.array, arg[0])
+        element = array_constraint(arg[0])
         return ListConstraint(element, alias_groups=(), elements_may_alias=False)
     if isinstance(arg, bool | float):
         return ScalarConstraint(ct.bool_ if isinstance(arg, bool) else ct.float32)
     if isinstance(arg, int):
-        return ScalarConstraint(parameter.integer)
+        return ScalarConstraint(ct.int32)
     return ConstantConstraint(arg)
 
 
-def array_constraint(annotation: ct.ArrayAnnotation, tensor: Tensor) -> ArrayConstraint:
-    n = tensor.ndim
-    static = {axis % n for axis in annotation.static_shape_dims}
-    given = {axis % n for axis in annotation.static_stride_dims}
-    strides = tuple(s if (axis in given if given else s == 1) else None for axis, s in enumerate(tensor.stride()))
+def array_constraint(tensor: Tensor) -> ArrayConstraint:
     return ArrayConstraint(
         FROM_TORCH[tensor.dtype],
-        n,
-        index_dtype=annotation.index_dtype,
+        tensor.ndim,
+        index_dtype=ct.int32,
         stride_lower_bound_incl=0,
         alias_groups=(),
         may_alias_internally=False,
-        stride_constant=strides,
-        shape_constant=tuple(size if axis in static else None for axis, size in enumerate(tensor.shape)),
+        stride_constant=tuple(1 if stride == 1 else None for stride in tensor.stride()),
     )
 
 
@@ -262,8 +240,8 @@ def run(
         repeats=launch.findings(repeats=True),
         storers=storers,
         kernel=function_of(kernel).__name__,
-        loaded=launch.loaded,
-        largest=launch.largest,
+        loaded=dict(launch.loaded),
+        largest=dict(launch.largest),
         scattered=frozenset(launch.scattered),
         factors=frozenset(launch.factors),
         products=launch.products,
@@ -291,11 +269,11 @@ def value(parameter: Parameter, arg: Any, launch: TileLaunch, arrays: list[Array
     if parameter.constant:
         return arg
     if isinstance(arg, Tensor):
-        arrays.append(Array.of(parameter.name, arg, launch, parameter.array))
+        arrays.append(Array.of(parameter.name, arg, launch))
         return arrays[-1]
     if isinstance(arg, list | tuple):
         return type(arg)(value(parameter.item(n), item, launch, arrays) for n, item in enumerate(arg))
     if isinstance(arg, bool | int | float):
-        dtype = ct.bool_ if isinstance(arg, bool) else parameter.integer if isinstance(arg, int) else ct.float32
+        dtype = ct.bool_ if isinstance(arg, bool) else ct.int32 if isinstance(arg, int) else ct.float32
         return Tile(torch.tensor(arg, dtype=CARRIER[dtype]), dtype)
     return arg

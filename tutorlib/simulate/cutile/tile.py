@@ -55,12 +55,6 @@ class Tile:
         size = as_shape(shape) or (1,) * self.ndim
         return Tile(self.data[subtile(index, size)].reshape(as_shape(shape)), self.dtype)
 
-    def insert(self, index, value) -> "Tile":
-        part = convert(value, self.dtype)
-        data = self.data.clone()
-        data[subtile(index, tuple(part.shape) or (1,) * self.ndim)] = part
-        return Tile(data, self.dtype)
-
     def mapped(self, function: Callable[[Tensor], Tensor]) -> "Tile":
         """The same dtype, each element by one of torch's functions."""
         return Tile(fit(function(self.data), self.dtype), self.dtype)
@@ -117,6 +111,11 @@ def as_shape(shape) -> tuple[int, ...]:
 def subtile(index, shape: tuple[int, ...]) -> tuple[slice, ...]:
     """The slices of the subtile with this index, in a tile that is cut into subtiles of this shape."""
     return tuple(slice(i * n, (i + 1) * n) for i, n in zip(as_shape(index), shape, strict=True))
+
+
+def scalar(n: int, dtype: ct.DType = ct.int32) -> Tile:
+    """A number that is known at run time only."""
+    return Tile(torch.tensor(n, dtype=CARRIER[dtype]), dtype)
 
 
 def tile_of(value: "Tile | Number") -> Tile:
@@ -266,7 +265,6 @@ FUNCTIONS: dict[str, Callable] = {
     "truediv": elementwise(operator.truediv, to_float=True),
     "floordiv": elementwise(floor_divide),
     "cdiv": elementwise(lambda x, y: -(-x // y)),
-    "atan2": elementwise(lambda x, y: torch.atan2(x, y) if isinstance(x, Tensor) else math.atan2(x, y)),
     "pow": power,
     "divmod": lambda x, y, /: (FUNCTIONS["floordiv"](x, y), FUNCTIONS["mod"](x, y)),
     "minimum": minimum,

@@ -98,7 +98,7 @@ FACTS = {
     "wgmma.wait_group": replace(ACTS, draws=drawn("wait")),
     "tcgen05": Facts(brings="tcgen05"),
     "tensormap": Facts(result=False, moves=8, stores=True),
-    **dict.fromkeys(("shfl", "redux", "vote", "match"), OF_WARP),
+    **dict.fromkeys(("shfl", "redux", "vote"), OF_WARP),
     **dict.fromkeys(("call", "membar", "fence"), NO_RESULT),
 }
 OTHERS = Facts()

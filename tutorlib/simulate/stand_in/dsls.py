@@ -15,7 +15,6 @@ from tutorlib.dsl.launching import (
     call_packed,
     calls_taken_over,
     ffi_calls_taken_over,
-    launched_by,
 )
 from tutorlib.dsl.tracing import allocations, locations, no_abort
 from tutorlib.dsl.triton import TritonLaunch, launches_taken_over
@@ -75,6 +74,7 @@ def cute_on(gpu: StandInGpu) -> Iterator[None]:
 @contextmanager
 def cutile_on(gpu: StandInGpu) -> Iterator[None]:
     """cuTile: a launch is interpreted, tile by tile; its autotuner takes the first configuration."""
+    import cuda.tile as ct
     from cuda.tile import tune
 
     from tutorlib.simulate.cutile.run import TileReport, refuse_launch, run
@@ -92,7 +92,7 @@ def cutile_on(gpu: StandInGpu) -> Iterator[None]:
         best = tune.Measurement(config=search_space[0], mean_us=1.0, num_samples=1, error_margin_us=0.0)
         return tune.TuningResult(best=best, successes=(best,), failures=())
 
-    with launched_by(launch), mock.patch.object(tune, "exhaustive_search", first_of):
+    with mock.patch.object(ct, "launch", launch), mock.patch.object(tune, "exhaustive_search", first_of):
         yield
 
 

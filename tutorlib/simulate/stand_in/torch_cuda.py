@@ -9,6 +9,7 @@ from unittest import mock
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
+from torch.utils._pytree import tree_iter
 
 from tutorlib.simulate.ptx.languages.cute import OnDevice
 from tutorlib.simulate.ptx.launch import fresh_memory
@@ -104,11 +105,7 @@ def without_device(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[torc
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, list | tuple | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from tensors_in(item)
+    return (item for item in tree_iter(value) if isinstance(item, torch.Tensor))
 
 
 def versions_of(tensors: list[torch.Tensor]) -> list[int]:

@@ -77,14 +77,17 @@ class Stacks:
 
     def finder(self, module: Module) -> Find:
         by_number = {number: stack for stack, number in self.stacks.items()}
+        return finder_of(module, lambda number: place_of(by_number.get(number, ())))
 
-        def find(instruction: Instruction) -> SourceLine | None:
-            at = instruction.location
-            if at is None or module.files.get(at.file) != STACKS or at.line not in by_number:
-                return None
-            return place_of(by_number[at.line])
 
-        return find
+def finder_of(module: Module, place: Callable[[int], SourceLine | None]) -> Find:
+    """Where an instruction stands in the source. place: takes the number of a call stack."""
+
+    def find(instruction: Instruction) -> SourceLine | None:
+        at = instruction.location
+        return place(at.line) if at is not None and module.files.get(at.file) == STACKS else None
+
+    return find
 
 
 class Origins(dict[str, str]):

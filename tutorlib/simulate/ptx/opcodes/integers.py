@@ -58,7 +58,6 @@ def computed(out: np.ndarray, compute: Compute, *sources: np.ndarray) -> Step:
 
 Array = np.ndarray
 U32, U64 = np.uint32, np.uint64
-INT32 = np.iinfo(np.int32)
 
 
 def bits(a: Array) -> int:
@@ -105,10 +104,6 @@ def divide(a: Array, b: Array) -> Array:
 def remainder(a: Array, b: Array) -> Array:
     """Copies of the sign of a."""
     return np.where(b == 0, a, a - divide(a, b) * b)
-
-
-def saturated(sign: int) -> Callable[[Array, Array], Array]:
-    return lambda a, b: np.clip(a.astype(np.int64) + sign * b.astype(np.int64), INT32.min, INT32.max)
 
 
 def shift_left(a: Array, by: Array) -> Array:
@@ -192,22 +187,9 @@ def logic_3(a: Array, b: Array, c: Array, table: Array) -> Array:
     return result
 
 
-def dot_4(op: Operation) -> Step:
-    """dp4a: the dot product of four bytes each, added to c."""
-    kinds = [np.dtype("i1" if part[0] == "s" else "u1") for part in op.parts[1:]]
-
-    def dot(a: Array, b: Array, c: Array) -> Array:
-        x, y = (np.ascontiguousarray(v).view(kind).astype(int) for v, kind in zip((a, b), kinds, strict=True))
-        return (x * y).reshape(-1, 4).sum(1) + c
-
-    return Row("s32 b32 b32 s32", dot)(op)
-
-
 OPCODES: dict[str, OpcodeDecoder] = {
     "add": Row("t t t", np.add),
     "sub": Row("t t t", np.subtract),
-    "add.sat": Row("s32 s32 s32", saturated(1), knows="sat"),
-    "sub.sat": Row("s32 s32 s32", saturated(-1), knows="sat"),
     "mul.lo": Row("t t t", np.multiply, knows="lo"),
     "mul.hi": Row("t t t", high, knows="hi"),
     "mul.wide": Row("w t t", wide, knows="wide"),
@@ -239,5 +221,4 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "popc": Row("u32 t", np.bitwise_count),
     "prmt": Row("b32 b32 b32 b32", permute_bytes),
     "lop3": Row("b32 b32 b32 b32 u32", logic_3),
-    "dp4a": dot_4,
 }

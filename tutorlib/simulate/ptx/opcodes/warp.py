@@ -1,4 +1,4 @@
-"""Data from lane to lane of a warp: shfl, vote, match, redux, activemask, elect (PTX ISA, 9.7.9.6 and 9.7.13), its own
+"""Data from lane to lane of a warp: shfl, vote, redux, activemask, elect (PTX ISA, 9.7.9.6 and 9.7.13), its own
 barrier, and calls of printf and of a failed assertion.
 """
 
@@ -71,26 +71,6 @@ def shuffle(op: Operation) -> Step:
         np.copyto(out, np.take_along_axis(values, source, 1).reshape(-1), where=where, casting="unsafe")
         if valid is not None:
             np.copyto(valid, inside.reshape(-1), where=where)
-
-    return step
-
-
-def match(op: Operation) -> Step:
-    """match.sync.any: the lanes with the same value; match.sync.all: those named, if all have the same."""
-    op.need_known("any all sync")
-    every, kind = "all" in op.parts, op.kind
-    out, agreed = op.target_pair("b32")
-    a, members = op.source(1, kind), Members(2, op)
-
-    def step(where: Where) -> None:
-        runs, values = members.check(where), by_warp(a, op)
-        same = (values[:, :, None] == values[:, None, :]) & runs[:, None, :]
-        if every:
-            agree = (same | ~runs[:, None, :]).all(2)
-            same &= agree[:, :, None]
-            if agreed is not None:
-                np.copyto(agreed, agree.reshape(-1), where=where)
-        np.copyto(out, (same * BIT).sum(2, dtype=np.uint32).reshape(-1), where=where)
 
     return step
 
@@ -174,6 +154,7 @@ def sync_warp(op: Operation) -> Step:
 # calls --------------------------------------------------------------------------------------------------------
 
 LONGEST = 2**12  # bytes of a string
+C_LETTERS = str.maketrans("iup", "ddx")  # Python's of C's; a pointer is a hexadecimal number
 
 
 def call(op: Operation) -> Step:
@@ -201,32 +182,23 @@ def print_values(op: Operation) -> Step:
 
 
 def formatted(state: State, address: int, local: np.ndarray, at: int) -> str:
-    """A C format string of global memory with the values that lie in a lane's local memory from `at` on."""
+    """A C format string of global memory with the numbers that lie in a lane's local memory from `at` on."""
 
     def value(found: re.Match[str]) -> str:
         nonlocal at
         spec, kind = found[0], found[1]
         if kind == "%":
             return "%"
-        size = 8 if "l" in spec or kind in "feEgGpaAs" else 4
-        at = -(-at // size) * size
-        data = local[at : at + size]
-        at += size
+        size = 8 if "l" in spec or kind in "feEgGpaA" else 4
+        start = -(-at // size) * size
+        at = start + size
         letter = "f" if kind in "feEgGaA" else "i" if kind in "di" else "u"
-        number = data.view(f"{letter}{size}")[0].item()
-        if kind == "s":
-            return read_string(state, number)
-        if kind == "p":
-            return f"{number:#x}"
-        return chr(number) if kind == "c" else re.sub(r"[lhz]", "", spec).replace("i", "d").replace("u", "d") % number
+        number = local[start:at].view(f"{letter}{size}")[0].item()
+        return re.sub(r"[lhz]", "", spec).translate(C_LETTERS) % number
 
-    return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[lhz]*([a-zA-Z%])", value, read_string(state, address))
-
-
-def read_string(state: State, address: int) -> str:
     place = address - state.arena.address
-    raw = state.arena.bytes[place : place + LONGEST].tobytes()
-    return raw[: raw.index(b"\0")].decode()
+    text = state.arena.bytes[place : place + LONGEST].tobytes().partition(b"\0")[0].decode()
+    return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[lhz]*([a-zA-Z%])", value, text)
 
 
 def fail_assertion(op: Operation) -> Step:
@@ -241,7 +213,6 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "call": call,
     "shfl.sync": shuffle,
     "vote.sync": vote,
-    "match": match,
     "redux.sync": reduce,
     "activemask": active_mask,
     "elect.sync": elect,

@@ -1,0 +1,145 @@
+"""The explorers: of layouts and their algebra, swizzles, tiled copies, arrays in tiles, pipelines, orders of blocks."""
+
+from typing import Any
+
+from tensor_layouts import Swizzle, compose
+
+from tutorlib.draw.banks import access_grid, keeps_vectors
+from tutorlib.draw.grid import CellGrid
+from tutorlib.draw.layouts import compose_grids, divide_grids, layout_grid, tiled_copy_grid
+from tutorlib.draw.palette import EMPTY, category
+from tutorlib.draw.tiles import Size, array_grid, order_grid, space_grid
+from tutorlib.draw.timelines import timeline_grid
+from tutorlib.explorers.explorer import Explorer, layout_box, menu, slider, text_box
+from tutorlib.layouts.matrix import matrix
+from tutorlib.layouts.notation import layout, tiler
+from tutorlib.layouts.views import compose_view, divide_view, tiled_copy_view
+from tutorlib.models.l2 import ORDERS
+from tutorlib.models.timelines import Timeline
+
+WIDTHS = {"1: fp8": 1, "2: bf16": 2, "4: fp32": 4}
+ACCESSES = (
+    "a row, one element a thread",
+    "a column, one element a thread",
+    "rows, 16 bytes a thread",
+    "a column, 16 bytes a thread",
+    "ldmatrix: eight rows of 16 bytes",
+)
+LARGEST = 40  # rows and columns of an array that a browser shows without scrolling
+TICKS = 96  # columns
+POWERS = {str(n): n for n in (1, 2, 4, 8, 16)}
+BUSY = "#F1F3F5"
+LOOPS = {"loads": ("wait", "expect", "load", "next"), "TMA": (), "math": ("wait", "mma", "done", "free", "next")}
+STAGE = {"A": "", "B": "", "phase": "0", "arrive": "1", "KiB": "0", "phase ": "0", "arrive ": "1"}  # no tiles yet
+FAULTS = (
+    "nothing",
+    "the consumer does not arrive on empty",
+    "the consumer waits for the other phase",
+    "the producer begins with phase 0",
+    "the producer expects A's bytes alone",
+    "the producer does not wait for empty",
+    "the consumer frees before it is done",
+)
+
+
+def explore_layout(source: Any = "(4,3):(3,1)") -> Explorer:
+    """Type a layout, click a cell: its coordinate, its index, and the sum that gives its offset."""
+    return Explorer("layout", [layout_box("layout", source)], [layout_grid(source)])
+
+
+def explore_compose(a: Any = "(6,2):(8,2)", b: Any = "(4,3):(3,1)") -> Explorer:
+    """b, a and a∘b; click a cell of the result: b gives the index into a, a gives the offset."""
+    return Explorer("compose", [layout_box("a", a), layout_box("b", b)], compose_grids(compose_view(a, b)))
+
+
+def explore_divide(source: Any = "(16,8):(8,1)", cut: Any = "(4,4)") -> Explorer:
+    """A layout and its zipped divide; click a cell on either side to find it on the other."""
+    boxes = [layout_box("layout", source), text_box("tiler", cut if isinstance(cut, str) else tiler(cut))]
+    return Explorer("divide", boxes, divide_grids(divide_view(source, cut)))
+
+
+def explore_swizzle(source: Any = "(8,64):(64,1)", swizzle: tuple[int, int, int] = (3, 3, 3)) -> Explorer:
+    """The bank of every cell before and after a swizzle, and the wavefronts of an access; click its first cell."""
+    sliders = [slider(name, value, 0, high) for name, value, high in zip("BMS", swizzle, (5, 5, 7), strict=True)]
+    menus = menu("bytes", 2, WIDTHS), menu("access", ACCESSES[-1], {name: name for name in ACCESSES})
+    both = layout(source), compose(Swizzle(*swizzle), layout(source))
+    rows = min(8, len(matrix(source)))
+    grids = [
+        access_grid(shown, [(row, 0) for row in range(rows)] if keeps_vectors(matrix(shown), 8) else None, 2, vector=8)
+        for shown in both
+    ]
+    return Explorer("swizzle", [layout_box("layout", source), *sliders, *menus], grids)
+
+
+def explore_tv(threads: Any = "(2,4):(4,1)", values: Any = "(1,4):(4,1)", tile: Any = "(8,16)") -> Explorer:
+    """The threads and values of a TiledCopy over a tile; click an element to see all elements of its thread."""
+    boxes = [layout_box("threads", threads), layout_box("values", values), text_box("tile", tile)]
+    view = tiled_copy_view(layout(threads), layout(values), tiler(tile))
+    return Explorer("tv", boxes, [tiled_copy_grid(view)])
+
+
+def explore_tile_space(array: Size = (10, 20), tile: Size = (4, 8)) -> Explorer:
+    """An array of any size in tiles of powers of two; click an element to see its tile, a tile to see its elements."""
+    sliders = [slider(name, n, 1, LARGEST) for name, n in zip(("rows", "columns"), array, strict=True)]
+    menus = [menu(name, n, POWERS) for name, n in zip(("tile rows", "tile columns"), tile, strict=True)]
+    return Explorer("tile_space", [*sliders, *menus], [array_grid(array, tile), space_grid(array, tile)])
+
+
+def explore_mbarriers(stages: int = 2, fault: str = FAULTS[0]) -> Explorer:
+    """A ring of stages: click a row to execute the next instruction of its side, or a transfer to complete it.
+
+    TMA transfers complete in any order. fault: the error to inject, one of FAULTS.
+    """
+    inputs = slider("stages", stages, 1, 4), menu("break", fault, {name: name for name in FAULTS})
+    return Explorer("mbarriers", inputs, ring_grids(stages))
+
+
+def ring_grids(stages: int) -> tuple[CellGrid, CellGrid]:
+    """The loops of both sides, and the stages with their mbarriers, before the first instruction."""
+    loops = [[*loop, *[""] * (5 - len(loop))] for loop in LOOPS.values()]
+    shades = [[BUSY if name else EMPTY for name in loop] for loop in loops]
+    shades[0][0] = shades[2][0] = category(0)
+    holds: list[str | None] = [None, None, *[EMPTY] * 5]
+    return (
+        CellGrid("click a row: its next instruction", loops, shades, list(LOOPS), outlined=frozenset({(0, 0), (2, 0)})),
+        CellGrid(
+            "stages: tiles · full: phase, pending arrivals and KiB · empty: phase, pending arrivals",
+            [list(STAGE.values())] * stages,
+            [holds] * stages,
+            [f"[{stage}]" for stage in range(stages)],
+            [name.strip() for name in STAGE],
+            column_breaks={2: 2.0, 5: 2.0},
+        ),
+    )
+
+
+def explore_timeline(
+    stages: int = 2, latency: int = 4, transfer: int = 2, compute: int = 3, tiles: int = 8
+) -> Explorer:
+    """A software pipeline: the number of buffers that keeps the arithmetic busy at a given memory latency."""
+    sliders = (
+        slider("stages", stages, 1, 6),
+        slider("latency", latency, 0, 12),
+        slider("transfer", transfer, 1, 6),
+        slider("compute", compute, 1, 6),
+    )
+    shown = Timeline(stages, latency, transfer, compute, tiles)
+    return Explorer("timeline", sliders, [timeline_grid(shown, min(shown.total, TICKS))], tiles=tiles)
+
+
+def explore_block_order(
+    rows: int = 16, columns: int = 16, order: str = "groups of 8", in_flight: int = 32, l2_mb: int = 8, k: int = 4096
+) -> Explorer:
+    """The order of the blocks of a bf16 GEMM over K = k in tiles of 128×128×64; click a tile to see its wave.
+
+    order: "raster" or "groups of 2", 4, 8, 16. in_flight: SMs × blocks per SM. The sliders: see `l2.traffic`.
+    """
+    inputs = (
+        slider("rows", rows, 1, 32),
+        slider("columns", columns, 1, 32),
+        menu("order", order, {name: name for name in ORDERS}),
+        slider("in flight", in_flight, 8, 320),
+        slider("L2, MB", l2_mb, 1, 64),
+        slider("drift", 0, 0, 0.5, step=0.125),
+    )
+    return Explorer("block_order", inputs, [order_grid((rows, columns), ORDERS[order], in_flight, order)], k=k)
