@@ -1,9 +1,12 @@
 """Hopper's configurations: what follows, what breaks a rule, what is chosen, what is compiled."""
 
+import gzip
 import json
+from collections import defaultdict
 from dataclasses import fields, replace
 from itertools import product
-from statistics import median
+from math import log
+from statistics import fmean, median
 
 import pytest
 from hypothesis import given, settings
@@ -11,10 +14,11 @@ from hypothesis import strategies as st
 
 from tutorlib.compiling import programs
 from tutorlib.compiling.programs import resources
-from tutorlib.instruments.fit_hopper import miss, read, regret, usable
 from tutorlib.kernels.hopper import choose as chooser
 from tutorlib.kernels.hopper.choose import (
+    CLUSTERS,
     FILE,
+    LINE,
     Constants,
     ShapeError,
     candidates,
@@ -26,6 +30,7 @@ from tutorlib.kernels.hopper.choose import (
 )
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.launch import compile_gemm
+from tutorlib.machine.features import HARDWARE
 from tutorlib.models.l2 import grouped
 from tutorlib.paths import DATA
 
@@ -205,13 +210,41 @@ def test_stream_k_cuts_up_what_fills_no_wave_and_a_wave_more_where_that_is_littl
     assert cut_tiles(tiles, clusters) == cut
 
 
-def test_the_constants_are_those_of_a_fit_to_the_measurements_that_are_kept():
+MODELED = {"tile", "schedule", "cluster", "persistent", "split_k", "stream_k", "defer_stores", "transposed", "majors",
+           "dtype", "zigzag", "polls"}  # fmt: skip
+
+
+def explored():
+    """gpu, shape → (estimate, time) of the measured configurations of which the model knows all that matters."""
+    found = defaultdict(list)
+    for file in (DATA / "explored").glob("*.jsonl.gz"):
+        for line in gzip.decompress(file.read_bytes()).decode().splitlines():
+            result = json.loads(line)
+            if "us" not in result or len(result.get("shape", ())) != 3 or result.get("regime", "cool") != "cool":
+                continue
+            try:
+                config = HopperConfig.from_json(result.get("config") or {})
+            except (ConfigError, TypeError):  # by a younger rule; or it has a setting that is gone
+                continue
+            usual = all(getattr(config, one.name) == one.default for one in fields(config) if one.name not in MODELED)
+            lines = config.tile[2] * BYTES[config.dtype] / LINE
+            if usual and lines in (1, 2) and config.cluster in CLUSTERS:
+                gpu = result.get("gpu", "NVIDIA H200")
+                slower = HARDWARE[gpu].bandwidth / HARDWARE["NVIDIA H200"].bandwidth
+                here = replace(fitted(), hbm_bytes=fitted().hbm_bytes * slower)
+                if (estimate := cost(config, *result["shape"], constants=here)) < float("inf"):
+                    found[gpu, tuple(result["shape"])].append((estimate, result["us"]))
+    return found
+
+
+def test_the_constants_explain_the_measurements_that_are_kept():
+    """The estimates are a few percent off, and the preferred configuration is seldom much slower than the fastest."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert fitted() == Constants(**stored["constants"])
-    measured = usable(result for file in (DATA / "explored").glob("*.jsonl.gz") for result in read(file))
-    assert stored["points"] == len(measured)
-    assert stored["miss"] == pytest.approx(miss(measured, fitted()), abs=1e-3)
-    assert median(regret(measured, fitted()).values()) < 1.05
+    places = explored().values()
+    misses = [fmean(abs(log(estimate / us)) for estimate, us in found) for found in places]
+    assert fmean(misses) == pytest.approx(stored["miss"], abs=5e-3)
+    assert median(min(found)[1] / min(us for _, us in found) for found in places) < 1.05
 
 
 E4M3 = {"dtype": "e4m3", "transposed": True}

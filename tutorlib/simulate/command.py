@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from tutorlib.compiling.dsls import module_of
-from tutorlib.compiling.errors import CompileFailed, ToolMissing, without_colours
+from tutorlib.compiling.errors import CompileFailed, ToolMissing, compile_failure, without_colours
 from tutorlib.dsl.functions import inside_of_kernel
+from tutorlib.dsl.refusals import cute_message
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
 from tutorlib.simulate.tensors import is_poison, poison
@@ -166,13 +167,13 @@ def simulate_target(
         values = given if isinstance(kernel, Path) else [for_torch(value) for value in given]
         report = simulate(kernel, *values, arch=arch, smem=smem, entry=entry, **launch)
         names = argument_names(kernel, len(given), entry)
-    except CompileFailed as error:
-        why = " ".join(error.lines)
-        raise BadInput(f"{target} does not compile for sm_{arch}{lacks_letter(arch)}: {why}") from error
     except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
         raise BadInput(f"{target}: {error}") from error
-    except Exception as error:  # of the DSL's compiler, and of the user's own code
-        raise BadInput(f"{target} raises {one_line(error)}{lacks_letter(arch)}") from error
+    except Exception as error:  # of a compiler, or of the user's own code
+        said = cute_message(error) if "cutlass" in sys.modules else one_line(error)
+        failed = error if isinstance(error, CompileFailed) else compile_failure(error, said)
+        why = " ".join(failed.lines)
+        raise BadInput(f"{target} fails for sm_{arch}{lacks_letter(arch)}: {why}") from error
     outputs = {name: value for name, value, text in zip(names, given, arguments, strict=True) if ":out" in text}
     wrong = (
         f"{name}: {int(mask.sum()):,} of {number_of(mask.size, 'element')} are never written"

@@ -174,7 +174,7 @@ VECTOR = ("--arg", "64:fp32")
         ((f"{KERNELS}::reverse", *VECTOR, *VECTOR, "--arg", "2000"), "a block of 2,000 threads"),
         ((f"{KERNELS}::reverse", *VECTOR, "--arg", "3", "--arg", "64"), "argument #2"),
         ((f"{TILES}::add", *VECTOR), "a grid has one to three sizes, not 0"),
-        ((f"{TILES}::add", *VECTOR, *VECTOR, *VECTOR, "--arg", "1.5", *GRID), "does not compile for sm_80: line "),
+        ((f"{TILES}::add", *VECTOR, *VECTOR, *VECTOR, "--arg", "1.5", *GRID), "add fails for sm_80: line "),
         ((f"{TILES}::launches_nothing", *VECTOR), "launches_nothing launches no kernel"),
         (("doubled.ptx", *VECTOR), "a kernel of PTX or CUDA C++ needs a grid"),
         (("doubled.ptx", *VECTOR, *GRID), "doubled takes 3 parameters, not 1"),

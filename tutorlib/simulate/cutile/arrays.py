@@ -108,21 +108,16 @@ class TiledView:
     def dtype(self) -> ct.DType:
         return self.array.dtype
 
-    def box(self, index) -> "Elements":
-        size = self.tile_shape or (1,) * self.array.ndim
-        return box_at(self.array, index, size, self.traversal_steps, tuple(range(self.array.ndim)))
-
     def num_tiles(self, axis: int) -> Tile:
         return tiles_along(self.array.data.shape[int(axis)], self.traversal_steps[int(axis)])
 
-    def load(self, index, *, check_bounds=True, **hints) -> Tile:
-        data = load_box(self.box(index), self.padding_mode, check_bounds, LOAD)
-        return Tile(data.reshape(self.tile_shape), self.dtype)
+    def load(self, index, **options) -> Tile:
+        how = {"steps": self.traversal_steps, "padding_mode": self.padding_mode}
+        return load(self.array, index, self.tile_shape, **how, **options)
 
-    def store(self, index, tile: Value, *, check_bounds=True, **hints) -> None:
-        box = self.box(index)
-        look_at(box, check_bounds, "stores")
-        box.store(convert(tile, self.dtype).broadcast_to(self.tile_shape).reshape(box.shape))
+    def store(self, index, tile: Value, **options) -> None:
+        part = Tile(convert(tile, self.dtype).broadcast_to(self.tile_shape), self.dtype)
+        store(self.array, index, part, steps=self.traversal_steps, **options)
 
     def __getattr__(self, name: str) -> Any:
         raise NotSimulated(f"TiledView.{name}")
@@ -271,18 +266,21 @@ PADDING = {
 }
 
 
-def load(array: Array, /, index, shape, *, order="C", padding_mode=UNDETERMINED, check_bounds=True, **options) -> Tile:
+def load(
+    array: Array, /, index, shape, *, order="C", padding_mode=UNDETERMINED, check_bounds=True, steps=(), **options
+) -> Tile:
+    """steps: between the origins of tiles, where they are not the tile's shape."""
     axes, size = axis_order(order, array.ndim), as_shape(shape) or (1,) * array.ndim
-    box, how = box_at(array, index, size, size, axes), How.of(True, False, **(WEAK | options))
+    box, how = box_at(array, index, size, steps or size, axes), How.of(True, False, **(WEAK | options))
     return Tile(load_box(box, padding_mode, check_bounds, how).permute(axes).reshape(as_shape(shape)), array.dtype)
 
 
-def store(array: Array, /, index, tile: Value, *, order="C", check_bounds=True, **options) -> None:
+def store(array: Array, /, index, tile: Value, *, order="C", check_bounds=True, steps=(), **options) -> None:
     axes, data = axis_order(order, array.ndim), convert(tile, array.dtype)
-    data = data if data.ndim else data.reshape((1,) * array.ndim)
-    box, how = box_at(array, index, tuple(data.shape), tuple(data.shape), axes), How.of(False, True, **(WEAK | options))
+    size = tuple(data.shape) or (1,) * array.ndim
+    box, how = box_at(array, index, size, steps or size, axes), How.of(False, True, **(WEAK | options))
     look_at(box, check_bounds, "stores")
-    box.store(data.permute(sorted(range(len(axes)), key=axes.__getitem__)), how)
+    box.store(data.reshape(size).permute(sorted(range(len(axes)), key=axes.__getitem__)), how)
     array.launch.running.epoch += how.releases
 
 
