@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 110
-#     appendix: 35
+#     appendix: 30
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
 # ---
 
@@ -27,8 +27,8 @@
 # > memory, give six warps their roles in one kernel and launch it, and let two blocks share a tile. After the appendix,
 # > you can also quantize to mxfp8 and nvfp4.
 # >
-# > **It takes** about 110 minutes, on any machine; its appendix about 35 more, on four-bit and eight-bit numbers with a
-# > shared scale, and on multicast.
+# > **It takes** about 110 minutes, on any machine; its appendix about 30 more, on four-bit and eight-bit numbers with a
+# > shared scale.
 
 # %%
 import cutlass
@@ -294,7 +294,7 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 # not start over at a new tile: index and phase carry on. Your loops need the four kinds of mbarriers, the numbers
 # `tiles`, `k_tiles`, `stages`, `accumulators`, `stage_bytes` and `parts`, and the four steps at the end: `load`,
 # `multiply`, `read` and `write`. The other fields serve these steps. (`leads`, `rank`, `both` and `leader` are for
-# pairs of blocks, `whole_cluster` for the second appendix. Skip them for now: without a pair, `leads` is True.)
+# pairs of blocks. Skip them for now: without a pair, `leads` is True.)
 
 # %%
 show_source(TileSteps)
@@ -1062,24 +1062,3 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
 # largest element would be clipped: then the two do about equally well.) Outliers make that worse: each is nearly
 # always the largest of its block, and products with outliers dominate the result. That is why nvfp4 gains from
 # them: its scale maps each block's largest element to about 6, which e2m1 stores exactly.
-
-# %% [markdown]
-# ## Appendix: Multicast between pairs
-#
-# Two pairs next to each other along N need the same rows of A. With `sharing=2`, a cluster has two pairs, and each
-# block loads half of its rows of A and multicasts them to the block with the same rows in the other pair. So a block
-# receives A from two producers, and a stage is empty when both leaders have committed: `empty` expects two arrivals,
-# and each leader's commit to it goes to all four blocks (`steps.whole_cluster`). The next cell compiles this
-# kernel for sm_103a and prints its allocation and the instructions that involve other blocks. The kernel of a single
-# pair has nearly all of them; one is new. Which one?
-
-# %%
-shared = BlackwellConfig((256, 256, 64), pair=True, stages=6, sharing=2)
-four_blocks = compile_cute(make_blackwell_gemm(shared), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_103a")
-print(four_blocks)
-for line in four_blocks.ptx.splitlines():
-    if any(name in line for name in ("multicast::cluster", "tcgen05.alloc", "mapa", "barrier.cluster")):
-        print(line.split("[")[0].strip())
-
-# %% [markdown]
-# The load with `multicast::cluster` is new. (And in a single pair `mapa` takes the constant 0 for the leader's rank.)

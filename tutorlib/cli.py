@@ -14,7 +14,7 @@ from rich.console import Console
 from tutorlib.simulate.cli import add_to as add_simulate_to
 
 if TYPE_CHECKING:
-    from tutorlib.instruments.sweep import Sweep
+    pass
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")]
@@ -69,34 +69,6 @@ def write_stale(built: dict[Path, str], check: bool) -> None:
             raise fail(f"{path}: stale; run `tutor build` and commit what it writes", 1)
         path.write_text(text, encoding="utf-8")
         out.print(f"wrote {path}", markup=False)
-
-
-@app.command()
-def progress(
-    names: Names = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Delete the points of these notebooks.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-) -> None:
-    """Show your points so far: the best result of `check` for each exercise on this machine."""
-    from rich.markdown import Markdown
-
-    from tutorlib.notebook import contents
-    from tutorlib.notebook.standing import NoRecord, best, course_of, forget, heads
-    from tutorlib.problems.differences import count
-
-    wanted = chosen(names or [])
-    try:
-        if reset:
-            what = f"notebook {' and '.join(name[:2] for name in wanted)}" if names else "every notebook"
-            if not yes:
-                typer.confirm(f"Delete your points for {what}?", abort=True)
-            forgotten = sum(forget(name[:2]) for name in wanted) if names else forget()
-            out.print(f"Deleted: {count(forgotten, 'check')} of {what}.", markup=False)
-            return
-        course = course_of(best(), [head for head in heads() if not names or head.name in wanted])
-    except NoRecord as error:
-        raise fail(str(error), 1) from None
-    out.print(Markdown(contents.progress(course)), soft_wrap=False)
 
 
 @app.command()
@@ -168,12 +140,8 @@ def grade_class(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of all random inputs; default: a secret one per submission.")
     ] = None,
-    again: Annotated[
-        list[str] | None,
-        typer.Option("--regrade", metavar="STUDENT", help="Grade this student again: a name or an id."),
-    ] = None,
 ) -> None:
-    """Grade a class: every submission in a folder, into OUT/gradebook.sqlite.
+    """Grade a class: every submission in a folder, into OUT/gradebook.
 
     A second run resumes, and grades only new and changed submissions. It always rewrites OUT/grades.csv and the other
     reports. Each run reads your files in OUT: roster.csv, rules.toml (late penalties) and corrections*.csv.
@@ -184,7 +152,7 @@ def grade_class(
     wanted = tuple(sorted(set(chosen(names)))) if names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        summary = class_command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
+        summary = class_command.grade_folder(folder, to, settings, wanted, workers, ray, err)
     except CannotGrade as error:
         raise fail(str(error)) from None
     for line in summary.lines:
@@ -290,7 +258,11 @@ def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
     found = SweepResults(this_machine(), date.today().isoformat(), complete=False)
     if resume and file.exists():
         found = replace(read_sweep(file), complete=False)
-    found = replace(found, facts=found.facts | sweep.facts | closer_look(name, sweep))
+    found = replace(found, facts=found.facts | sweep.facts)
+    try:
+        found = replace(found, facts=found.facts | (sweep.look() if sweep.look else {}))
+    except Exception as error:  # the facts beyond its kernels' times; the sweep goes on without
+        err.print(f"{name}: {error}", style="yellow", markup=False)
     for one in measure_all(sweep, found.known):
         out.print(f"{one.name}, {one if isinstance(one, Failure) else one.measurement}", markup=False)
         out.file.flush()
@@ -304,15 +276,6 @@ def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
     if not found.points:
         return None
     return replace(found, complete=True, counters=found.counters or count_all(name, sweep)).write(name)
-
-
-def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
-    """The facts of a sweep beyond its kernels' times; if that fails, a line says so, and the sweep goes on."""
-    try:
-        return sweep.look() if sweep.look else {}
-    except Exception as error:
-        err.print(f"{name}: {error}", style="yellow", markup=False)
-        return {}
 
 
 @app.command()

@@ -48,7 +48,7 @@ for root in roots:
         if folder.count("/") - str(root).count("/") > 4:
             names.clear()
         for name in files:
-            if name in ("gradebook.sqlite", "scores.json", "grades.csv", "results.jsonl"):
+            if folder.endswith("/gradebook") or name in ("scores.json", "grades.csv", "results.jsonl"):
                 with suppress(OSError):
                     found.append((Path(folder) / name).read_bytes())
 

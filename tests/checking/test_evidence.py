@@ -33,7 +33,6 @@ from tutorlib.machine import device
 from tutorlib.paths import notebook_names
 from tutorlib.problems.work import Work
 from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map
-from tutorlib.simulate.ptx.parse import parse_ptx
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
     code = evidence_at(id, shape).at(shape, "90")
     work = Work(exercise.problem, shape, "cpu")
     addresses = {tensor.data_ptr() for tensor in work.tensors}
-    for launch in launches_of(code, parse_ptx(code.ptx)):
+    for launch in launches_of(code):
         raw = parameters_for(launch, work.tensors)
         found = set()
         for each in launch.kernel.parameters:
@@ -66,7 +65,7 @@ def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
 
 def test_a_pointer_out_of_its_tensor_is_refused():
     code = CuteCode(ptx=PTX, launches=(replace(LAUNCH, parameters=(FIRST + 64).to_bytes(8, "little")),))
-    (launch,) = launches_of(code, parse_ptx(PTX))
+    (launch,) = launches_of(code)
     assert parameters_for(launch, [torch.zeros(17)]) != launch.parameters
     with pytest.raises(CompileFailed, match="leads out of its tensors"):
         parameters_for(launch, [torch.zeros(16)])
@@ -102,10 +101,9 @@ PLANNED = Planned(tile_ir=b"", opt_level=3, grid=(1,), args=(), constants=())
 
 
 def test_a_launch_with_other_parameters_than_its_kernels_is_refused():
-    module = parse_ptx(PTX)
-    assert len(launches_of(CuteCode(ptx=PTX, launches=(LAUNCH,)), module)) == 1
+    assert len(launches_of(CuteCode(ptx=PTX, launches=(LAUNCH,)))) == 1
     with pytest.raises(CompileFailed, match="cannot be read"):
-        launches_of(CuteCode(ptx=PTX, launches=(replace(LAUNCH, parameters=bytes(16)),)), module)
+        launches_of(CuteCode(ptx=PTX, launches=(replace(LAUNCH, parameters=bytes(16)),)))
 
 
 def test_an_exception_in_the_place_of_an_entry_is_raised_where_it_is_used():

@@ -100,7 +100,6 @@ def test_all_is_escaped(classroom):
         assert "<script" not in page
         assert "<img" not in page
     assert "&lt;img src=x" in pages[0]
-    assert "of cuBLAS" in pages[1]
 
 
 def test_each_verdict_has_the_answer_beside_it(classroom):
@@ -164,9 +163,9 @@ def submitted(*cells: tuple[str, str]) -> Submitted:
 
 def test_the_text_of_an_answer_is_that_of_its_cells():
     stub = 'raise NotImplementedError("Exercise 00.1")'
-    one = submitted(("00.1", stub), ("", "x"), ("00.1", "def f():"), ("00.1", "    return 1"), ("00.1", "def f():"))
-    assert list(answer_texts([one])) == [("00.1", "def f():\n    return 1")]
-    assert list(answer_texts([submitted(("00.1", stub), ("00.2", "\ud800 ü"))])) == [("00.1", stub), ("00.2", "? ü")]
+    one = submitted(("00.1", stub), ("", "x"), ("00.1", "def f():"), ("00.1", "    return '\ud800 ü'"))
+    assert list(answer_texts([one])) == [("00.1", "def f():\n    return '? ü'")]
+    assert list(answer_texts([submitted(("00.1", "# nothing yet"))])) == []
 
 
 @pytest.mark.browser

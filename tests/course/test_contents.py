@@ -137,7 +137,7 @@ class TestWhatItShows:
         assert re.findall(r"\]\((\w+\.ipynb)\)", text) == [f"{name}.ipynb" for name in notebook_names()]
         assert text.startswith("Next: **00.1 ceil_div** in ")
         assert "This machine: no GPU here." in text
-        assert "`tutor progress --reset`" in text
+        assert "progress.jsonl`: delete this file" in text
 
     def test_points_and_states(self, shown, no_gpu):
         for id, status, got in (("01.1", "passed", 2), ("01.2", "partial", 1), ("04.4", "not_run", 0)):

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from textwrap import dedent
 from traceback import extract_tb
@@ -35,7 +35,12 @@ TABLES_ARE_ANSWERS = {
     "07.3": "the page asks for hints for three tiles",
 }
 KERNELS = ("04.1", "04.2")  # a compiler reads them: see below
-MANY_SECONDS = ("09.7", "11.3", "20.3")
+MANY_SECONDS = ("09.7", "11.3", "17.4", "20.3")
+
+
+def each(ids: Iterable[str]) -> list:
+    """Parameters of a test."""
+    return [pytest.param(id, marks=pytest.mark.long if id in MANY_SECONDS else ()) for id in ids]
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +91,7 @@ def refuse():
     raise ValueError("not in the table")
 
 
-@pytest.mark.parametrize("id", [id for id in CALLED if id not in KERNELS])
+@pytest.mark.parametrize("id", each(id for id in CALLED if id not in KERNELS))
 def test_a_table_of_the_known_calls_is_no_answer(id):
     """Whatever it gives for any other call: nothing, an error, or what it gives most often."""
     table = recorded(id)
@@ -139,10 +144,7 @@ def first_given(id: str) -> list[object]:
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(
-    "id",
-    [pytest.param(one.id, marks=pytest.mark.long) if one.id in MANY_SECONDS else one.id for one in EXERCISES],
-)
+@pytest.mark.parametrize("id", each(exercise.id for exercise in EXERCISES))
 def test_an_answer_that_does_not_look_has_no_points(id):
     """It gives one value for all calls, or an argument as it is.
 

@@ -18,7 +18,7 @@ from tutorlib.kernels.ampere.gemm import make_gemm, store_through_smem
 from tutorlib.kernels.ampere.main_loops import LONG, TUNED, loads_spread, multistage, single_buffer
 from tutorlib.kernels.cpp import THREE_STAGES
 from tutorlib.kernels.ladder import AMPERE_RUNGS
-from tutorlib.measuring.simulated_launchers import SimulatedCute
+from tutorlib.measuring.simulated_launchers import simulated_cute
 from tutorlib.problems.catalogue import gemm
 from tutorlib.simulate.ptx.languages.cpp import compile_cuda, simulate_cuda
 
@@ -107,7 +107,7 @@ def test_all_that_is_accepted_compiles():
 @pytest.mark.parametrize("config", SIMULATED, ids=str)
 def test_a_sample_of_what_is_accepted_is_right_where_nothing_divides(config):
     m, n, k = config.tile
-    simulated = SimulatedCute(host(config), gemm("bf16"))
+    simulated = simulated_cute(host(config), gemm("bf16"))
     assert find_simulated_fault(gemm("bf16"), simulated, (m + 1, n - 8, 2 * k + 8)) is None
 
 
@@ -165,7 +165,7 @@ SMALL = GemmConfig((64, 64, 32), (2, 2), 3)
 @pytest.mark.parametrize("shape", [(65, 56, 200), (64, 64, 32)], ids=str)  # several K tiles, and fewer than stages
 def test_it_is_right_where_nothing_divides(shape):
     assert (
-        find_simulated_fault(gemm("bf16"), SimulatedCute(make_gemm(SMALL, loads_spread), gemm("bf16")), shape) is None
+        find_simulated_fault(gemm("bf16"), simulated_cute(make_gemm(SMALL, loads_spread), gemm("bf16")), shape) is None
     )
 
 

@@ -18,7 +18,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere import fused as ampere
 from tutorlib.kernels.ampere.fused import gated, make_elementwise
 from tutorlib.kernels.hopper import fused as hopper
-from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.config import SMEM_ROOM, HopperConfig
 from tutorlib.kernels.hopper.fused import (
     ADD,
     BIAS,
@@ -27,10 +27,10 @@ from tutorlib.kernels.hopper.fused import (
     choose_fused,
     fusable,
     fused_fakes,
-    make_fused,
     of_halves,
 )
-from tutorlib.measuring.simulated_launchers import SimulatedCute
+from tutorlib.kernels.hopper.gemm import make_gemm
+from tutorlib.measuring.simulated_launchers import simulated_cute
 from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile_amax
 from tutorlib.simulate.ptx.languages.cute import compile_for, simulate_host
 
@@ -45,19 +45,19 @@ EDGES = (200, 528, 136)
     ids=["bias and GELU", "residual"],
 )
 def test_the_ladders_gemm_with_an_operand(problem, fusion, shape):
-    assert find_simulated_fault(problem, SimulatedCute(ampere.make_fused(fusion), problem), shape) is None
+    assert find_simulated_fault(problem, simulated_cute(ampere.make_fused(fusion), problem), shape) is None
 
 
 @pytest.mark.parametrize("shape", [(64, 64, 64), (65, 128, 40)], ids=str)
 def test_the_ladders_gemm_gated(shape):
     problem = linear_swiglu(32)
-    assert find_simulated_fault(problem, SimulatedCute(ampere.make_gated(ampere.gated), problem), shape) is None
+    assert find_simulated_fault(problem, simulated_cute(ampere.make_gated(ampere.gated), problem), shape) is None
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_largest_of_a_tile(shape):
     problem = tile_amax((64, 64))
-    assert find_simulated_fault(problem, SimulatedCute(ampere.make_amax(ampere.largest), problem), shape) is None
+    assert find_simulated_fault(problem, simulated_cute(ampere.make_amax(ampere.largest), problem), shape) is None
 
 
 @dataclass
@@ -78,7 +78,7 @@ class SimulatedFusion:
 
         fakes = hopper.fused_fakes(self.config, self.fusion, self.rank)
         compiled = compile_for(
-            hopper.make_fused(self.config, self.fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a"
+            make_gemm(self.config, fusion=self.fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a"
         )
         a, b, *operand, c = work.tensors
         tensors = {"a": a, "b": b, **({"operand": operand[0]} if operand else {}), "c": c}
@@ -87,10 +87,11 @@ class SimulatedFusion:
             name: dlpack(one) if one.ndim == 2 else from_dlpack(one, assumed_align=16).mark_layout_dynamic()
             for name, one in tensors.items()
         }
-        operands = [given.get(name) for name in ("a", "b", "operand", "c")]
+
+        operands = [*(given[name] for name in "abc"), None, None, None, None]
 
         def call():
-            self.reports = simulate_host(compiled, tensors, [*operands, None, None, 2, cuda.CUstream(0)])
+            self.reports = simulate_host(compiled, tensors, [*operands, given.get("operand"), 2, cuda.CUstream(0)])
 
         return call
 
@@ -128,7 +129,7 @@ def test_a_gated_tile_leaves_its_buffers_no_more_than_what_stages_leave():
     for config in fusable(SWIGLU):
         out = SWIGLU.out(config)
         stages, buffers = config.ab_stages * config.stage_room, out.store_buffers * out.store_stage_bytes
-        assert stages + buffers + config.other_bytes <= config.room, config
+        assert stages + buffers + config.other_bytes <= SMEM_ROOM, config
 
 
 @pytest.mark.parametrize(("fusion", "acc"), [(BIAS_GELU, 1), (SWIGLU, 2)], ids=["bias + GELU", "SwiGLU"])
@@ -148,7 +149,7 @@ def test_what_is_chosen_spills_nothing(name, shape):
     fusion = FUSIONS[name]
     config = choose_fused(*shape, 132, fusion)
     fakes = fused_fakes(config, fusion, 2 if fusion is ADD else 1)
-    ptx = compile_for(make_fused(config, fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
+    ptx = compile_for(make_gemm(config, fusion=fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
     assert programs.spilled(ptx) == 0
 
 
@@ -158,7 +159,7 @@ def test_registers_in_another_layout_cost_the_gate_no_instruction():
     counts = []
     for fusion in (SWIGLU, replace(SWIGLU, op=of_halves(gated))):
         arguments = [*fused_fakes(config, fusion, 1), Int32(1), make_fake_stream()]
-        ptx = compile_for(make_fused(config, fusion), arguments, "sm_90a").ptx
+        ptx = compile_for(make_gemm(config, fusion=fusion), arguments, "sm_90a").ptx
         counts.append(Counter(SASS_OPCODE.findall(disassemble(programs.machine_code(ptx)))))
     assert counts[0]["MUFU.TANH"]
     assert counts[0] == counts[1]

@@ -1,4 +1,4 @@
-"""The record of a student's checks: its contents, checks without a record, and `tutor progress`."""
+"""The record of a student's checks: its contents, checks without a record, and what is next."""
 
 import json
 import os
@@ -6,12 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 from tests.trial_course import make_course
-from tutorlib import CheckFailed, check, cli
+from tutorlib import CheckFailed, check
 from tutorlib.checking.exercise import Outcome
-from tutorlib.exercises import of_notebook
 from tutorlib.notebook import standing
 from tutorlib.notebook.check import RESULTS
 from tutorlib.notebook.standing import (
@@ -23,7 +21,6 @@ from tutorlib.notebook.standing import (
     attempts,
     best,
     course_of,
-    forget,
     record,
 )
 
@@ -63,16 +60,6 @@ class TestTheRecord:
         assert len(attempts()) == 7
         assert (best()["90.1"].status, best()["90.1"].points) == ("passed", 2)
         assert best()["90.2"].status == "failed"
-
-    def test_one_notebook_or_all_are_forgotten(self, file):
-        assert (best(), forget()) == ({}, 0)
-        assert not file.parent.exists()
-        for id in (*EXERCISES, "91.1", "09.1"):
-            attempt(id)
-        assert forget("90") == 3
-        assert best().keys() == {"91.1", "09.1"}
-        assert forget() == 2
-        assert best() == {}
 
     def test_a_line_that_was_cut_off_is_skipped(self, file):
         attempt()
@@ -134,37 +121,6 @@ class TestStanding:
         for id in EXERCISES:
             attempt(id)
         assert course().next is None
-
-
-class TestTheCommand:
-    def tutor(self, *args, input=None):
-        return CliRunner().invoke(cli.app, ["progress", *args], input=input)
-
-    def test_it_prints_points_states_and_what_is_next(self, file):
-        attempt("01.1")
-        attempt("01.3", "partial", 1)
-        done = self.tutor("01")
-        assert done.exit_code == 0
-        row = next(line for line in done.output.splitlines() if line.startswith(" 01"))
-        total = sum(one.points for one in of_notebook("01_layouts"))
-        assert f"3 / {total}" in row
-        assert "✓·◐·····" in row
-        assert "Next: 01.2 compact_strides in 01" in done.output
-
-    def test_it_asks_before_it_forgets(self, file):
-        attempt("01.1")
-        attempt("02.1")
-        assert self.tutor("--reset", input="n\n").exit_code == 1
-        assert len(best()) == 2
-        assert "Deleted: 1 check of notebook 01." in self.tutor("--reset", "01", input="y\n").output
-        assert "Deleted: 1 check of every notebook." in self.tutor("--reset", "--yes").output
-        assert best() == {}
-
-    def test_an_error_is_one_line(self, file):
-        assert "There is no notebook 99" in self.tutor("99").output
-        file.mkdir(parents=True)
-        done = self.tutor()
-        assert (done.exit_code, done.output) == (1, f"{file}: Is a directory\n")
 
 
 @pytest.mark.xdist_group("progress")

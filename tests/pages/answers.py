@@ -13,8 +13,9 @@ from unittest import mock
 from tests.pages.table import FUNCTIONS, Answer, read_rows
 from tutorlib.checking import cutile, cutile_evidence, evidence, kernel
 from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.evidence import CuteEvidence, made_or_why, used
-from tutorlib.checking.exercise import Outcome, Verdict
+from tutorlib.checking.exercise import Outcome
 from tutorlib.compiling.compiled import instructions_in
 from tutorlib.exercises import find
 from tutorlib.failure import Difference, failures_in
@@ -46,9 +47,12 @@ load()
 # Grading them --------------------------------------------------------------------------------------------------------
 
 BY_CHANCE = {Difference.NEARLY}  # as the random inputs have it
-TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "interpreted_at"))
-ENTRIES = {"made_or_why": (evidence, cutile_evidence), "used": (evidence, cutile)}  # where they are made, and used
-examine = CuteExercise.examine
+TRY_A_SIZE = ((kernel, "find_simulated_fault"), (CutileExercise, "fault_at"))
+ENTRIES = {  # the modules in which they are made, and used
+    "made_or_why": (evidence, cutile_evidence),
+    "used": (evidence, cutile, cutile_evidence),
+}
+wrong_code = CuteExercise.wrong_code
 
 
 @cache
@@ -73,23 +77,23 @@ def in_brief(id: str, answer: Callable) -> Outcome:
     with ExitStack() as stack:
         for module, name in TRY_A_SIZE:
             stack.enter_context(mock.patch.object(module, name, until_wrong(getattr(module, name))))
-        stack.enter_context(mock.patch.object(CuteExercise, "examine", examined_in_brief))
+        stack.enter_context(mock.patch.object(CuteExercise, "wrong_code", wrong_code_in_brief))
         stack.enter_context(made_when_used())
         return find(id).grade(answer)
 
 
-def examined_in_brief(exercise: CuteExercise, evidence: CuteEvidence) -> Verdict | None:
+def wrong_code_in_brief(exercise: CuteExercise, evidence: CuteEvidence) -> str | None:
     """By the instructions at the first simulated size, which is compiled in any case."""
     with suppress(NotSimulated):
         if exercise.lacking(instructions_in(evidence.at(exercise.sizes_simulated[0]).ptx)):
-            return examine(exercise, evidence)
+            return wrong_code(exercise, evidence)
     return None
 
 
 @contextmanager
 def made_when_used() -> Iterator[None]:
     """Meanwhile each entry of the evidence in this process is made where the judge uses it."""
-    later = {"made_or_why": lambda *made_of: partial(made_or_why, *made_of), "used": lambda entry: used(entry())}
+    later = {"made_or_why": lambda *made_of: cache(partial(made_or_why, *made_of)), "used": lambda entry: used(entry())}
     with ExitStack() as stack:
         for name, modules in ENTRIES.items():
             for module in modules:
@@ -106,7 +110,7 @@ def until_wrong(attempt: Callable[..., Any]) -> Callable[..., Any]:
         if found:
             return found[0]
         got = attempt(*args, **options)
-        if getattr(got, "wrong", got):  # an Interpretation has its Wrong inside
+        if got:
             found.append(got)
         return got
 

@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from tests.pages.answers import made_when_used
 from tutorlib.checking.answer import Served
 from tutorlib.checking.facts import (
     ahead,
@@ -91,8 +92,9 @@ def answers(number):
 @pytest.mark.parametrize("id", RULED)
 def test_the_solution_is_near_each_bound(id):
     exercise = find(id)
-    simulator = exercise.simulator(exercise.evidence(Served(answers(id[:2])[id])))
-    find_simulated_fault(exercise.problem, simulator, exercise.size_counted, patterned=False)
+    with made_when_used():
+        simulator = exercise.simulator(exercise.evidence(Served(answers(id[:2])[id])))
+        find_simulated_fault(exercise.problem, simulator, exercise.size_counted, patterned=False)
     reports = simulator.reports
     assert first_broken(exercise.rules, reports) is None
     for rule in exercise.rules:

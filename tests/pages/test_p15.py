@@ -108,7 +108,6 @@ def test_stages_are_those_of_the_kernel():
         ({"tile": (128, 100, 64)}, "boxes of 64 columns"),
         ({"tile": (128, 256, 32)}, "64 bf16"),
         ({"stages": 1}, "at least 2 stages"),
-        ({"sharing": 2}, "1 block alone"),
     ],
 )
 def test_a_configuration_that_cannot_be_says_why(fields, says):

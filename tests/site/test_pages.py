@@ -11,8 +11,7 @@ from nbformat import v4
 from tests.site.conftest import served
 from tutorlib.course.source import parse
 from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
-from tutorlib.site.links import REPOSITORY, manual_text, notebook_links
-from tutorlib.site.pages import HIDDEN, explorer_data, redact
+from tutorlib.site.pages import HIDDEN, explorer_data, notebook_links, redact
 
 PACKAGE = ROOT / "tutorlib"
 LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "link": "href"}  # by a browser, at once
@@ -20,7 +19,6 @@ EXPLORERS = {  # page → how many explorers it has
     "01_layouts": 1, "02_layout_algebra": 3, "03_swizzles": 1, "05_copy_kernels": 1, "06_cutile_tiles": 1,
     "07_cutile_gemm": 1, "10_double_buffer": 1, "11_grid_swizzle": 1, "12_three_stages": 1, "13_hopper_gemm": 1,
 }  # fmt: skip
-NARROW = ("index", "01_layouts", "05_copy_kernels", "11_grid_swizzle", "figures", "glossary")
 
 
 class Page(HTMLParser):
@@ -204,28 +202,6 @@ def test_links_of_notebooks_have_githubs_anchors():
     assert notebook_links(text) == (
         "[a](glossary.ipynb#bank-conflict) [b](07_x.ipynb#07--a-gemm-fast) [c](index.md) [d](https://x.y)"
     )
-
-
-class TestManuals:
-    TEXT = "[page](../notebooks/00_start.ipynb) [other](other.md#a) [code](../tutorlib/cli.py) [it](../README.md)"
-
-    def linked(self, folder):
-        docs = ROOT / "docs"
-        manual = folder / "manual.md"
-        text = f"{self.TEXT} ![p](p.png)".replace("../", f"{ROOT}/").replace("(other", f"({docs}/other")
-        manual.write_text(text, encoding="utf-8")
-        (folder / "p.png").write_bytes(b"a picture")
-        (folder / "site").mkdir()
-        return manual_text(manual, [docs / "other.md"], folder / "site")
-
-    def test_a_link_leads_to_a_page_of_the_site_or_becomes_text(self, tmp_path, monkeypatch):
-        monkeypatch.delenv(REPOSITORY, raising=False)
-        assert self.linked(tmp_path) == "[page](00_start.ipynb) [other](other.md#a) code [it](index.md) ![p](p.png)"
-        assert (tmp_path / "site" / "p.png").read_bytes() == b"a picture"
-
-    def test_a_workflow_links_to_its_repository(self, tmp_path, monkeypatch):
-        monkeypatch.setenv(REPOSITORY, "owner/course")
-        assert "[code](https://github.com/owner/course/blob/HEAD/tutorlib/cli.py)" in self.linked(tmp_path)
 
 
 class TestExplorers:

@@ -85,9 +85,9 @@ class CppExercise(KernelExercise):
         return None
 
     def simulator(self, evidence: str) -> "SimulatedLauncher":
-        from tutorlib.measuring.simulated_launchers import SimulatedTileCpp
+        from tutorlib.measuring.simulated_launchers import simulated_cpp
 
-        return SimulatedTileCpp(evidence, self.grid)
+        return simulated_cpp(evidence, self.grid)
 
     def launcher(self, evidence: str) -> Launcher:
         return CppLauncher(evidence, self.grid)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.ptx.ir import Module
     from tutorlib.simulate.ptx.report import Issued, Report
     from tutorlib.simulate.ptx.simulation import Launch
 
@@ -83,10 +82,7 @@ class CuteExercise(KernelExercise):
         )
 
     def look(self, evidence: CuteEvidence) -> Verdict | None:
-        if evidence.looked is None:
-            return None
-        points, lines = evidence.looked
-        return Verdict(float(points), tuple(lines))
+        return Verdict(*evidence.looked) if evidence.looked else None
 
     def wrong_code(self, evidence: CuteEvidence) -> str | None:
         """The instructions, spills and other faults. No machine code is made where PTX tells all of these."""
@@ -119,19 +115,22 @@ class CuteExercise(KernelExercise):
 # What the evidence has, compiled and launched. Inputs, outputs, references, stream and clock are the judge's own ------
 
 
-def launches_of(code: CuteCode, module: "Module") -> "list[Launch]":
+def launches_of(code: CuteCode) -> "list[Launch]":
     """The host function's launches, at made-up addresses. Raises CompileFailed where the parameters are not its
     kernel's, of which the driver would read too many.
     """
+    from tutorlib.simulate.ptx.languages.cute import finder_of
+    from tutorlib.simulate.ptx.parse import parse_ptx
     from tutorlib.simulate.ptx.simulation import Launch
 
-    launches = []
+    module, launches = parse_ptx(code.ptx), []
+    find = finder_of(module, dict(enumerate(code.places, 1)).get)
     for one in code.launches:
         kernel = module.kernels[one.kernel]
         if len(one.parameters) != kernel.parameter_bytes:
             raise CompileFailed("its launches cannot be read")
         rest = {name: getattr(one, name) for name in RecordedLaunch.__annotations__ if name != "kernel"}
-        launches.append(Launch(module, kernel, **rest))
+        launches.append(Launch(module, kernel, find=find, **rest))
     return launches
 
 
@@ -161,16 +160,13 @@ class SimulatedCuteEvidence:
     traced: bool = False
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cute import finder_of, simulate_launches
-        from tutorlib.simulate.ptx.parse import parse_ptx
+        from tutorlib.simulate.ptx.languages.cute import simulate_launches
 
-        code = self.evidence.at(work.shape)
-        module = parse_ptx(code.ptx)
-        find, recorded = finder_of(module, dict(enumerate(code.places, 1)).get), launches_of(code, module)
+        recorded, budget = launches_of(self.evidence.at(work.shape)), self.budgets.get(work.shape, inf)
 
         def call() -> None:
             launches = [replace(one, parameters=parameters_for(one, work.tensors)) for one in recorded]
-            self.reports = simulate_launches(work.named, launches, find, self.traced, self.budgets.get(work.shape, inf))
+            self.reports = simulate_launches(work.named, launches, self.traced, budget)
 
         return call
 
@@ -198,9 +194,7 @@ class LaunchedCuteEvidence:
 
     def load(self, shape: Shape) -> list[tuple[Any, Any]]:
         """Each launch, and its function on the GPU at hand. Raises CompileFailed."""
-        from tutorlib.simulate.ptx.parse import parse_ptx
-
         code = self.evidence.at(shape, device.need_gpu().arch)
-        launches, cubin = launches_of(code, parse_ptx(code.ptx)), machine_code(code.ptx)
+        launches, cubin = launches_of(code), machine_code(code.ptx)
         functions = {name: load_function(cubin, name) for name in {one.kernel.name for one in launches}}
         return [(functions[one.kernel.name], one) for one in launches]

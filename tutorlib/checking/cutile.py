@@ -12,7 +12,7 @@ from tutorlib.checking.cutile_evidence import LaunchPlan, Placed, Planned, TileE
 from tutorlib.checking.evidence import used
 from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.kernel import KernelExercise, first
-from tutorlib.checking.running import Interpretation, calls_of, judged
+from tutorlib.checking.running import calls_of, find_interpreted_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
@@ -20,7 +20,7 @@ from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
 from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import tensor_specs
-from tutorlib.problems.differences import Wrong, WrongResult, by
+from tutorlib.problems.differences import Wrong, by
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work
 
@@ -84,12 +84,9 @@ class CutileExercise(KernelExercise):
     planned: tuple[Shape, ...] = ()
 
     @property
-    def size_inspected(self) -> Shape:
-        return self.inspected or self.sizes[-1]
-
-    @property
-    def target_inspected(self) -> str:
-        return f"sm_{self.arch or self.needs.since}"
+    def inspection(self) -> tuple[Shape, str]:
+        """The size and the target whose instructions are looked at."""
+        return self.inspected or self.sizes[-1], f"sm_{self.arch or self.needs.since}"
 
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> TileRequest:
         plans = [(self.problem, shape, *gpu_here()) for shape in run]
@@ -98,7 +95,7 @@ class CutileExercise(KernelExercise):
         if not self.grid:
             plans += [(self.problem, shape, ARCH, sms) for shape in (*self.shapes, *self.planned) for sms in GPUS]
         if self.requires or self.forbids or self.vain:
-            plans.append((self.problem, self.size_inspected, self.target_inspected, GPUS[0]))
+            plans.append((self.problem, *self.inspection, GPUS[0]))
         if self.besides:
             tried.append((self.besides[0], self.shapes[0]))
         places = {(problem.name, shape): problem for problem, shape in (*(plan[:2] for plan in plans), *tried)}
@@ -119,42 +116,51 @@ class CutileExercise(KernelExercise):
         from tutorlib.simulate.ptx import NotSimulated
 
         try:
-            seen = {shape: self.interpretation(evidence, shape) for shape in self.shapes}
+            wrongs = {shape: found for shape in self.shapes if (found := self.fault_at(evidence, shape))}
             beside = self.look_beside(evidence)
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
-        if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
-            return self.wrong_at(wrongs, self.shapes)
+        shapes = self.shapes
+        if not wrongs and not self.grid:
+            shapes = (*self.shapes, *self.planned)
+            wrongs = {at: Wrong(what) for at in shapes if (what := self.not_as_asked(evidence, at))}
+        if wrongs:
+            return self.wrong_at(wrongs, shapes)
         if isinstance(beside, Verdict):
             return beside
-        wasted = next(filter(None, (self.needless(shape, one) for shape, one in seen.items())), "") or beside
+        needless = (self.needless(shape, evidence.reports(self.problem, shape)) for shape in self.shapes)
+        wasted = next(filter(None, needless), "") or beside
         if not wasted and self.vain and (what := self.vain(self.compiled(evidence))):
-            wasted = Flaw(f"compiled for {self.target_inspected} at {by(self.size_inspected)}, ") + what
+            shape, target = self.inspection
+            wasted = Flaw(f"compiled for {target} at {by(shape)}, ") + what
         return self.more_than_it_must(wasted) if wasted else None
 
     def look_beside(self, evidence: TileEvidence) -> Verdict | str:
         """The verdict on a kernel that is wrong for the other problem, or its needless work there, as a sentence."""
         if not self.besides:
             return ""
-        problem, factors = self.besides
-        found, given = interpreted_at(evidence, problem, self.shapes[0]), f"given matrices in {problem.inputs[0].dtype}"
-        if found.wrong:
-            return wrong(Flaw(f"{given}: ") + found.wrong.what, *filter(None, [found.wrong.mistake]))
-        other = min((one for report in found.reports for one in report.factors if one != factors), default="")
+        (problem, factors), shape = self.besides, self.shapes[0]
+        given = f"given matrices in {problem.inputs[0].dtype}"
+        if found := find_interpreted_fault(problem, shape, *evidence.tried(problem, shape)):
+            return wrong(Flaw(f"{given}: ") + found.what, *filter(None, [found.mistake]))
+        reports = evidence.reports(problem, shape)
+        other = min((one for report in reports for one in report.factors if one != factors), default="")
         return other and Flaw(f"{given}, ct.mma multiplies in {other}.", Fail.USES(instruction=other))
 
-    def interpretation(self, evidence: TileEvidence, shape: Shape) -> Interpretation:
-        """What was interpreted at this size, where blocks, tiles and launches are as asked. Raises as `judged`."""
-        found = interpreted_at(evidence, self.problem, shape, self.mistakes(shape))
-        if self.grid:
-            return found if found.wrong else replace(found, wrong=self.unlike_the_task(shape, found))
-        if found.reports or found.raised:
-            return found
-        return replace(found, wrong=Wrong("it launches no kernel: call ct.launch."))
+    def fault_at(self, evidence: TileEvidence, shape: Shape) -> Wrong | None:
+        """What was wrong when it was interpreted at this size: results, blocks, tiles, launches.
 
-    def unlike_the_task(self, shape: Shape, found: Interpretation) -> Wrong | None:
+        Raises CompileFailed and NotSimulated.
+        """
+        calls, interpreted = evidence.tried(self.problem, shape)
+        found = find_interpreted_fault(self.problem, shape, calls, interpreted, self.mistakes(shape))
+        if self.grid:
+            return found or self.unlike_the_task(shape, *evidence.reports(self.problem, shape))
+        launched = interpreted[-1].reports or interpreted[-1].raised
+        return found if launched else Wrong("it launches no kernel: call ct.launch.")
+
+    def unlike_the_task(self, shape: Shape, report: "TileReport") -> Wrong | None:
         """What blocks or tiles of a right kernel are not as the exercise asks."""
-        (report,) = found.reports
         if self.order and not first([report], "repeats") and (what := self.order(shape, self.storers(report))):
             return Wrong("right, but blocks are not in the order that is asked for.", f"{what}.")
         for number, given in self.tiles(shape).items():
@@ -165,11 +171,11 @@ class CutileExercise(KernelExercise):
                 return Wrong(Flaw(what, Fail.TOO_MANY(instruction="tile")), mends)
         return None
 
-    def needless(self, shape: Shape, found: Interpretation) -> str:
+    def needless(self, shape: Shape, reports: "Sequence[TileReport]") -> str:
         """Needless work at a size, as a sentence, or ""."""
-        if self.once and (again := first(found.reports, "repeats")):
+        if self.once and (again := first(reports, "repeats")):
             return again.sentence
-        for report in found.reports if self.grid else ():
+        for report in reports if self.grid else ():
             for has, most, of, kind in self.bounds(shape, report):
                 if has > most:
                     return Flaw(f"at {by(shape)} there are {has:,} {of}; {most:,} are enough.", kind)
@@ -211,17 +217,8 @@ class CutileExercise(KernelExercise):
 
     def compiled(self, evidence: TileEvidence) -> Compiled:
         """The code that is inspected. Raises CompileFailed."""
-        plan = plan_at(evidence, self.problem, self.size_inspected, self.target_inspected)
-        return compiled_tiles(plan, self.target_inspected)[0]
-
-    def judge_evidence(self, evidence: TileEvidence) -> Verdict:
-        """The judge also compares a host function's launches for each of the GPUS with those that are asked for."""
-        found = super().judge_evidence(evidence)
-        if self.grid or found.points < self.correctness_points:
-            return found
-        shapes = (*self.shapes, *self.planned)
-        wrongs = {shape: Wrong(what) for shape in shapes if (what := self.not_as_asked(evidence, shape))}
-        return self.wrong_at(wrongs, shapes) if wrongs else found
+        shape, target = self.inspection
+        return compiled_tiles(plan_at(evidence, self.problem, shape, target), target)[0]
 
     def not_as_asked(self, evidence: TileEvidence, shape: Shape) -> str:
         """A sentence about a host function's launches at this size for one of the GPUS, or ""."""
@@ -250,14 +247,6 @@ def gpu_here() -> tuple[str, int]:
 
 
 # What the evidence has, compiled and launched -------------------------------------------------------------------------
-
-
-def interpreted_at(
-    evidence: TileEvidence, problem: Problem, shape: Shape, mistakes: Sequence[WrongResult] = ()
-) -> Interpretation:
-    """Raises as `judged`."""
-    at = problem.name, shape
-    return judged(problem, shape, evidence.calls[at], used(evidence.interpreted[at]), mistakes)
 
 
 def plan_at(evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]) -> LaunchPlan:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Answer, WrongKind, need_callable
-from tutorlib.checking.evidence import Request, Specs, made_or_why
+from tutorlib.checking.evidence import Request, Specs, made_or_why, used
 from tutorlib.checking.part import Part
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import function_of, opt_level
 from tutorlib.failure import Fail, Flaw, failures_in
-from tutorlib.problems.problem import Shape, torch_dtype
+from tutorlib.problems.problem import Problem, Shape, torch_dtype
 
 if TYPE_CHECKING:
     import cuda.tile as ct
@@ -112,6 +112,15 @@ class TileEvidence:
     lines: tuple[str, ...] = ()
     calls: Mapping[At, Calls] = field(default_factory=dict)
 
+    def tried(self, problem: Problem, shape: Shape) -> tuple[Calls, tuple[Interpreted, ...]]:
+        """The calls at this size, and what they did. Raises as `used`."""
+        at = problem.name, shape
+        return self.calls[at], used(self.interpreted[at])
+
+    def reports(self, problem: Problem, shape: Shape) -> "tuple[TileReport, ...]":
+        """Of the last call's launches."""
+        return self.tried(problem, shape)[1][-1].reports
+
 
 @dataclass(frozen=True, kw_only=True)
 class TileRequest(Request):
@@ -140,9 +149,7 @@ class TileRequest(Request):
         else:
             raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @ct.kernel function.")
         accepted: list[Any] = []
-        interpreted = {
-            at: made_or_why(interpret_all, self.host(made, at), calls, accepted) for at, calls in self.calls.items()
-        }
+        interpreted = {at: made_or_why(self.interpreted, made, at, accepted) for at in self.calls}
         plans = {key: made_or_why(self.planned, self.host(made, key[0]), *key) for key in self.plans}
         return TileEvidence(plans=plans, interpreted=interpreted, file=file, lines=tuple(linecache.getlines(file)))
 
@@ -156,6 +163,9 @@ class TileRequest(Request):
         grid, constants = self.trials[at]
         return lambda *tensors: ct.launch(torch.cuda.current_stream(), grid, made, (*tensors, *constants))
 
+    def interpreted(self, made: Any, at: At, accepted: list[Any]) -> tuple[Interpreted, ...]:
+        return tuple(interpret(self.host(made, at), tensors, accepted) for tensors in self.calls[at])
+
     def planned(self, host: Answer, at: At, target: str, sms: int) -> LaunchPlan:
         import torch
 
@@ -166,10 +176,6 @@ class TileRequest(Request):
             raise
         except Exception as error:
             raise CompileFailed(f"while it ran: {type(error).__name__}: {error}") from error
-
-
-def interpret_all(host: Answer, calls: Calls, accepted: list[Any]) -> tuple[Interpreted, ...]:
-    return tuple(interpret(host, tensors, accepted) for tensors in calls)
 
 
 def interpret(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]) -> Interpreted:

@@ -97,11 +97,6 @@ class Exercise(ABC):
     guess: FailureKind | None = None
     proof: str = ""
 
-    def remedy_for(self, message: str) -> str:
-        """The first remedy for a failure that a failed check's message reports, or ""."""
-        failures = failures_in((message,))
-        return next((says for when, says in self.remedies.items() if any(map(when.covers, failures))), "")
-
     @property
     def passed_line(self) -> str:
         """The line that `check` prints for a right answer, the same every time."""
@@ -165,8 +160,9 @@ class Exercise(ABC):
         if status in ("passed", "not_run"):
             return self.outcome(status, points, message if status == "passed" else head + message, measured)
         told = Flaw(head + message, *failures_in(verdict.lines))
+        remedies = (says for when, says in self.remedies.items() if any(map(when.covers, told.failures)))
         outcome = self.outcome(status, points, told, measured)
-        return replace(outcome, remedy=self.remedy_for(told), explained=verdict.explained)
+        return replace(outcome, remedy=next(remedies, ""), explained=verdict.explained)
 
     def outcome(
         self, status: Status, points: float, message: str, measurement: dict[str, Any] | None = None

@@ -121,23 +121,6 @@ def looped(opcode: str) -> Fact:
     )
 
 
-def lines_touched(opcode: str) -> Fact:
-    """How many cache lines, of 128 bytes, a warp's access touches on average."""
-
-    def farthest(reports: LaunchReports) -> tuple[float, str]:
-        found = (one for report in reports for one in report.accesses if one.opcode.startswith(opcode) and one.warps)
-        each = [(one.lines / one.warps, f" ({one.place})" if one.place else "") for one in found]
-        return max(each, default=(0.0, ""))
-
-    return Fact(
-        f"its threads are too far apart in memory: a warp's {opcode} touches {{have}} lines of 128 bytes",
-        lambda reports: farthest(reports)[0],
-        Fail.WASTE(space="lines"),
-        unit=".3g",
-        at=lambda reports: farthest(reports)[1],
-    )
-
-
 # Of the launches
 
 

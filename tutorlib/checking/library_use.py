@@ -97,11 +97,11 @@ def used(does: str) -> WrongKind:
 def words_in(function: FunctionType) -> Iterator[str]:
     """The names and the strings in a function's code, without the names of the reader's functions and classes.
 
-    Each part of a dotted name counts: `import torch.distributed as d` has three names.
+    Each part of a dotted name counts: `import torch.distributed as d` has three names. A string with spaces is none.
     """
     for code in codes_of(function):
         attributes = {step.argval for step in dis.get_instructions(code) if step.opname in ATTRIBUTES}
-        texts = {text for text in code.co_consts if isinstance(text, str)}
+        texts = {text for text in code.co_consts if isinstance(text, str) and " " not in text}  # PTX has spaces
         for word in attributes | texts | set(code.co_names):
             value = function.__globals__.get(word)
             mine = value if isinstance(value, type) else None if word in attributes | texts else plain_function(value)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from torch import Generator
@@ -78,16 +78,3 @@ class Drawn:
 def beside(known: Iterable[tuple], draw: Callable[[Random], tuple], n: int = 8) -> Drawn:
     """The known calls; the grader tries n more, each made by `draw`."""
     return Drawn([*known], lambda rng: [draw(rng) for _ in range(n)])
-
-
-def stretched(known: Sequence[tuple]) -> Drawn:
-    """The known calls, whose first argument is a layout; the grader tries some with its strides multiplied."""
-
-    def times(stride: Any, factor: int) -> Any:
-        return tuple(times(part, factor) for part in stride) if isinstance(stride, tuple) else factor * stride
-
-    def draw(rng: Random) -> tuple:
-        layout, *others = rng.choice(known)
-        return type(layout)(layout.shape, times(layout.stride, rng.randint(2, 50))), *others
-
-    return beside(known, draw, 3)

@@ -1,7 +1,7 @@
 """A kernel tried at one size: on a GPU, simulated, or interpreted. Its results, its inputs, and what was noticed."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile_evidence import Calls, Interpreted
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.cutile import TileReport
     from tutorlib.simulate.ptx import Finding, Report
 
 Pair = tuple["Tensor", "Tensor"]  # an output's values, and where there are none; or the right ones, and their bounds
@@ -227,24 +226,21 @@ def poisoned(problem: Problem, shape: Shape) -> Output:
     return Output(problem.output, problem.shape_of(problem.output, shape), "cpu")
 
 
-@dataclass(frozen=True)
-class Interpretation:
-    """What the judge finds at one size: a fault or None; the reports of the last call's launches; if a call raised."""
-
-    wrong: Wrong | None
-    reports: "tuple[TileReport, ...]"
-    raised: bool = False
+ON_DEFAULT_STREAM = Wrong(
+    BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels.",
+    "They run in order in torch.cuda.current_stream(), which may be another.",
+)
 
 
 @one_thread()
-def judged(
+def find_interpreted_fault(
     problem: Problem,
     shape: Shape,
     calls: Calls,
     interpreted: Sequence[Interpreted],
     mistakes: Sequence[WrongResult] = (),
-) -> Interpretation:
-    """The fault of the calls that were interpreted. A mistake is named if it explains the errors with all inputs."""
+) -> Wrong | None:
+    """The fault of calls that were interpreted. A mistake is named if it explains the errors with all inputs."""
     first: Wrong | None = None
     likely = list(mistakes)
     for (*inputs, _), one in zip(calls, interpreted, strict=True):
@@ -252,22 +248,10 @@ def judged(
         if one.output is not None:
             output.tensor.copy_(one.output)
         seen, expected = output.as_it_is().seen, problem.expected(tuple(inputs), shape)
-        if wrong := fault_of_call(problem, one, seen, expected):
+        noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
+        wrong = Wrong(one.raised) if one.raised else fault_of_result(problem, one.changed, seen, expected, noticed)
+        if wrong := wrong or (None if one.current else ON_DEFAULT_STREAM):
             explains = () if one.raised else likely
             likely = [each for each in explains if each.explains(problem, tuple(inputs), seen, expected[1])]
             first = first or wrong
-    if first and likely:
-        first = Wrong(first.what, likely[0].says)
-    return Interpretation(first, interpreted[-1].reports, any(one.raised for one in interpreted))
-
-
-def fault_of_call(problem: Problem, one: Interpreted, seen: Pair, expected: Pair) -> Wrong | None:
-    """What is wrong with a call: its result, its inputs, or what the interpreter noticed."""
-    if one.raised:
-        return Wrong(one.raised)
-    noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
-    wrong = fault_of_result(problem, one.changed, seen, expected, noticed)
-    if wrong or one.current:
-        return wrong
-    what = BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels."
-    return Wrong(what, "They run in order in torch.cuda.current_stream(), which may be another.")
+    return Wrong(first.what, likely[0].says) if first and likely else first

@@ -227,10 +227,9 @@ class Adjustments:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A class before it is graded. directory: its students by id and name. lines: what an instructor must hear of."""
+    """A class before it is graded. lines: what an instructor must hear of."""
 
     students: list[Enrolled]
-    directory: Directory[Enrolled]
     adjustments: Adjustments
     lines: list[str]
 
@@ -247,4 +246,4 @@ def prepared(students: list[HandedIn], folder: Path) -> Prepared:
     exercises = [exercise.id for name in notebook_names() for exercise in of_notebook(name)]
     for file in sorted(folder.glob("corrections*.csv")):
         lines += read_corrections(file, called, exercises, corrections)
-    return Prepared(class_, called, Adjustments(late, corrections), lines)
+    return Prepared(class_, Adjustments(late, corrections), lines)

@@ -1,18 +1,17 @@
 """`tutor class`: grades a folder of hand-ins into a folder of results."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from tutorlib.classroom import CannotGrade, exports, reports, similar_answers
-from tutorlib.classroom.adjustments import Prepared, prepared
-from tutorlib.classroom.class_run import Run, alone_in, grade_new
-from tutorlib.classroom.gradebook import open_gradebook
+from tutorlib.classroom.adjustments import prepared
+from tutorlib.classroom.class_run import Run, grade_new
+from tutorlib.classroom.gradebook import Gradebook
 from tutorlib.classroom.grades import Classroom, grades_of, remarks
 from tutorlib.classroom.hand_ins import handed_in
-from tutorlib.classroom.roster import find_in
 from tutorlib.grading import sandbox
 from tutorlib.grading.grade import Settings
 from tutorlib.problems.differences import count
@@ -34,36 +33,33 @@ def grade_folder(
     out: Path,
     settings: Settings,
     wanted: tuple[str, ...] | None,
-    again: Iterable[str],
     workers: int,
     ray: str | None,
     console: Console,
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
-    again: students to grade anew, by name or id. The instructor's files are in `out`.
+    The instructor's files are in `out`.
     Raises CannotGrade; what the gradebook has then stays, and the next run goes on from there.
     """
     if settings.sandboxed and (why := sandbox.why_open()):
         raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
-    with alone_in(out):
-        students, stray = handed_in(folder.resolve(), without=out.resolve())
-        with open_gradebook(out / "gradebook.sqlite") as book:
-            class_ = prepared(students, out)
-            run = Run(students, settings, wanted, list(to_regrade(again, class_)), workers, ray)
-            grade_new(run, book, console)
-            submissions = book.submissions()
-            there = {student.student: submissions[student.student] for student in students}
-            classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
-            classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
-        try:
-            written = write_results(classroom, out)
-        except OSError as error:
-            raise CannotGrade(
-                f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
-            ) from None
-        gone = sorted(submissions.keys() - {student.student for student in students})
-    results = f"{count(len(classroom.grades), 'student')}: {out / 'index.html'}, gradebook.sqlite, {len(written)} files"
+    students, stray = handed_in(folder.resolve(), without=out.resolve())
+    book = Gradebook(out / "gradebook")
+    class_ = prepared(students, out)
+    grade_new(Run(students, settings, wanted, workers, ray), book, console)
+    submissions = book.submissions()
+    there = {student.student: submissions[student.student] for student in students}
+    classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
+    classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
+    try:
+        written = write_results(classroom, out)
+    except OSError as error:
+        raise CannotGrade(
+            f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
+        ) from None
+    gone = sorted(submissions.keys() - there.keys())
+    results = f"{count(len(classroom.grades), 'student')}: {out / 'index.html'}, gradebook, {len(written)} files"
     return Summary([*lines_of(classroom, gone)], results, bool(classroom.failed))
 
 
@@ -72,15 +68,6 @@ def write_results(classroom: Classroom, out: Path) -> list[Path]:
     similar = similar_answers.write_similar(classroom, out)
     written = [similar, *reports.write_reports(classroom, out, [similar]), *exports.write_all(classroom, out)]
     return written + exports.write_feedback(classroom, out)
-
-
-def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:
-    """The students whom --regrade names. Raises CannotGrade."""
-    for name in again:
-        found = find_in(class_.directory, name, name)
-        if isinstance(found, str):
-            raise CannotGrade(f"--regrade {name}: {found}.")
-        yield found.student.student
 
 
 def lines_of(classroom: Classroom, gone: list[str]) -> Iterator[str]:

@@ -5,12 +5,10 @@ ends. On Ray, each student is a task: one CPU for each, and one GPU if the clust
 """
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +21,7 @@ from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.gradebook import Gradebook, Graded, Judged, Submission
 from tutorlib.classroom.hand_ins import Files, HandedIn, files_of
 from tutorlib.grading.grade import Settings, at_a_time, grade_submission
+from tutorlib.grading.merged_page import student_code
 from tutorlib.grading.scores import points_possible, progress
 from tutorlib.grading.submission import Submitted, newest, read_each
 from tutorlib.machine import device
@@ -30,8 +29,7 @@ from tutorlib.paths import ROOT, SOLUTIONS
 
 NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
 ENDED = "ended the grader"
-LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution,
-MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions, more than three times
+LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution
 LOCAL = "local"
 RAY_MISSING = "--ray needs Ray: pip install '.[ray]'"
 AHEAD = 2  # tasks that Ray has for each CPU or GPU, so that none waits for this process
@@ -78,13 +76,10 @@ def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
 
 
 def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
-    """Each exercise and the text of its answer. Of several cells each text once, without those still to be written."""
-    room = MOST_ANSWERS
-    for exercise, texts in (pair for submitted in submission for pair in submitted.answers.items()):
-        written = [text for text in texts if f'"Exercise {exercise}"' not in text] or texts[:1]
-        text = "\n".join(dict.fromkeys(written))[: min(LONGEST_ANSWER, room)]
-        room -= len(text)
-        yield exercise, text.encode("utf-8", "replace").decode()  # a notebook's JSON can hold half of a pair
+    """Each exercise and the text of its answer, as it is graded; without those that are not written."""
+    for submitted in submission:
+        for exercise, text in student_code(submitted).answers.items():
+            yield exercise, text[:LONGEST_ANSWER].encode("utf-8", "replace").decode()  # JSON can hold half of a pair
 
 
 # The class -----------------------------------------------------------------------------------------------------------
@@ -94,14 +89,13 @@ def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
 class Run:
     """A class to grade.
 
-    wanted: the notebooks that were asked for; None: all that were handed in. again: students to grade anew.
+    wanted: the notebooks that were asked for; None: all that were handed in.
     workers: students graded at a time on this machine. ray: the address of a cluster; "local": one of this machine.
     """
 
     students: list[HandedIn]
     settings: Settings
     wanted: tuple[str, ...] | None = None
-    again: Iterable[str] = ()
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     ray: str | None = None
 
@@ -111,7 +105,6 @@ def grade_new(run: Run, book: Gradebook, console: Console) -> None:
 
     console: shows the progress. Raises CannotGrade.
     """
-    book.forget(run.again)
     version, seed = course_version(), run.settings.seed
     known = book.submissions()
     todo = {}
@@ -194,7 +187,7 @@ def grade_on_ray(address: str, tasks: Iterator[Task], keep: Callable[[Task, Grad
         raise CannotGrade(f"--ray {address}: {error}") from None
     there = ray.cluster_resources()
     cpus, gpus = int(there.get("CPU", 1)), int(there.get("GPU", 0))
-    remote = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=1)(graded_bytes)
+    remote = ray.remote(num_cpus=1, num_gpus=min(1, gpus), max_retries=1)(graded)
     running: dict[Any, Task] = {}
     try:
         while True:
@@ -204,18 +197,18 @@ def grade_on_ray(address: str, tasks: Iterator[Task], keep: Callable[[Task, Grad
                 return
             for done in ray.wait(list(running))[0]:
                 try:
-                    graded = Graded.loads(ray.get(done))
+                    found = ray.get(done)
                 except ray.exceptions.RayTaskError as error:
                     raise CannotGrade(str(error.cause)) from None
                 except ray.exceptions.RayError as error:
-                    graded = Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
-                keep(running.pop(done), graded)
+                    found = Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
+                keep(running.pop(done), found)
     finally:
         ray.shutdown()
 
 
-def graded_bytes(task: Task) -> bytes:
-    return asyncio.run(grade_task(task, {})).dumps()
+def graded(task: Task) -> Graded:
+    return asyncio.run(grade_task(task, {}))
 
 
 def content_hash(files: Files, version: str) -> str:
@@ -236,20 +229,3 @@ def course_version() -> str:
         hashed.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     found = device.gpu()
     return f"{hashed.hexdigest()} {found.name if found else ''}"
-
-
-@contextmanager
-def alone_in(out: Path) -> Iterator[None]:
-    """Makes the folder, and keeps other runs out of it. Raises CannotGrade."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
-    except OSError as error:
-        raise CannotGrade(f"{out}: cannot be made: {error.strerror}.") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise CannotGrade(f"{out}: another `tutor class` is at work there; wait for it, or end it.") from None
-    finally:
-        os.close(lock)

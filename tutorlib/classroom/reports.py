@@ -26,7 +26,6 @@ from tutorlib.classroom.gradebook import Judged
 from tutorlib.classroom.grades import MISSING, Classroom, Grade
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
-from tutorlib.measuring.timing import Measurement
 from tutorlib.notebook.contents import WORDS as STATES
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -44,7 +43,6 @@ MOST_MARKUP = 10  # bytes of HTML for a character; code has 6 or 7, and text tha
 INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, and marks that turn a line around
 
 NOT_WRITTEN = ("not written yet", MISSING)
-NEXT = 3  # exercises to look at next
 COMMONEST = 20  # mistakes that the class page has
 
 
@@ -115,8 +113,6 @@ def student_page(grades: Iterable[Grade], notebooks: Iterable[str]) -> str:
         grade=grade,
         notebooks=notebooks,
         answers=dict(grade.submission.graded.answers),
-        following=following(grade),
-        kernels=[(find(id), measured) for id, measured in timed_kernels(grade).items()],
     )
 
 
@@ -151,23 +147,6 @@ def mistakes(classroom: Classroom) -> list[CommonMistake]:
 def lost(grade: Grade) -> list[Judged]:
     """The exercises that gave less than they could."""
     return [verdict for verdict in grade.judged if verdict.outcome.points < verdict.counts]
-
-
-def following(grade: Grade) -> list[dict[str, str]]:
-    """The next steps: the first exercises with points to gain, each with its message and a remedy or hint."""
-    chosen = sorted(lost(grade), key=lambda verdict: state_of(verdict) == "unwritten")[:NEXT]
-    steps = []
-    for verdict in chosen:
-        exercise, outcome = find(verdict.outcome.id), verdict.outcome
-        remedy = outcome.remedy or (exercise.hints[0] if exercise.hints else "")
-        steps.append({"id": exercise.id, "title": exercise.title, "says": outcome.message, "remedy": remedy})
-    return steps
-
-
-def timed_kernels(grade: Grade) -> dict[str, Measurement]:
-    """The student's kernels that were timed, by exercise in the course's order."""
-    told = {verdict.outcome.id: verdict.outcome.measurement for verdict in grade.judged}
-    return {id: Measurement.from_json(found) for id, found in told.items() if found}
 
 
 # Templates ------------------------------------------------------------------------------------------------------------

@@ -3,10 +3,9 @@
 import os
 import re
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 from nbformat import NotebookNode, v4
@@ -131,7 +130,7 @@ def run(name: str, solutions: Path = SOLUTIONS, fill: bool = False) -> None:
     path = solutions / f"{name}.ipynb"
     before = nbformat.read(path, as_version=4)
     notebook = deepcopy(before)
-    with environment(**{PROGRESS: ""}):
+    with mock.patch.dict(os.environ, {PROGRESS: ""}):
         NotebookClient(
             notebook, timeout=600, coalesce_streams=True, resources={"metadata": {"path": str(solutions)}}
         ).execute()
@@ -164,17 +163,3 @@ def without_traces(cell: NotebookNode) -> NotebookNode:
                 output.data["text/plain"] = "A widget: run the cell to use it."
         cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     return cell
-
-
-@contextmanager
-def environment(**variables: str) -> Iterator[None]:
-    """Set these environment variables for this process and its children while open."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value

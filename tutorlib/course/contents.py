@@ -73,7 +73,7 @@ def contents_table(course: Course) -> str:
 
 
 def points_columns(course: Course) -> dict[str, Column]:
-    """The columns of a course that nobody has begun: points, and those that any machine grades."""
+    """The columns of a course without attempts: points, and those that any machine grades."""
     return {
         "Points": (lambda one: str(one.max_points), str(course.max_points)),
         "Without a GPU": (lambda one: without_gpu(one.exercises), available(course.exercises, ANYWHERE)[0]),

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import os
 import tempfile
 import time
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from unittest import mock
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.kernel import KernelExercise
@@ -85,7 +87,7 @@ def execute_page(name: str, results: Results) -> Results:
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "results.jsonl"
-        with build.environment(**{RESULTS: str(record), RECORDED: str(data_file(results.gpu))}):
+        with mock.patch.dict(os.environ, {RESULTS: str(record), RECORDED: str(data_file(results.gpu))}):
             try:
                 build.run(name)
             except CellExecutionError as failure:

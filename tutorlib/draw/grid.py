@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 from PIL import Image
 
 from tutorlib.draw.palette import EMPTY, FAINT, INK, MARK, channels
@@ -19,6 +19,7 @@ DPI = 110
 WIDTH = 990  # of the widest figure: JupyterLab's text column
 CELL = 50  # the largest cell
 GAP, MARGIN, TITLE = 38, 9, 20  # between grids, around, a line of title
+LEGEND = 34
 BESIDE, ABOVE = 40, 30  # for the coordinates of rows and of columns
 NAME = 7  # pixels per letter of a row's name, rounded up
 SMALLEST = 4.6  # points; smaller labels are left out
@@ -84,10 +85,16 @@ class CellGrid:
         return 9 * max(map(len, self.title.splitlines()), default=0)
 
 
-def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int = CELL) -> Picture:
+def figure(
+    grids: Sequence[CellGrid],
+    stacked: bool | None = None,
+    largest: int = CELL,
+    legend: Mapping[str, str | None] | None = None,
+) -> Picture:
     """The grids in one row, or stacked below each other, with square cells of one size.
 
     stacked: by default if a row would make the cells small or cut titles off. largest: pixels of a cell.
+    legend: what each shade means, in a line below the grids; None: hatched.
     """
     if stacked is None:
         titled = sum(grid.left + grid.title_width + GAP for grid in grids) - GAP
@@ -99,7 +106,7 @@ def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int 
     heights = [grid.above + grid.rows * cell for grid in grids]
     gaps = GAP // 2 * (len(grids) - 1) if stacked else GAP * (len(grids) - 1)
     width = 2 * MARGIN + (max(widths) if stacked else sum(widths) + gaps)
-    height = 2 * MARGIN + (sum(heights) + gaps if stacked else max(heights))
+    height = 2 * MARGIN + (sum(heights) + gaps if stacked else max(heights)) + (LEGEND if legend else 0)
     picture = Picture(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor="white")
     x, y = MARGIN, height - MARGIN
     for grid, wide, high in zip(grids, widths, heights, strict=True):
@@ -107,6 +114,13 @@ def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int 
         box = left / width, bottom / height, grid.columns * cell / width, grid.rows * cell / height
         paint(picture.add_axes(box), grid)
         x, y = (x, bottom - GAP // 2) if stacked else (x + wide + GAP, y)
+    if legend:
+        hatched = Patch(facecolor=EMPTY, edgecolor="#C3CAD1", hatch="//////")
+        patches = [Patch(facecolor=shade, edgecolor=FAINT) if shade else hatched for shade in legend.values()]
+        picture.legend(
+            patches, legend.keys(), loc="lower left", ncols=len(legend), frameon=False, fontsize=8, labelcolor=INK,
+            handlelength=1.3, handleheight=1.1, columnspacing=1.4,
+        )  # fmt: skip
     return picture
 
 

@@ -280,41 +280,39 @@ def show_tvs(sources: Mapping[str, Any], tile_shape: Tree, axes: tuple[str, str]
 def tv_grid(source: Any, tile_shape: Tree, title: str = "", axes: tuple[str, str] = ("", "")) -> CellGrid:
     holds = layout(source)
     threads, values = size(mode(holds, 0)), size(mode(holds, 1))
-    down, across = map(size, modes(tile_shape))
+    rows, columns = map(size, modes(tile_shape))
     holders: dict[int, list[tuple[int, int]]] = {}
     for value in range(values):
         for thread in range(threads):
             holders.setdefault(holds(thread, value), []).append((thread, value))
-    if max(holders) >= down * across:
+    if max(holders) >= rows * columns:
         raise ValueError(f"{text(holds)} reaches element {max(holders)}; a tile {text(tile_shape)} ends before")
+    held = [[holders.get(row + column * rows, []) for column in range(columns)] for row in range(rows)]
+    grid = held_grid(held, title or f"{text(holds)}: {threads} threads × {values} values")
+    down = [f"{axes[0]} {row}".strip() for row in range(rows)] if rows > 1 else ()
+    return replace(grid, down=down, across=[f"{axes[1]} {column}".strip() for column in range(columns)])
 
-    def label(index: int) -> str:
-        if index not in holders:
-            return ""
-        thread, value = holders[index][0]
-        more = f"\n+{len(holders[index]) - 1}" if len(holders[index]) > 1 else ""
-        return f"T{thread}\nV{value}{more}"
 
-    cells = [[row + column * down for column in range(across)] for row in range(down)]
+def held_grid(held: Sequence[Sequence[Sequence[tuple[int, int]]]], title: str) -> CellGrid:
+    """Each element with the first (thread, value) that holds it and the number of the others, colored by thread."""
+
+    def label(holders: Sequence[tuple[int, int]]) -> str:
+        more = f"\n+{len(holders) - 1}" if len(holders) > 1 else ""
+        return f"T{holders[0][0]}\nV{holders[0][1]}{more}" if holders else ""
+
     return CellGrid(
-        title or f"{text(holds)}: {threads} threads × {values} values",
-        [[label(index) for index in row] for row in cells],
-        [[category(holders[index][0][0]) if index in holders else None for index in row] for row in cells],
-        down=[f"{axes[0]} {row}".strip() for row in range(down)] if down > 1 else (),
-        across=[f"{axes[1]} {column}".strip() for column in range(across)],
+        title,
+        [[label(holders) for holders in row] for row in held],
+        [[category(holders[0][0]) if holders else None for holders in row] for row in held],
+        [str(row) for row in range(len(held))],
+        [str(column) for column in range(len(held[0]))],
     )
 
 
 def tiled_copy_grid(view: TiledCopyView) -> CellGrid:
     """The tile of a TiledCopy as `show_tv` draws one; thick lines between steps."""
-    rows, columns = view.tile
-    held = [[view.holder((row, column)) for column in range(columns)] for row in range(rows)]
-    return CellGrid(
-        f"threads {text(view.threads)}, values {text(view.values)}: (thread, value) → {text(view.layout)}",
-        [[f"T{thread}\nV{value}" for thread, value in row] for row in held],
-        [[category(thread) for thread, _ in row] for row in held],
-        [str(row) for row in range(rows)],
-        [str(column) for column in range(columns)],
-        {row: 2.0 for row in range(view.step[0], rows, view.step[0])},
-        {column: 2.0 for column in range(view.step[1], columns, view.step[1])},
-    )
+    (rows, columns), (down, across) = view.tile, view.step
+    held = [[[view.holder((row, column))] for column in range(columns)] for row in range(rows)]
+    title = f"threads {text(view.threads)}, values {text(view.values)}: (thread, value) → {text(view.layout)}"
+    steps = dict.fromkeys(range(down, rows, down), 2.0), dict.fromkeys(range(across, columns, across), 2.0)
+    return replace(held_grid(held, title), row_breaks=steps[0], column_breaks=steps[1])

@@ -10,16 +10,15 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, INK, RAMP, category, mixed
-from tutorlib.draw.timelines import ARRIVING, every_fifth, with_legend
+from tutorlib.draw.timelines import ARRIVING, PALE, over_time, tick_grid
 from tutorlib.machine.features import hardware_of
 from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
 from tutorlib.models.mbarrier import KIB, Mbarrier, fresh
 from tutorlib.models.memory import A100, H100, LANES, SM, TMEM_COLUMNS
-from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Chart, block_chart
+from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Chart, Span, block_chart
 
 # A GPU ----------------------------------------------------------------------------------------------------------------
 
-HEIGHT = 440
 SMALL = 15  # pixels of an SM among the others
 SMS: dict[str, SM] = {"80": A100, "90": H100}  # by compute capability
 
@@ -33,7 +32,7 @@ def show_machine(gpu: str = "NVIDIA H200") -> Picture:
     if hardware is None or hardware.arch not in SMS:
         raise LookupError(f"no numbers are known for {gpu!r}")
     sm = SMS[hardware.arch]
-    picture, axes = canvas(HEIGHT)
+    picture, axes = canvas(470)
     box(axes, (10, 40, 110, 290), f"device memory\n(HBM)\n\n{hardware.bandwidth / 1e12:.2g} TB/s", YELLOW, middle=True)
     box(axes, (195, 40, 90, 290), f"L2 cache\n\n{hardware.l2 // 2**20} MiB\nfor all", GREEN, middle=True)
     right = small_sms(axes, 350, 62, hardware.sms)
@@ -44,7 +43,7 @@ def show_machine(gpu: str = "NVIDIA H200") -> Picture:
     quarter = sm.registers * 4 // 4 // 1024
     for n in range(4):
         x = 604 + 92 * n
-        box(axes, (x, 38, 86, 46), "scheduler:\none warp\na cycle", PALE, middle=True)
+        box(axes, (x, 38, 86, 46), "scheduler:\none warp\na cycle", SKY, middle=True)
         box(axes, (x, 90, 86, 66), f"registers\n{quarter} KiB", BLUE, middle=True)
         box(axes, (x, 162, 86, 40), "arithmetic,\ntensor core", category(7), middle=True)
     says = f"L1 cache and shared memory, {sm.shared // 1024} KiB of it at most"
@@ -85,8 +84,7 @@ def small_sms(axes: Axes, left: int, top: int, count: int) -> int:
 
 # Hopper ---------------------------------------------------------------------------------------------------------------
 
-HEIGHT = 470
-BLUE, YELLOW, ORANGE, PALE, GREEN = (category(number) for number in (0, 1, 2, 3, 4))
+BLUE, YELLOW, ORANGE, SKY, GREEN = (category(number) for number in (0, 1, 2, 3, 4))
 
 
 def canvas(height: int) -> tuple[Picture, Axes]:
@@ -100,9 +98,9 @@ def canvas(height: int) -> tuple[Picture, Axes]:
 
 def show_sm(stages: int = 4) -> Picture:
     """A block's SM while a GEMM's main loop runs: the numbers follow a K tile from step to step."""
-    picture, axes = canvas(HEIGHT)
+    picture, axes = canvas(470)
     box(axes, (10, 85, 130, 375), "global memory", EMPTY)
-    for number, (name, color) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
+    for number, (name, color) in enumerate((("A", BLUE), ("B", SKY), ("C", GREEN))):
         box(axes, (30, 115 + 115 * number, 90, 80), name, color, middle=True)
     box(axes, (200, 10, 782, 450), "one SM, one block of 256 threads", EMPTY)
     box(axes, (220, 130, 110, 190), "TMA unit\n\ncomputes\naddresses,\nmoves boxes,\ncounts bytes", ORANGE, middle=True)
@@ -110,7 +108,7 @@ def show_sm(stages: int = 4) -> Picture:
     for stage in range(stages):
         y = 112 + 55 * stage
         box(axes, (432, y, 70, 46), "A", BLUE, middle=True)
-        box(axes, (506, y, 92, 46), "B", PALE, middle=True)
+        box(axes, (506, y, 92, 46), "B", SKY, middle=True)
         box(axes, (604, y, 54, 21), "full", YELLOW, middle=True)
         box(axes, (604, y + 25, 54, 21), "empty", YELLOW, middle=True)
     for group in range(2):
@@ -119,12 +117,8 @@ def show_sm(stages: int = 4) -> Picture:
     box(axes, (768, 240, 192, 95), "tensor cores", category(5), middle=True)
     box(axes, (420, 385, 250, 55), "the tile of C, in boxes of 16 × 64\n(where the stages were)", GREEN, middle=True)
 
-    arrow(
-        axes,
-        [(815, 85), (815, 55), (275, 55), (275, 130)],
-        (545, 51),
-        "1  warp 0: arrive with expect-tx, issue the loads of a K tile",
-    )
+    first = "1  warp 0: arrive with expect-tx, issue the loads of a K tile"
+    arrow(axes, [(815, 85), (815, 55), (275, 55), (275, 130)], (545, 51), first)
     arrow(axes, [(140, 225), (220, 225)], (170, 221), "2  boxes")
     arrow(axes, [(330, 225), (420, 225)], (375, 221), "3  tiles,\ncounted\non full")
     arrow(axes, [(670, 137), (768, 137)], (719, 133), "4  wait: full\n6  arrive:\nempty", both=True)
@@ -140,16 +134,8 @@ def box(axes: Axes, place: tuple[int, int, int, int], says: str, color: str, mid
     x, y, width, height = place
     look: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "facecolor": color, "edgecolor": INK}
     axes.add_patch(FancyBboxPatch((x, y), width, height, linewidth=1.0, **look))
-    axes.text(
-        x + width / 2,
-        y + (height / 2 if middle else 6),
-        says,
-        ha="center",
-        va="center" if middle else "top",
-        size=8,
-        color=INK,
-        linespacing=1.2,
-    )
+    words = x + width / 2, y + (height / 2 if middle else 6)
+    axes.text(*words, says, ha="center", va="center" if middle else "top", size=8, color=INK, linespacing=1.2)
 
 
 def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int], says: str, both: bool = False) -> None:
@@ -222,18 +208,16 @@ def state(barrier: Mbarrier) -> list[str]:
 
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32
-TALL, PAIR_TALL = 500, 470
 RING = {"stages": 4, "parts": 4}
-FADED = 0.62  # how much white is in the color of a tile that waits or is written
 GRAY = category(7)
 PINK = category(5)
 
 
 def show_blackwell(stages: int = 4) -> Picture:
     """A block's SM: the numbers follow a K tile, and then a tile's accumulators, from step to step."""
-    picture, axes = canvas(TALL)
+    picture, axes = canvas(500)
     box(axes, (10, 85, 110, 400), "global memory", EMPTY)
-    for number, (name, color) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
+    for number, (name, color) in enumerate((("A", BLUE), ("B", SKY), ("C", GREEN))):
         box(axes, (26, 115 + 125 * number, 78, 90), name, color, middle=True)
     box(axes, (180, 10, 802, 480), "one SM, one block of 192 threads", EMPTY)
     box(axes, (196, 130, 96, 170), "TMA unit", ORANGE, middle=True)
@@ -241,7 +225,7 @@ def show_blackwell(stages: int = 4) -> Picture:
     for stage in range(stages):
         y = 114 + 56 * stage
         box(axes, (380, y, 66, 47), "A", BLUE, middle=True)
-        box(axes, (450, y, 88, 47), "B", PALE, middle=True)
+        box(axes, (450, y, 88, 47), "B", SKY, middle=True)
         box(axes, (544, y, 56, 22), "full", YELLOW, middle=True)
         box(axes, (544, y + 25, 56, 22), "empty", YELLOW, middle=True)
     box(axes, (720, 40, 110, 66), "warp 5\nTMA", GRAY, middle=True)
@@ -308,35 +292,29 @@ def show_handover(*accumulators: int, tiles: int = 3, k_tiles: int = 4) -> Pictu
 
 def show_timelines(timelines: Sequence[Chart], rows: Sequence[str] = ()) -> Picture:
     """Below each other. rows: only these."""
-    ticks = max(timeline.total for timeline in timelines)
     tile = tile_color(0)
     shades = {
         "in flight": ARRIVING,
-        "landed; in the epilogue: written": mixed(tile, EMPTY, FADED),
+        "landed; in the epilogue: written": mixed(tile, EMPTY, PALE),
         "issued, multiplied, read": tile,
         "waits at an mbarrier": None,
     }
-    return with_legend(figure([block_grid(timeline, rows, ticks) for timeline in timelines], stacked=True), shades)
+    return over_time(timelines, lambda timeline, ticks: block_grid(timeline, rows or timeline.rows, ticks), shades)
 
 
 def block_grid(timeline: Chart, rows: Sequence[str], ticks: int) -> CellGrid:
-    rows = rows or timeline.rows
-    labels = [[""] * ticks for _ in rows]
-    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in rows]
-    for span in timeline.spans:
-        if span.row not in rows:
-            continue
-        row, tile = rows.index(span.row), tile_color(span.tile)
-        shade = {"": tile, "landed": mixed(tile, EMPTY, FADED), "in flight": ARRIVING, "waits": None}[span.does]
-        for tick in range(span.begin, span.end):
-            colors[row][tick], labels[row][tick] = shade, span.label
+    def shade(span: Span) -> str | None:
+        tile = tile_color(span.tile)
+        return {"": tile, "landed": mixed(tile, EMPTY, PALE), "in flight": ARRIVING, "waits": None}[span.does]
+
+    spans = [(span.row, span.begin, span.end, span.label, shade(span)) for span in timeline.spans if span.row in rows]
     cores = [span for span in timeline.spans if span.row == TENSOR_CORES]
     busy = timeline.multiplying / (cores[-1].end - cores[0].begin)
     title = (
         f"{timeline.title}: {timeline.total} ticks; from their first K tile to their last the tensor cores are "
         f"{busy:.0%} busy"
     )
-    return CellGrid(title, labels, colors, rows, every_fifth(ticks))
+    return tick_grid(title, rows, ticks, spans, {})
 
 
 def tile_color(tile: int) -> str:
@@ -345,7 +323,7 @@ def tile_color(tile: int) -> str:
 
 def show_pair() -> Picture:
     """The rows of a 256 × 256 tile that each block of a pair loads, and the accumulators' places."""
-    picture, axes = canvas(PAIR_TALL)
+    picture, axes = canvas(470)
     for block in range(2):
         x = 20 + 490 * block
         role = "the leader: its MMA warp multiplies for both" if block == 0 else "its MMA warp is idle"
@@ -354,7 +332,7 @@ def show_pair() -> Picture:
         rows = f"rows {128 * block} to {128 * block + 127}\n16 KiB"
         a, b = (35, 240) if block == 0 else (240, 35)
         box(axes, (x + a, 88, 180, 72), f"A: {rows}", BLUE, middle=True)
-        box(axes, (x + b, 88, 180, 72), f"B: {rows}", PALE, middle=True)
+        box(axes, (x + b, 88, 180, 72), f"B: {rows}", SKY, middle=True)
         box(axes, (x + 150, 240, 160, 60), "tensor cores", PINK, middle=True)
         box(axes, (x + 20, 350, 420, 85), "tensor memory", EMPTY)
         says = f"C: rows {128 * block} to {128 * block + 127}, all 256 columns"
@@ -376,7 +354,7 @@ def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
     rows = (
         ("x", [f"{numbers[at]:.2f}" for at in shown], EMPTY),
         ("e4m3", [f"{mx[at]:g}\n{code_of(mx[at], E4M3, 0x80):#04x}" for at in shown], BLUE),
-        ("mxfp8", [f"{mx[at] * 2.0**exponent:.2f}" for at in shown], PALE),
+        ("mxfp8", [f"{mx[at] * 2.0**exponent:.2f}" for at in shown], SKY),
         ("e2m1", [f"{nv[at]:g}\n{code_of(nv[at], E2M1, 0x8):#x}" for at in shown], YELLOW),
         ("nvfp4", [f"{nv[at] * scale * tensor_scale:.2f}" for at in shown], ORANGE),
     )

@@ -175,12 +175,8 @@ def color(array: Size, tile: Size, element: tuple[int, int]) -> str:
     i, j = element[0] // tile[0], element[1] // tile[1]
     row = next(n for n in count(across) if 2 <= n % 8 <= 6)  # from one row of tiles to the next, of eight hues
     number = i * row + j
-    return category(number) if number // 8 % 2 == 0 else lighter(category(number))
-
-
-def lighter(color: str) -> str:
-    """Halfway to white, so that the ninth tile differs from the first."""
-    return "#" + "".join(f"{(part + 255) // 2:02X}" for part in channels(color))
+    faded = "".join(f"{(part + 255) // 2:02X}" for part in channels(category(number)))  # the ninth is not the first
+    return category(number) if number // 8 % 2 == 0 else f"#{faded}"
 
 
 # Warps ----------------------------------------------------------------------------------------------------------------
@@ -273,18 +269,8 @@ def show_reduction(places: int = 8) -> Picture:
         names.append(f"threads below {half} read element + {half}")
         half //= 2
     title = "shared memory, step by step; thick lines are barriers"
-    return figure(
-        [
-            CellGrid(
-                title,
-                labels,
-                colors,
-                names,
-                [str(n) for n in range(places)],
-                row_breaks=dict.fromkeys(range(1, len(labels)), 2.5),
-            )
-        ]
-    )
+    barriers = dict.fromkeys(range(1, len(labels)), 2.5)
+    return figure([CellGrid(title, labels, colors, names, [str(n) for n in range(places)], barriers)])
 
 
 def combined(values: list[int], places: int) -> str:

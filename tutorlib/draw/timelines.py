@@ -1,13 +1,11 @@
 """Pictures of what happens over time: pipelines, roles, tiles of a persistent kernel, attention."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from matplotlib.patches import Patch
-
-from tutorlib.draw.grid import DPI, CellGrid, Picture, figure
-from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, MARK, category, mixed
+from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.palette import CATEGORIES, EMPTY, MARK, category, mixed
 from tutorlib.models.hopper_gemm import Item, Split
 from tutorlib.models.timelines import (
     Blocks,
@@ -24,7 +22,23 @@ from tutorlib.models.timelines import (
 ISSUED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte arrives, and after
 TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # gray marks copies in flight
 PALE = 0.62  # share of white in the color of a tile that has arrived and waits
-LEGEND = 34  # pixels
+
+
+TickSpan = tuple[str, int, int, str, str | None]  # row, begin, end, label of each tick, color (None: hatched)
+
+
+def tick_grid(
+    title: str, rows: Sequence[str], ticks: int, spans: Iterable[TickSpan], breaks: Mapping[int, float], idle: int = 0
+) -> CellGrid:
+    """A column for each of the first `ticks`. Up to tick `idle` the last row is hatched where it has no span."""
+    labels = {row: [""] * ticks for row in rows}
+    colors: dict[str, list[str | None]] = {row: [EMPTY] * ticks for row in rows}
+    colors[rows[-1]][:idle] = [None] * idle
+    for row, begin, end, label, color in spans:
+        for tick in range(begin, min(end, ticks)):
+            labels[row][tick], colors[row][tick] = label, color
+    across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
+    return CellGrid(title, list(labels.values()), list(colors.values()), rows, across, breaks)
 
 
 def show_timeline(*timelines: Timeline) -> Picture:
@@ -41,57 +55,36 @@ def show_timeline(*timelines: Timeline) -> Picture:
         "in use": example,
         "the arithmetic waits": None,
     }
-    return with_legend(over_time(timelines, timeline_grid), shades)
+    return over_time(timelines, timeline_grid, shades)
 
 
-def over_time(charts: Sequence[Any], grid: Callable[[Any, int], CellGrid]) -> Picture:
+def over_time(
+    charts: Sequence[Any], grid: Callable[[Any, int], CellGrid], legend: Mapping[str, str | None] | None = None
+) -> Picture:
     """Charts below each other on one scale of ticks, the longest one's `total`."""
     longest = max(chart.total for chart in charts)
-    return figure([grid(chart, longest) for chart in charts], stacked=True)
-
-
-def chart_grid(chart: Chart, ticks: int, breaks: Mapping[int, float], color: Callable[[Span], str]) -> CellGrid:
-    """A span is labeled at its first tick. The last row is hatched where it has none before `total`."""
-    labels = [[""] * ticks for _ in chart.rows]
-    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in chart.rows]
-    colors[-1] = [None if tick < chart.total else EMPTY for tick in range(ticks)]
-    for span in chart.spans:
-        row = chart.rows.index(span.row)
-        labels[row][span.begin] = span.label
-        colors[row][span.begin : span.end] = [color(span)] * (span.end - span.begin)
-    return CellGrid(chart.title, labels, colors, chart.rows, every_fifth(ticks), breaks)
-
-
-def every_fifth(ticks: int) -> list[str]:
-    """The names of ticks."""
-    return [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
+    return figure([grid(chart, longest) for chart in charts], stacked=True, legend=legend)
 
 
 def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
     """The first `ticks` of the pipeline as columns of a grid; by default all."""
-    ticks = ticks or timeline.total
-    labels = [[""] * ticks for _ in range(timeline.stages + 1)]
-    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in range(timeline.stages + 1)]
-    colors[-1] = [None if tick < timeline.total else EMPTY for tick in range(ticks)]
+    spans: list[TickSpan] = []
     for tile, step in enumerate(timeline.steps):
-        buffer, color = tile % timeline.stages, color_of(tile)
-        states = (
-            (step.issued, step.flows, "·", ISSUED),
-            (step.flows, step.arrived, str(tile), ARRIVING),
-            (step.arrived, step.started, str(tile), mixed(color, EMPTY, PALE)),
-            (step.started, step.done, str(tile), color),
-        )
-        for start, end, label, shade in states:
-            for tick in range(start, min(end, ticks)):
-                labels[buffer][tick], colors[buffer][tick] = label, shade
-        for tick in range(step.started, min(step.done, ticks)):
-            labels[-1][tick], colors[-1][tick] = str(tile), color
+        buffer, color = f"buf {tile % timeline.stages}", color_of(tile)
+        spans += [
+            (buffer, step.issued, step.flows, "·", ISSUED),
+            (buffer, step.flows, step.arrived, str(tile), ARRIVING),
+            (buffer, step.arrived, step.started, str(tile), mixed(color, EMPTY, PALE)),
+            (buffer, step.started, step.done, str(tile), color),
+            ("math", step.started, step.done, str(tile), color),
+        ]
     title = (
         f"{timeline.stages} stage{'s' if timeline.stages > 1 else ''}: {timeline.total} ticks for {timeline.tiles} "
         f"tiles; once it runs, one every {timeline.period:.3g}, computing {timeline.busy:.0%} of the time"
     )
-    down = [f"buf {n}" for n in range(timeline.stages)] + ["math"]
-    return CellGrid(title, labels, colors, down, every_fifth(ticks), {timeline.stages: 2.0})
+    rows = [*(f"buf {n}" for n in range(timeline.stages)), "math"]
+    ticks = ticks or timeline.total
+    return tick_grid(title, rows, ticks, spans, {timeline.stages: 2.0}, idle=min(timeline.total, ticks))
 
 
 def color_of(tile: int) -> str:
@@ -99,22 +92,19 @@ def color_of(tile: int) -> str:
     return TILES[tile % len(TILES)]
 
 
-def with_legend(picture: Picture, shades: Mapping[str, str | None]) -> Picture:
-    """The picture with a line below it that says what each shade means. None: hatched."""
-    width, height = picture.get_size_inches()
-    more = LEGEND / DPI
-    boxes = [axes.get_position() for axes in picture.axes]
-    picture.set_size_inches(width, height + more)
-    for axes, box in zip(picture.axes, boxes, strict=True):
-        bottom, tall = (box.y0 * height + more) / (height + more), box.height * height / (height + more)
-        axes.set_position((box.x0, bottom, box.width, tall))
-    hatched = Patch(facecolor=EMPTY, edgecolor="#C3CAD1", hatch="//////")
-    patches = [Patch(facecolor=shade, edgecolor=FAINT) if shade else hatched for shade in shades.values()]
-    picture.legend(
-        patches, shades.keys(), loc="lower left", ncols=len(shades), frameon=False, fontsize=8, labelcolor=INK,
-        handlelength=1.3, handleheight=1.1, columnspacing=1.4,
-    )  # fmt: skip
-    return picture
+def chart_grid(
+    title: str, chart: Chart, ticks: int, breaks: Mapping[int, float], color: Callable[[Span], str]
+) -> CellGrid:
+    """A span is labeled at its first tick. The last row is hatched where it has none before `total`."""
+    spans = [
+        span
+        for one in chart.spans
+        for span in (
+            (one.row, one.begin, one.end, "", color(one)),
+            (one.row, one.begin, one.begin + 1, one.label, color(one)),
+        )
+    ]
+    return tick_grid(title, chart.rows, ticks, spans, breaks, idle=chart.total)
 
 
 # Roles ----------------------------------------------------------------------------------------------------------------
@@ -136,9 +126,8 @@ def roles_grid(chart: Chart, ticks: int) -> CellGrid:
     def color(span: Span) -> str:
         return EPILOGUE if span.does else ROLE_TILES[span.tile % len(ROLE_TILES)]
 
-    grid = chart_grid(chart, ticks, {1: 1.0, 3: 1.0, 4: 2.0}, color)
-    busy = chart.multiplying / chart.total
-    return replace(grid, title=f"{chart.title}: {chart.total} ticks, the tensor cores busy for {busy:.0%} of them")
+    busy = f"the tensor cores busy for {chart.multiplying / chart.total:.0%} of them"
+    return chart_grid(f"{chart.title}: {chart.total} ticks, {busy}", chart, ticks, {1: 1.0, 3: 1.0, 4: 2.0}, color)
 
 
 def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: int) -> Picture:
@@ -217,7 +206,7 @@ def show_tiles(*blocks: Blocks) -> Picture:
 
 def idle_grid(chart: Chart, ticks: int) -> CellGrid:
     """The title counts the ticks without a span in the last row."""
-    grid = chart_grid(chart, ticks, {len(chart.rows) - 1: 2.0}, lambda span: category(span.tile))
+    grid = chart_grid("", chart, ticks, {len(chart.rows) - 1: 2.0}, lambda span: category(span.tile))
     idle = grid.colors[-1].count(None)
     return replace(grid, title=f"{chart.title}: {chart.total} ticks, the tensor cores idle in {idle} of them")
 

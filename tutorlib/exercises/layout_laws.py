@@ -4,7 +4,7 @@ A law compares a layout with a reference's as a function, on the coordinates of 
 that are powers of two: these divide each other, so every operator of the layout algebra has an answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from random import Random
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from tensor_layouts import Layout, compatible, cosize, flatten, idx2crd, mode, rank, right_inverse, size, unwrap
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import Drawn, beside, stretched
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import Case, law
 from tutorlib.exercises.values import Draw, Law, drawn
 from tutorlib.failure import FailureKind, Flaw
@@ -172,6 +172,19 @@ def refuses(name: str, why: str, *written: str, valid: Draw) -> Case:
 
 
 # Calls --------------------------------------------------------------------------------------------------------------
+
+
+def stretched(known: Sequence[tuple]) -> Drawn:
+    """The known calls, whose first argument is a layout; the grader tries some with its strides multiplied."""
+
+    def times(stride: Any, factor: int) -> Any:
+        return tuple(times(part, factor) for part in stride) if isinstance(stride, tuple) else factor * stride
+
+    def draw(rng: Random) -> tuple:
+        layout, *others = rng.choice(known)
+        return type(layout)(layout.shape, times(layout.stride, rng.randint(2, 50))), *others
+
+    return beside(known, draw, 3)
 
 
 def scaled(*written: str) -> Drawn:

@@ -13,7 +13,7 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, size
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import Drawn, beside, stretched
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.exercises.layout_laws import (
     alike,
     block_and_grid,
@@ -30,6 +30,7 @@ from tutorlib.exercises.layout_laws import (
     refuses,
     same_function,
     scaled,
+    stretched,
     two_matrices,
     two_ways_to_store,
 )

@@ -10,10 +10,11 @@ from random import Random
 from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import NOTHING_SHARED, Rule, at_most, busy, issued, lines_touched, unrolled
+from tutorlib.checking.facts import NOTHING_SHARED, Fact, LaunchReports, Rule, at_most, busy, issued, unrolled
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.cute_host import AnyElement
 from tutorlib.exercises.values import Draw, drawn, value_exercise
+from tutorlib.failure import Fail
 from tutorlib.machine.features import TMA
 from tutorlib.problems.catalogue import copy, transpose
 
@@ -29,6 +30,24 @@ FEW_RAGGED = ((128, 128), (270, 67))
 FEW_RAGGED_VECTORS = ((128, 128), (70, 136))
 FEW_TILES = ((256, 256), (128, 192))
 FEW_TURNS = ((128, 128), (64, 192))
+
+
+def lines_touched(opcode: str) -> Fact:
+    """How many cache lines, of 128 bytes, a warp's access touches on average."""
+
+    def farthest(reports: LaunchReports) -> tuple[float, str]:
+        found = (one for report in reports for one in report.accesses if one.opcode.startswith(opcode) and one.warps)
+        each = [(one.lines / one.warps, f" ({one.place})" if one.place else "") for one in found]
+        return max(each, default=(0.0, ""))
+
+    return Fact(
+        f"its threads are too far apart in memory: a warp's {opcode} touches {{have}} lines of 128 bytes",
+        lambda reports: farthest(reports)[0],
+        Fail.WASTE(space="lines"),
+        unit=".3g",
+        at=lambda reports: farthest(reports)[1],
+    )
+
 
 # 05.1 sectors ---------------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
-import tensor_layouts as tl
-
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.checking.values import Case, ValueExercise, equals, law
@@ -54,4 +52,6 @@ def drawn(seed: int, draw: Draw, n: int = 25, known: Iterable[tuple] = ()) -> Dr
 
 def of_tl(*names: str) -> dict[str, Answer]:
     """These functions of tensor_layouts, as the library of an exercise."""
-    return {f"tl.{name}": getattr(tl, name) for name in names}
+    import tensor_layouts
+
+    return {f"tl.{name}": getattr(tensor_layouts, name) for name in names}

@@ -14,12 +14,12 @@ from tutorlib.figures.style import (
     baseline_speeds,
     baseline_style,
     draw_ratios,
+    draw_speeds,
     kernel_lines,
     kernel_style,
     label_ends,
     powers_of_two,
     say_where,
-    scale_sizes,
     tidy_axes,
 )
 from tutorlib.machine.features import HARDWARE
@@ -60,7 +60,8 @@ def gemm_ladder(
     figure = Figure(figsize=(13, 4.6 * len(rows)), layout="constrained")
     speeds = []
     for (speed, ratio), (family, part) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
-        draw_speeds(speed, part, family)
+        draw_speeds(speed, part)
+        say_where(speed, part, f"{family}, ")
         draw_ratios(ratio, part)
         lowest = min(point.measurement.ratio for point in part.points)
         ratio.set_ylim(bottom=math.floor(10 * lowest) / 10 if lowest > 0.5 else 0)
@@ -94,17 +95,6 @@ def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: s
     names = [name for name in swept.names if belongs(name) and name[:2] <= up_to]
     shown = {*names[:1], *names[-3:]}
     return replace(swept, points=tuple(point for point in swept.points if point.name in shown))
-
-
-def draw_speeds(axes: Axes, swept: SweepResults, family: str) -> None:
-    """TFLOP/s over M = N = K."""
-    baseline = baseline_speeds(swept)
-    axes.plot(list(baseline), list(baseline.values()), **baseline_style(swept))
-    for points, look in kernel_lines(swept):
-        axes.plot([p.measurement.shape[0] for p in points], [p.measurement.tflops or 0 for p in points], **look)
-    scale_sizes(axes, swept)
-    say_where(axes, swept, f"{family}, ")
-    axes.set_ylabel("speed, TFLOP/s")
 
 
 def draw_roof(axes: Axes, swept: SweepResults) -> None:

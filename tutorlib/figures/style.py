@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from tutorlib.draw.palette import FAINT, INK, LINES, SHADES
 from tutorlib.machine.features import hardware_of
 from tutorlib.measuring.results import NoData, Point, SweepResults, all_sweep_results
+from tutorlib.measuring.timing import Measurement
 
 APART = 0.065  # of the height of a plot: the least distance between two labels
 MARKERS = "os^vDP"  # a line differs from its neighbors in more than color
@@ -109,17 +110,26 @@ def tidy_axes(axes: Axes) -> None:
     axes.grid(color=FAINT, alpha=0.3)
 
 
+def draw_speeds(axes: Axes, swept: SweepResults) -> None:
+    """TFLOP/s of the baseline and of each kernel, over M = N = K."""
+    baseline = baseline_speeds(swept)
+    axes.plot(list(baseline), list(baseline.values()), **baseline_style(swept))
+    draw_sizes(axes, swept, lambda measured: measured.tflops or 0)
+    axes.set_ylabel("speed, TFLOP/s")
+
+
 def draw_ratios(axes: Axes, swept: SweepResults) -> None:
     """Each kernel's speed as a fraction of the baseline's, over M = N = K."""
     axes.axhline(1, **baseline_style(swept))
-    for points, look in kernel_lines(swept):
-        axes.plot([p.measurement.shape[0] for p in points], [p.measurement.ratio for p in points], **look)
-    scale_sizes(axes, swept)
+    draw_sizes(axes, swept, lambda measured: measured.ratio)
     axes.set_ylabel(f"speed as a fraction of {swept.baseline}'s")
 
 
-def scale_sizes(axes: Axes, swept: SweepResults) -> None:
-    """M = N = K along x, so that sizes double at equal distances."""
+def draw_sizes(axes: Axes, swept: SweepResults, height: Callable[[Measurement], float]) -> None:
+    """A line for each kernel over M = N = K, along which sizes double at equal distances."""
+    for points, look in kernel_lines(swept):
+        measured = [point.measurement for point in points]
+        axes.plot([one.shape[0] for one in measured], [height(one) for one in measured], **look)
     axes.set_xscale("log", base=2)
     ticks = powers_of_two(swept)
     axes.set_xticks(ticks, map(str, ticks))

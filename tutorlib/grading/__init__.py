@@ -19,7 +19,7 @@ or ends a process, loses its own points; the others go on in a fresh one (`grade
 Bytes that a student made are read by processes with limits on time and memory: notebooks, cells and zips by children
 of `limited_process`, messages and PTX by the judge's process (`wire`, `judge_process`). nvcc, ptxas and tileiras each
 run in a sandbox of their own. `tutor grade` and `tutor class` themselves only wait for children, each of which the
-system kills when the one above it ends (`machine.lineage`).
+system kills when the one above it ends (`limited_process`).
 
 What the sandbox promises (`sandbox` lists what it shows; `supervisor` runs and watches it):
 - No process in it is root on the host, has capabilities or can get any, or can make a namespace.

@@ -33,12 +33,11 @@ from tutorlib.checking.exercise import Exercise, Outcome, Status
 from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.programs import sandbox_compilers
 from tutorlib.exercises import find
-from tutorlib.grading.limited_process import limit, settle_fork
+from tutorlib.grading.limited_process import adopt_orphans, limit, settle_fork
 from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
 from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler
 from tutorlib.grading.supervisor import within_own_limit
 from tutorlib.machine import device
-from tutorlib.machine.lineage import adopt_orphans
 from tutorlib.problems.work import RESTART
 
 LONGEST_MESSAGE = 4000  # characters

@@ -6,6 +6,7 @@ bytes. This process waits for it, and can be interrupted at any time.
 """
 
 import asyncio
+import ctypes
 import gc
 import os
 import resource
@@ -20,10 +21,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from tutorlib.machine.lineage import die_with
-
 P = ParamSpec("P")
 T = TypeVar("T")
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 NO_MEMORY = 99  # exit status of a child without memory
 
 
@@ -109,6 +109,23 @@ def settle_fork(parent: int, output: int, kept: int) -> None:
     os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open until the process ends
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
+
+
+def die_with(parent: int) -> None:
+    """Linux kills this process as soon as `parent`, the process that started it, has ended, however that ends.
+
+    A program that this process becomes by exec keeps that. On other systems nothing happens.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it ended before the call
+            os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Processes below this one that lose their parent become its children. On other systems nothing happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def limit(what: int, most: int) -> None:

@@ -21,8 +21,8 @@ from tutorlib.checking.answer import AnswerQuestion, Served
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.randomness import judging_for_points
 from tutorlib.compiling.programs import OVER_MEMORY, in_gb
+from tutorlib.grading.limited_process import die_with
 from tutorlib.grading.wire import LARGEST, RETURNED, SENT, CannotCross, Opaque, Reader, Writer, exception
-from tutorlib.machine.lineage import die_with
 
 STARTING_S = 60.0
 ENDING_S = 5.0  # for a process whose line broke, and which may be ending

@@ -49,18 +49,9 @@ class Submitted:
     cells: tuple[CodeCell, ...]
 
     @property
-    def answers(self) -> dict[str, tuple[str, ...]]:
-        """Exercise id → the text of each answer cell found for it; a well-formed notebook has one for each."""
-        found: dict[str, tuple[str, ...]] = {}
-        for cell in self.cells:
-            if cell.exercise:
-                found[cell.exercise] = (*found.get(cell.exercise, ()), cell.source)
-        return found
-
-    @property
     def written(self) -> bool:
         """Whether any answer is more than what students get."""
-        return any(f'"Exercise {id}"' not in text for id, texts in self.answers.items() for text in texts)
+        return any(cell.exercise and f'"Exercise {cell.exercise}"' not in cell.source for cell in self.cells)
 
 
 def read_submission(paths: Iterable[Path], say: Callable[[str], None] = lambda line: None) -> list[Submitted]:

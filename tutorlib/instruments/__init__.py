@@ -1,1 +1,1 @@
-"""What the course measures beyond exercises: sweeps, witnesses, the fit of the chooser. No page imports it."""
+"""What the course measures beyond exercises: sweeps, launches, the chooser's fit. No page imports it."""

@@ -47,12 +47,6 @@ def only_mma(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, steps: cutlass.Cons
     only_mma_kernel(a, b, c, steps).launch(grid=(cute.size(c, mode=[2]), 1, 1), block=(CONFIG.threads, 1, 1))
 
 
-def flops(blocks: int, steps: int) -> int:
-    """Operations of a launch."""
-    m, n, _ = CONFIG.tile
-    return 2 * m * n * K * steps * blocks
-
-
 def mma_sync_tflops() -> float:
     """TFLOP/s of mma.sync.m16n8k16 in bf16 on registers alone, the median of some launches; what it sums is checked.
 
@@ -76,4 +70,4 @@ def mma_sync_tflops() -> float:
     if not ((c - want).abs() <= LARGEST_ERROR * want.abs().max()).all():
         raise WrongWhenTimed("the kernel that only multiplies does not multiply.")
     ms = median(before.elapsed_time(after) for before, after in pairwise(marks))
-    return round(flops(blocks, STEPS) / ms / 1e9, 1)
+    return round(2 * m * n * K * STEPS * blocks / ms / 1e9, 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from cuda.bindings.driver import CUstream
@@ -18,7 +18,7 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 from torch import Tensor
 
-from tutorlib.instruments.sweep import Failed, in_a_process
+from tutorlib.instruments.sweep import in_a_process
 from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.kernels.doubling import double
 from tutorlib.machine import device
@@ -57,16 +57,11 @@ def ready_us(folder: str) -> dict[str, float]:
     return {"loaded" if saved else "compiled and saved": taken}
 
 
-class WayToCall(NamedTuple):
-    """A way to have y = 2x. calls: how often to call it in a round. launches: that each call makes."""
+def ways_to_call(x: Tensor, y: Tensor) -> dict[str, tuple[Call, int, int]]:
+    """Every way to have y = 2x: name → (a call, the number of calls in a round, the launches that each makes).
 
-    call: Call
-    calls: int = 200
-    launches: int = 1
-
-
-def ways_to_call(x: Tensor, y: Tensor) -> dict[str, WayToCall]:
-    """Every way by name; the last is torch's own."""
+    The last is torch's own.
+    """
     arch = device.compile_target()
 
     def through_dlpack(*tensors: Tensor) -> Callable[..., None]:
@@ -85,15 +80,15 @@ def ways_to_call(x: Tensor, y: Tensor) -> dict[str, WayToCall]:
     kept, kept_ffi = CompiledKernels(through_dlpack, key), CompiledKernels(ffi, key)
     compiled, ready, launch = cute.compile(double, *views(x, y)), views(x, y), ffi(x, y)
     return {
-        "compiled at every call": WayToCall(lambda: through_dlpack(x, y)(x, y), calls=3),
-        "called directly: traced at every call": WayToCall(lambda: double(*views(x, y)), calls=10),
-        "kept in a dictionary, through DLPack": WayToCall(lambda: kept(x, y)),
-        "kept, and its views": WayToCall(lambda: compiled(*ready)),
-        "kept in a dictionary, TVM-FFI": WayToCall(lambda: kept_ffi(x, y)),
-        "kept, TVM-FFI": WayToCall(lambda: launch(x, y)),
-        "CUDA graph of 1 launch": WayToCall(graph_of(lambda: launch(x, y), 1)),
-        "CUDA graph of 20 launches": WayToCall(graph_of(lambda: launch(x, y), 20), calls=50, launches=20),
-        TORCH: WayToCall(torch_add),
+        "compiled at every call": (lambda: through_dlpack(x, y)(x, y), 3, 1),
+        "called directly: traced at every call": (lambda: double(*views(x, y)), 10, 1),
+        "kept in a dictionary, through DLPack": (lambda: kept(x, y), 200, 1),
+        "kept, and its views": (lambda: compiled(*ready), 200, 1),
+        "kept in a dictionary, TVM-FFI": (lambda: kept_ffi(x, y), 200, 1),
+        "kept, TVM-FFI": (lambda: launch(x, y), 200, 1),
+        "CUDA graph of 1 launch": (graph_of(lambda: launch(x, y), 1), 200, 1),
+        "CUDA graph of 20 launches": (graph_of(lambda: launch(x, y), 20), 50, 20),
+        TORCH: (torch_add, 200, 1),
     }
 
 
@@ -117,12 +112,12 @@ def time_ways() -> dict[str, dict[str, float]]:
     ways = ways_to_call(x, y)
     times: dict[str, dict[str, list[float]]] = {LATER: {name: [] for name in ways}, DONE: {name: [] for name in ways}}
     for _ in range(ROUNDS):
-        for name, way in ways.items():
+        for name, (call, calls, launches) in ways.items():
             y.zero_()
-            way.call()
+            call()
             torch.testing.assert_close(y, 2 * x, msg=name)
-            times[LATER][name].append(host_us(way.call, way.calls) / way.launches)
-            times[DONE][name].append(done_us(way.call, way.calls) / way.launches)
+            times[LATER][name].append(host_us(call, calls) / launches)
+            times[DONE][name].append(done_us(call, calls) / launches)
     return {what: {name: round(median(found), 2) for name, found in each.items()} for what, each in times.items()}
 
 
@@ -136,24 +131,10 @@ def done_us(call: Call, calls: int) -> float:
     return (time.perf_counter() - start) / calls * 1e6
 
 
-def time_new_processes() -> dict[str, Any]:
-    """What a process waits for: the first, which compiles and saves, and the median of those that load."""
-    with tempfile.TemporaryDirectory() as folder:
-        made, *loaded = [in_a_process(ready_us, folder) for _ in range(PROCESSES)]
-    return {READY: made | {name: round(median(one[name] for one in loaded), 2) for name in loaded[0]}}
-
-
 def record() -> Path:
-    """Into this GPU's file, part by part. Raises Failed after the rest is done."""
-    file = sweep_file(device.need_gpu().name, LAUNCHES)
-    data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
-    failures = []
-    for measure_part in (lambda: in_a_process(time_ways), time_new_processes):
-        try:
-            data |= measure_part()
-            write_json(file, data)
-        except Failed as error:
-            failures.append(str(error))
-    if failures:
-        raise Failed("; ".join(failures))
-    return file
+    """Measure all of it, and write this GPU's file. Raises Failed."""
+    with tempfile.TemporaryDirectory() as folder:  # the first process compiles and saves, the others load
+        made, *loaded = [in_a_process(ready_us, folder) for _ in range(PROCESSES)]
+    ready = made | {name: round(median(one[name] for one in loaded), 2) for name in loaded[0]}
+    data = {"machine": this_machine(), "date": date.today().isoformat(), **in_a_process(time_ways), READY: ready}
+    return write_json(sweep_file(device.need_gpu().name, LAUNCHES), data)

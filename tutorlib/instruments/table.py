@@ -167,24 +167,23 @@ def gemm_waves() -> Sweep:
 
 
 def staged(tiles: Mapping[tuple[int, int, int], tuple[int, int]], shapes: tuple[Shape, ...]) -> Sweep:
-    """Notebook 12's kernel with these tiles (and warps), from two stages to five, or as many as any GPU has room for.
-
-    Each point knows the registers that its kernel took.
-    """
-
-    def candidate(config: GemmConfig) -> Candidate:
-        launcher = CuteLauncher(make_gemm(config, multistage, in_eights), GEMM)
-        return Candidate(
-            f"{by(config.tile)}, {config.stages} stages",
-            launcher,
-            config.smem_bytes,
-            {"tile": list(config.tile), "warps": list(config.warps), "stages": config.stages},
-            inspect=lambda shape: {"registers": launcher.compiled(shape, device.need_gpu().arch).registers},
-        )
+    """Notebook 12's kernel by tile (and warps), from two stages to five, or as many as any GPU has room for."""
 
     most = {(m, n, k): min(5, MOST_SMEM // ((m + n) * k * BYTES)) for m, n, k in tiles}
     configs = [GemmConfig(tile, warps, stages) for tile, warps in tiles.items() for stages in range(2, most[tile] + 1)]
-    return Sweep(GEMM, tuple(map(candidate, configs)), shapes)
+    named = [on_ampere(f"{by(config.tile)}, {config.stages} stages", config, in_eights) for config in configs]
+    return Sweep(GEMM, tuple(named), shapes)
+
+
+def on_ampere(name: str, config: GemmConfig, order: Order) -> Candidate:
+    """Notebook 12's kernel. Each point knows the registers that it took."""
+    launcher = CuteLauncher(make_gemm(config, multistage, order), GEMM)
+    facts = {"tile": list(config.tile), "warps": list(config.warps), "stages": config.stages}
+
+    def inspect(shape: Shape) -> dict[str, Any]:
+        return {"registers": launcher.compiled(shape, device.need_gpu().arch).registers}
+
+    return Candidate(name, launcher, config.smem_bytes, facts, inspect=inspect)
 
 
 STAGED = {
@@ -201,17 +200,8 @@ DEPTHS = ((1024, 1024, 1024), (4096, 4096, 256))  # a grid that leaves each SM o
 
 def ordered(orders: Mapping[str, Order], shapes: Sequence[Shape], *counted: str) -> Sweep:
     """Notebook 11's kernel, with two stages, its blocks in these orders."""
-    config = GemmConfig(stages=2)
-    candidates = tuple(
-        Candidate(
-            name,
-            CuteLauncher(make_gemm(config, multistage, order), GEMM),
-            config.smem_bytes,
-            {"tile": list(config.tile)},
-        )
-        for name, order in orders.items()
-    )
-    return Sweep(GEMM, candidates, tuple(shapes), counted)
+    candidates = (on_ampere(name, GemmConfig(stages=2), order) for name, order in orders.items())
+    return Sweep(GEMM, tuple(candidates), tuple(shapes), counted)
 
 
 def gemm_orders() -> Sweep:
@@ -418,51 +408,54 @@ def fused_epilogues() -> Sweep:
     return Sweep(gelu, candidates, shapes, pairs=FEW_PAIRS, seconds=60)
 
 
-def mlp(width: int | None = None) -> Problem:
+def halves(gate_up: Tensor) -> Sequence[Tensor]:
+    return gate_up.chunk(2)
+
+
+def mlp(split: Callable[[Tensor], Sequence[Tensor]] = halves) -> Problem:
     """y (T, H) = (silu(x·gateᵀ) · (x·upᵀ)) · downᵀ: T tokens, H hidden, F features, all bf16. Shapes are (T, H, 2F).
 
-    width: gate and up (F, H) are one matrix gate_up (2F, H) with so many rows of each in turn; None: they are two.
-    The baseline is torch's, one operator after the other; of an interleaved matrix it takes the two halves, which is
-    the same work in another order.
+    split: the rows of gate and of up in gate_up (2F, H). The baseline is torch's, one operator after the other, on the
+    halves of gate_up, which is the same work in another order.
 
     What lies between the GEMMs is rounded to bf16: gate, up, silu(gate) and the product at most. With u of bf16 the
     product h is off by 3u·|h| + 1.13·u·|gate·up|, an error of either sign, so that F of them add up as √F does; six
     standard deviations are allowed.
     """
-    down = Operand("down", "HG", "bf16", variance="G", blocks=(1, 2))
-    both = (Operand("gate_up", "GH", "bf16", variance="H"),)
-    apart = tuple(Operand(name, "GH", "bf16", variance="H", blocks=(2, 1)) for name in ("gate", "up"))
 
-    def activated(x: Tensor, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """(silu(gate) · up, gate · up)."""
-        gate, up = (x @ weight.mT for weight in (separate(parts[0], width) if width else parts[:2]))
-        return silu(gate) * up, gate * up
+    def gate_and_up(x: Tensor, gate_up: Tensor, split: Callable[[Tensor], Sequence[Tensor]] = split) -> list[Tensor]:
+        return [x @ weight.mT for weight in split(gate_up)]
+
+    def reference(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+        gate, up = gate_and_up(x, gate_up)
+        return (silu(gate) * up) @ down.mT
 
     def bound(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
-        x, *parts, down = inputs
-        h, products = activated(x, parts)
-        off = UNIT_ROUNDOFF["bf16"] * (3 * h.abs() + fused_problems.STEEPEST * products.abs())
+        x, gate_up, down = inputs
+        gate, up = gate_and_up(x, gate_up)
+        h = silu(gate) * up
+        off = UNIT_ROUNDOFF["bf16"] * (3 * h.abs() + fused_problems.STEEPEST * (gate * up).abs())
         return accumulation(result, (h, down), out) + 6 * (off.square() @ down.square().mT).sqrt()
 
-    def baseline(y: Tensor, x: Tensor, *parts: Tensor) -> None:
-        gate, up = (x @ weight.mT for weight in (parts[0].chunk(2) if width else parts[:2]))
-        torch.mm(silu(gate) * up, parts[-1].mT, out=y)
+    def baseline(y: Tensor, x: Tensor, gate_up: Tensor, down: Tensor) -> None:
+        gate, up = gate_and_up(x, gate_up, halves)
+        torch.mm(silu(gate) * up, down.mT, out=y)
 
     return Problem(
-        name=f"mlp_{width}" if width else "mlp",
+        name="mlp",
         dims="THG",
-        inputs=(Operand("x", "TH", "bf16"), *(both if width else apart), down),
+        inputs=(
+            Operand("x", "TH", "bf16"),
+            Operand("gate_up", "GH", "bf16", variance="H"),
+            Operand("down", "HG", "bf16", variance="G", blocks=(1, 2)),
+        ),
         output=Operand("y", "TH", "bf16"),
-        reference=lambda x, *parts: activated(x, parts)[0] @ parts[-1].mT,
+        reference=reference,
         bound=bound,
         baseline=baseline,
         baseline_name="torch",
         flops=lambda shape: 3 * math.prod(shape),
     )
-
-
-def gated_by_torch(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
-    return silu(x @ gate.mT) * (x @ up.mT)
 
 
 def mlp_forward() -> Sweep:
@@ -471,15 +464,20 @@ def mlp_forward() -> Sweep:
     def two_gemms(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
         launch.gemm(linear_swiglu(x, gate_up), down, y)
 
-    def with_linear(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, y: Tensor) -> None:
+    def with_linear(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
+        gate, up = halves(gate_up)
         launch.gemm(silu(linear(x, gate)) * linear(x, up), down, y)
 
-    def by_compiler(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, y: Tensor) -> None:
-        # but for the last GEMM, which torch.compile would call as it is
-        torch.mm(fused_problems.by_torch_compile(gated_by_torch)(x, gate, up), down.mT, out=y)
+    def gated(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
+        return silu(x @ gate.mT) * (x @ up.mT)
 
+    def by_compiler(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
+        # but for the last GEMM, which torch.compile would call as it is
+        torch.mm(fused_problems.by_torch_compile(gated)(x, *halves(gate_up)), down.mT, out=y)
+
+    in_pieces = mlp(partial(separate, width=PIECE))
     candidates = (
-        by_host("two GEMMs, the first gated", two_gemms, needs=WGMMA, problem=mlp(PIECE)),
+        by_host("two GEMMs, the first gated", two_gemms, needs=WGMMA, problem=in_pieces),
         by_host("nn.Linear swapped", with_linear, needs=WGMMA),
         by_host("torch.compile", by_compiler, needs=WGMMA),
     )

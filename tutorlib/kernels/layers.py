@@ -173,10 +173,11 @@ def interleave(gate: Tensor, up: Tensor, width: int = PIECE) -> Tensor:
     return torch.stack(pieces, 1).flatten(0, 2)
 
 
-def separate(gate_up: Tensor, width: int = PIECE) -> tuple[Tensor, Tensor]:
-    """gate and up of what `interleave` made, along the first mode; views."""
-    gate, up = gate_up.unflatten(0, (-1, 2, width)).unbind(1)
-    return gate.flatten(0, 1), up.flatten(0, 1)
+def separate(gate_up: Tensor, width: int = PIECE, mode: int = 0) -> tuple[Tensor, Tensor]:
+    """gate and up of what `interleave` made, or of a product with it, along this mode."""
+    mode %= gate_up.ndim
+    gate, up = gate_up.unflatten(mode, (-1, 2, width)).unbind(mode + 1)
+    return gate.flatten(mode, mode + 1), up.flatten(mode, mode + 1)
 
 
 @torch.library.custom_op("tutorlib::swiglu", mutates_args=())
@@ -208,14 +209,8 @@ def fusing_problem(rows: Tensor, gate_up: Tensor) -> str:
     return why_torch(rows, gate_up)
 
 
-def split_gate_up(gate_up: Tensor) -> tuple[Tensor, Tensor]:
-    """gate and up (…, F) of a product (…, 2F) with interleaved weights."""
-    gate, up = gate_up.unflatten(-1, (-1, 2, PIECE)).unbind(-2)
-    return gate.flatten(-2), up.flatten(-2)
-
-
 def swiglu_of(gate_up: Tensor) -> Tensor:
-    gate, up = split_gate_up(gate_up)
+    gate, up = separate(gate_up, mode=-1)
     return silu(gate) * up
 
 
@@ -241,7 +236,7 @@ def before_gate(grad: Tensor, x: Tensor, gate_up: Tensor) -> Tensor:
     gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16.
     """
     wide = torch.promote_types(x.dtype, torch.float32)
-    gate, up = (half.to(wide) for half in split_gate_up(linear(x, gate_up)))
+    gate, up = (half.to(wide) for half in separate(linear(x, gate_up), mode=-1))
     grad, sigmoid = grad.to(wide), gate.sigmoid()
     grads = grad * up * sigmoid * (1 + gate * (1 - sigmoid)), grad * gate * sigmoid
     pieces = [one.unflatten(-1, (-1, PIECE)) for one in grads]

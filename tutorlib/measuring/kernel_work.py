@@ -12,13 +12,15 @@ import numpy as np
 from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import AsyncCopies, Listener, SharedAccess, Touched
+from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Touched
 
 BITS = 64
 
 
-class KernelWork(Listener):
-    """reads: pieces of shared memory that warps have read; reread: those of them that the same warp had read since they
+class KernelWork:
+    """A listener (`simulate.ptx.memory.listening`).
+
+    reads: pieces of shared memory that warps have read; reread: those of them that the same warp had read since they
     were written. while_copying: threads' reads since the first copy was issued; overlapped: those of them while a
     cp.async was in flight, or a bulk copy that the reader has not waited for. most_at_read: the most bytes of cp.async
     in flight during a read. bulk_phases: of each mbarrier, the latest that bulk copies fill.
@@ -38,21 +40,24 @@ class KernelWork(Listener):
         self.loads = self.reloaded = self.restored = 0
 
     def restart(self) -> None:
+        """Another batch of blocks begins."""
         self.bulk_phases.fill(0)
 
     def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
+        """Bytes for a block's shared memory, which this phase of an mbarrier counts."""
         self.bulk = True
         self.bulk_phases[slot, mbarrier] = max(phase, self.bulk_phases[slot, mbarrier])
 
-    def on_shared_read(self, access: SharedAccess, again: np.ndarray) -> None:
+    def on_shared_read(self, access: Access, again: np.ndarray) -> None:
+        """again: of each piece, whether the same warp has read it since it was written."""
         self.reads += len(again)
         self.reread += int(np.count_nonzero(again))
-        if self.copies.issued or self.bulk:
+        if self.copies.bytes or self.bulk:
             self.while_copying += len(access.lanes)
-            self.overlapped += len(access.lanes) if self.copies.in_flight else self.beside_bulk(access)
+            self.overlapped += len(access.lanes) if self.copies.bytes_in_flight else self.beside_bulk(access)
             self.most_at_read = max(self.most_at_read, self.copies.bytes_in_flight)
 
-    def beside_bulk(self, access: SharedAccess) -> int:
+    def beside_bulk(self, access: Access) -> int:
         """How many of these reads are by a thread that has not waited for all bulk copies into its block."""
         if not self.bulk_phases.any():
             return 0
@@ -61,6 +66,7 @@ class KernelWork(Listener):
         return int((self.bulk_phases[access.slots] > known).any(1).sum())
 
     def on_load(self, touched: Touched, owners: np.ndarray) -> None:
+        """owners: the number + 1 of each piece's block that accesses it."""
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
         if self.loaders.size:
             bits = np.uint64(1) << (owners - 1).astype(np.uint64)
@@ -69,10 +75,12 @@ class KernelWork(Listener):
             np.bitwise_or.at(self.loaders, touched.pieces, bits)
 
     def on_store(self, touched: Touched, owners: np.ndarray, again: np.ndarray) -> None:
+        """again: of each piece, whether the same block stored it last."""
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
         self.restored += int(np.count_nonzero(again))
 
     def fields(self, kernel: Kernel, runs: Sequence[int], registers: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Of the report. runs: by how many warps each instruction was issued. registers: by name, after the launch."""
         meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
         tile = self.copies.bytes * self.geometry.warps / max(meetings, 1)  # from one barrier of a block to the next
         return {

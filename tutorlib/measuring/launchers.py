@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.compiled import Compiled, LaunchGrid
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, compile_cuda_kernel
-from tutorlib.compiling.dsls import CompiledCute, compile_cute, compile_cutile, cute_arguments
+from tutorlib.compiling.dsls import CompiledCute, compile_cute, cute_arguments
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
@@ -54,7 +54,7 @@ class CuteLauncher:
         return partial(compiled.function, *cute_arguments(work.tensors, self.dynamic))
 
 
-@dataclass
+@dataclass(frozen=True)
 class CutileLauncher:
     """A @ct.kernel; cuTile compiles it when it is first launched on tensors of a kind.
 
@@ -65,15 +65,6 @@ class CutileLauncher:
     kernel: Any
     grid: Callable[[Shape], LaunchGrid]
     constants: Callable[[Shape], tuple[Any, ...]]
-    _compiled: dict[tuple[Shape, str], Compiled] = field(default_factory=dict)
-
-    def compiled(self, problem: Problem, shape: Shape, arch: str) -> Compiled:
-        """For the problem's tensors at this shape and a target ("sm_90"). Raises CompileFailed."""
-        key = shape, arch
-        if key not in self._compiled:
-            specs = tensor_specs(problem, shape)
-            self._compiled[key] = compile_cutile(self.kernel, [*specs, *self.constants(shape)], arch)
-        return self._compiled[key]
 
     def on(self, work: Work) -> Call:
         import cuda.tile as ct
@@ -94,43 +85,27 @@ class HostLauncher:
         return partial(self.host, *work.tensors)
 
 
-@dataclass
+@dataclass(frozen=True)
 class CppLauncher:
-    """A Tile C++ kernel that takes the problem's tensors, the output last, and then its sizes.
+    """A C++ kernel that takes the problem's tensors, the output last, and then its sizes.
 
-    source: as `compile_cpp` takes it. grid: takes a shape, gives the number of tile blocks along x, y and z.
+    source: of one __tile_global__ function, as `compile_cpp` takes it, or of one __global__ function.
+    grid: takes a shape, gives the number of blocks along x, y and z. block: the same for a block's threads; None of
+    Tile C++.
     """
 
     source: str
     grid: Callable[[Shape], LaunchGrid]
-
-    @property
-    def compiled(self) -> CompiledCpp:
-        """Raises CompileFailed."""
-        return compile_cpp(self.source, device.tile_target())
-
-    def on(self, work: Work) -> Call:
-        return load(self.compiled, self.grid(work.shape), (*work.tensors, *work.shape))
-
-
-@dataclass
-class CudaLauncher:
-    """A plain CUDA kernel that takes the problem's tensors, the output last, and then its sizes.
-
-    source: of one __global__ function. grid, block: as `measuring.simulated_launchers.SimulatedCuda` has them.
-    """
-
-    source: str
-    grid: Callable[[Shape], LaunchGrid]
-    block: Callable[[Shape], LaunchGrid]
+    block: Callable[[Shape], LaunchGrid] | None = None
 
     def compiled(self, arch: str) -> CompiledCpp:
-        """For a compute capability ("90"). Raises CompileFailed."""
-        return compile_cuda_kernel(self.source, f"sm_{arch}")
+        """For a target ("sm_90"). Raises CompileFailed."""
+        return compile_cuda_kernel(self.source, arch) if self.block else compile_cpp(self.source, arch)
 
     def on(self, work: Work) -> Call:
-        compiled = self.compiled(device.need_gpu().arch)
-        return load(compiled, self.grid(work.shape), (*work.tensors, *work.shape), self.block(work.shape))
+        compiled = self.compiled(device.tile_target())
+        block = self.block(work.shape) if self.block else (1,)
+        return load(compiled, self.grid(work.shape), (*work.tensors, *work.shape), block)
 
 
 @dataclass

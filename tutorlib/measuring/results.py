@@ -215,18 +215,14 @@ class SweepResults:
 
 def all_sweep_results(name: str) -> list[SweepResults]:
     """A sweep's results on every GPU that it ran on, by file name. Raises NoData if there is none."""
-    found = [read_sweep(path) for path in sorted(SWEEPS.glob(f"*_{name}.json"))]
-    if not found:
-        raise NoData(f"not measured yet: run `tutor sweep {name}` on a machine with a GPU")
-    return found
+    if found := known_sweeps(name):
+        return found
+    raise NoData(f"not measured yet: run `tutor sweep {name}` on a machine with a GPU")
 
 
 def known_sweeps(name: str) -> list[SweepResults]:
     """The same; [] without a measurement."""
-    try:
-        return all_sweep_results(name)
-    except NoData:
-        return []
+    return [read_sweep(path) for path in sorted(SWEEPS.glob(f"*_{name}.json"))]
 
 
 def read_sweep(path: Path) -> SweepResults:

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from operator import attrgetter
 
 from tutorlib.checking.exercise import Exercise
 from tutorlib.machine import device
 from tutorlib.measuring import results
-from tutorlib.notebook.standing import Course, Head, NoRecord, Standing, State, best, course_of, heads
+from tutorlib.notebook.standing import Course, Head, NoRecord, Standing, State, best, course_of, file, heads
 
-RESET = "tutor progress --reset"
 SIGNS: dict[State, str] = {"passed": "✓", "partial": "◐", "failed": "✗", "not_run": "–", "open": "·"}
 WORDS: dict[State, str] = {
     "passed": "passed",
@@ -29,11 +27,11 @@ def show_contents() -> None:
         course, record = course_of(best(), heads()), record_line()
     except NoRecord as error:
         course, record = course_of({}, heads()), f"Your points cannot be read: {error}."
-    text = "\n\n".join([progress(course, linked), machine_line(), record])
+    text = "\n\n".join([progress(course), machine_line(), record])
     display({"text/markdown": text, "text/plain": text}, raw=True)
 
 
-def progress(course: Course, title: Callable[[Head], str] = attrgetter("title")) -> str:
+def progress(course: Course) -> str:
     """What is next, a row for each notebook with the points so far, and what its signs mean."""
 
     def signs(notebook: Standing) -> str:
@@ -48,7 +46,7 @@ def progress(course: Course, title: Callable[[Head], str] = attrgetter("title"))
         "Graded here": (here, available(course.exercises, points_here)[0]),
     }
     legend = "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
-    return f"{next_line(course)}\n\n{table(course, title, columns)}\n\n{legend}"
+    return f"{next_line(course)}\n\n{table(course, linked, columns)}\n\n{legend}"
 
 
 def next_line(course: Course) -> str:
@@ -118,4 +116,4 @@ def machine_line() -> str:
 
 def record_line() -> str:
     now = f"{datetime.now():%Y-%m-%d, %H:%M}"
-    return f"Points as of {now}, kept on this machine only. `tutor progress` prints them, `{RESET}` forgets them."
+    return f"Points as of {now}, kept on this machine only, in `{file()}`: delete this file to forget them."

@@ -91,19 +91,6 @@ def best() -> dict[str, Attempt]:
     return {one.exercise: one for one in sorted(attempts(), key=lambda one: one.points)}
 
 
-def forget(notebook: str = "") -> int:
-    """Delete the attempts at a notebook, "02", or all of them. Returns their number. Raises NoRecord."""
-    found = attempts()
-    kept = [one for one in found if not one.exercise.startswith(notebook)]
-    path = file()
-    if path and len(kept) < len(found):
-        try:
-            path.write_text("".join(json.dumps(asdict(one)) + "\n" for one in kept), encoding="utf-8")
-        except OSError as error:
-            raise NoRecord(path, error) from None
-    return len(found) - len(kept)
-
-
 # The course ----------------------------------------------------------------------------------------------------------
 
 CONTENTS = "contents"  # the name of the contents page

@@ -35,12 +35,6 @@ def by_torch_compile(function: "Callable[..., Any]") -> "Callable[..., Any]":
 
 def gelu() -> Problem:
     """y = GELU(x), by tanh, both (N,) in fp32; x is so large here and there that e^x is not."""
-
-    def baseline(y: "Tensor", x: "Tensor") -> None:
-        import torch
-
-        torch.ops.aten.gelu.out(x, approximate="tanh", out=y)
-
     return Problem(
         name="gelu",
         dims="N",
@@ -48,8 +42,6 @@ def gelu() -> Problem:
         output=Operand("y", "N", "fp32"),
         reference=gelu_of,
         bound=lambda result, inputs, out: TANH * inputs[0].abs(),  # tanh's share is half of it
-        baseline=baseline,
-        baseline_name="torch gelu",
     )
 
 
@@ -169,7 +161,7 @@ class AmaxProblem(Problem):
 
 
 def tile_amax(tile: tuple[int, int]) -> Problem:
-    """amax (M tiles, N tiles), fp32: the largest |A·Bᵀ| of every tile. The baseline is torch's two steps."""
+    """amax (M tiles, N tiles), fp32: the largest |A·Bᵀ| of every tile."""
     plain = gemm("bf16")
 
     def largest(matrix: "Tensor") -> "Tensor":
@@ -187,7 +179,5 @@ def tile_amax(tile: tuple[int, int]) -> Problem:
         output=Operand("amax", "MN", "fp32", blocks=tile),
         reference=lambda a, b: largest(a @ b.mT),
         bound=lambda result, inputs, out: largest(sums_error(*inputs)),
-        baseline=lambda amax, a, b: amax.copy_(largest(a @ b.mT)),
-        baseline_name="torch",
         flops=plain.flops,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from html import escape
 from typing import Any
+from urllib.parse import unquote
 
 import nbformat
 from nbformat import NotebookNode, v4
@@ -14,12 +15,13 @@ from nbformat import NotebookNode, v4
 from tutorlib.course.answers import names_for
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
+from tutorlib.notebook.standing import CONTENTS
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 from tutorlib.problems.differences import count
-from tutorlib.site.links import notebook_links
 
 SHOWN = re.compile(r'show_figure\("(\w+)"\)')
 LADDER = re.compile(r"gemm_ladder_\d\d")  # the figure of the ladder as far as a page has come
+LINK = re.compile(r"\]\((?P<stem>\w+)\.ipynb(?:#(?P<anchor>[^)\s]+))?\)")
 SHORT = 16  # characters: a line like "return out" gives nothing away
 HIDDEN = "‹a line of the answer›"
 
@@ -41,6 +43,17 @@ def site_page(name: str, facts: str, answers: bool = False) -> NotebookNode:
     add_explorers(nodes)
     solved.cells = nodes
     return solved
+
+
+def notebook_links(text: str) -> str:
+    """Markdown of a notebook, whose anchors are JupyterLab's, with the anchors of the site, which are GitHub's."""
+    from myst_parser.slugs import github_slugify
+
+    def replaced(link: re.Match[str]) -> str:
+        page = "index.md" if link["stem"] == CONTENTS else f"{link['stem']}.ipynb"
+        return f"]({page}{'#' + github_slugify(unquote(link['anchor'])) if link['anchor'] else ''})"
+
+    return LINK.sub(replaced, text)
 
 
 def sources(notebook: NotebookNode) -> list[str]:

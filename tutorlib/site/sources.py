@@ -1,5 +1,6 @@
 """The folder of Markdown and notebooks that Sphinx reads."""
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -13,10 +14,9 @@ from tutorlib.course.glossary import GLOSSARY
 from tutorlib.figures.registry import FIGURES as PLOTS
 from tutorlib.measuring.results import Results, all_results
 from tutorlib.notebook.standing import Course, Standing, course_of
-from tutorlib.paths import DATA, FIGURES, NOTEBOOKS, ROOT, SWEEPS
+from tutorlib.paths import DATA, FIGURES, NOTEBOOKS, SWEEPS
 from tutorlib.problems.differences import count
-from tutorlib.site.links import manual_text, notebook_links, repository
-from tutorlib.site.pages import LADDER, SHOWN, site_page, sources
+from tutorlib.site.pages import LADDER, SHOWN, notebook_links, site_page, sources
 
 HERE = Path(__file__).parent
 CHANGED, AT_LENGTH = "*changed since*", "the page's code has *changed since*"
@@ -38,20 +38,16 @@ def write(folder: Path, answers: bool = False) -> None:
         cell.source = notebook_links(cell.source)
     nbformat.write(glossary, folder / f"{GLOSSARY}.ipynb")
     (folder / "figures.md").write_text(figures_page(shown), encoding="utf-8")
-    manuals = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-    for path in manuals:
-        (folder / path.name).write_text(manual_text(path, manuals, folder), encoding="utf-8")
-    (folder / "index.md").write_text(index(course, [path.stem for path in manuals], answers), encoding="utf-8")
+    (folder / "index.md").write_text(index(course, answers), encoding="utf-8")
 
 
-def index(course: Course, manuals: Sequence[str], answers: bool) -> str:
+def index(course: Course, answers: bool) -> str:
     """The contents page: index.md of this package with its fields filled in."""
-    address = repository()
+    repository = os.environ.get("GITHUB_REPOSITORY")  # OWNER/NAME, if a workflow on GitHub builds the site
     fields = {
         "table": contents.contents_table(course),
         "pages": "\n".join(one.head.name for one in course.notebooks),
-        "manuals": "\n".join(manuals),
-        "clone": f"git clone {address}\n" if address else "",
+        "clone": f"git clone https://github.com/{repository}\n" if repository else "",
         "answers": "Each exercise has its answer, folded." if answers else "Answers are left out.",
     }
     text = (HERE / "index.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from tests.simulate.witness import NAME, Changed, Kept, exact, inputs_of, keep, 
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.kernels.ladder import AMPERE_RUNGS
-from tutorlib.measuring.simulated_launchers import SimulatedCute
+from tutorlib.measuring.simulated_launchers import simulated_cute
 from tutorlib.paths import SWEEPS, notebook_names
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.work import Work
@@ -84,7 +84,7 @@ def test_every_gemm_of_the_ladder_is_among_them():
 
 @pytest.mark.parametrize("record", [record for record in RECORDS if record.accesses], ids=lambda record: record.gpu)
 def test_wavefronts_and_sectors_are_ncus(record):
-    launcher = SimulatedCute(AMPERE_RUNGS[0].host, gemm("bf16"))
+    launcher = simulated_cute(AMPERE_RUNGS[0].host, gemm("bf16"))
     launcher.on(Work(gemm("bf16"), COUNTED, "cpu"))()
     (report,) = launcher.reports
     found = {opcode: report.total(*opcode) for opcode in COUNTERS}

@@ -316,7 +316,7 @@ class TestRegisters:
         report, _ = run(wrong)
         (finding,) = report.findings
         assert finding.kind == "unset"
-        assert "thread 0 of block 0 computes with a register (add.u32) that was never set" in finding.message
+        assert "thread 0 of block 0 uses a register (add.u32) that was never set" in finding.message
         assert finding.count == 64
         assert not run(f"mov.u32 %r8, 0; {wrong}")[0].findings
 
@@ -333,7 +333,7 @@ class TestRegisters:
         {sums}, {{%r1, %r1}}, {{%r1}}, {sums}; mov.b32 %r9, %f0; {OUT}"""
         (finding,) = run(mma, threads=32)[0].findings
         assert finding.kind == "unset"
-        assert "has mma add to registers that were never set" in finding.message
+        assert "uses a register (mma.sync.aligned.m16n8k8" in finding.message
         assert not run(f"{zeros} {mma}", threads=32)[0].findings
 
     @pytest.mark.parametrize(

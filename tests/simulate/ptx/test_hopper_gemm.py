@@ -24,7 +24,7 @@ from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
 
 TARGET = "sm_90a"
-ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags")
+ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags", "operand")
 SCALE = 0.75
 
 

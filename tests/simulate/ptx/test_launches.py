@@ -8,16 +8,16 @@ import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.measuring.kernel_work import KernelWork
-from tutorlib.simulate.ptx import global_shadow, memory, simulation
+from tutorlib.simulate.ptx import global_shadow, memory, simulation, state
 from tutorlib.simulate.ptx import report as launch_report
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.facts import FACTS, touches, width_of
-from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
+from tutorlib.simulate.ptx.findings import TooManyRecords
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import AsyncCopies, Listener, SharedMemory, listening
+from tutorlib.simulate.ptx.memory import AsyncCopies, SharedMemory, listening
 from tutorlib.simulate.ptx.opcodes import ANY_TYPE, FLOATS, INTEGERS
 from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
 
@@ -39,8 +39,8 @@ def test_the_size_of_the_records_is_known_before_they_are_made(agents):
     geometry, shared = Geometry((9, 1, 1), (agents.warps * 32, 1, 1), 3), SharedMemory(3, 1000)
     clocks = LaneClocks(geometry, agents, np.ones(geometry.lanes, bool))
     copies = AsyncCopies(geometry.lanes, shared)
-    running = Running(geometry, clocks, Findings(), str)
-    records = SharedShadow(running, 1000, 4, copies, Listener(running, copies, 1, 1))
+    running = Running(geometry, clocks, mock.Mock())
+    records = SharedShadow(running, 1000, 4, copies, None)
     pieces = [a for a in vars(records).values() if isinstance(a, np.ndarray) and a.shape[:1] == (3 * records.pieces,)]
     assert sum(a.nbytes for a in pieces) <= 3 * record_bytes(1000, 4, agents) <= sum(a.nbytes for a in pieces) * 1.2
 
@@ -94,7 +94,7 @@ add.u32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, 40; @%p0 bra AGAIN;
 
 def test_what_flags_tell_grows_with_the_blocks_only():
     made, blocks = [], 3
-    with mock.patch.object(simulation, "LaneClocks", side_effect=lambda *a: made.append(LaneClocks(*a)) or made[-1]):
+    with mock.patch.object(state, "LaneClocks", side_effect=lambda *a: made.append(LaneClocks(*a)) or made[-1]):
         launch(kernel(FENCES, ["count"]), {"count": torch.zeros(1, dtype=torch.int32)}, threads=64, blocks=blocks)
     assert made[0].far
     assert max(map(len, made[0].far.values())) <= blocks * (DEVICE + 2)

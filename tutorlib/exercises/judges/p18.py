@@ -22,8 +22,8 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
-from tutorlib.measuring.launchers import CudaLauncher
-from tutorlib.measuring.simulated_launchers import as_simulated, launched, launcher_of, simulator_of
+from tutorlib.measuring.launchers import CppLauncher
+from tutorlib.measuring.simulated_launchers import launched, simulated_cuda, simulator_of
 from tutorlib.problems.differences import by, find_difference
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import KernelFault, Launcher, Work
@@ -335,21 +335,23 @@ class CutileFix(FixExercise, CutileExercise):
 class CudaFix(FixExercise):
     """A fix of CUDA C++."""
 
+    launch: CudaLaunch
+
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> SourceRequest:
         return SourceRequest(**self.for_request(()), args=(self.bug.source,), returns=FIXED)
 
     def seen(self, request: Request, found: Any) -> Any:
         if "__global__" not in found:
             raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
-        return launcher_of(self.bug, found)
+        return CppLauncher(found, self.launch.grid, self.launch.block)
 
-    def wrong_code(self, evidence: CudaLauncher) -> str | None:
-        return self.lacking(evidence.compiled(str(self.needs.since)).instructions)
+    def wrong_code(self, evidence: CppLauncher) -> str | None:
+        return self.lacking(evidence.compiled(f"sm_{self.needs.since}").instructions)
 
-    def simulator(self, evidence: CudaLauncher) -> "SimulatedLauncher":
-        return as_simulated(self.bug, evidence)
+    def simulator(self, evidence: CppLauncher) -> "SimulatedLauncher":
+        return simulated_cuda(evidence.source, self.launch.grid, self.launch.block)
 
-    def launcher(self, evidence: CudaLauncher) -> Launcher:
+    def launcher(self, evidence: CppLauncher) -> Launcher:
         return evidence
 
 
@@ -376,8 +378,8 @@ def fix_of(bug: Bug, **asked: Any) -> FixExercise:
     """The exercise to fix a bug. asked: what the fixed kernel must have, as its kind of exercise has it."""
     common = {"bug": bug, "problem": bug.problem, "shapes": bug.fix_shapes, "needs": bug.needs, **asked}
     match bug.launch:
-        case CudaLaunch():
-            return CudaFix(**common)
+        case CudaLaunch() as launch:
+            return CudaFix(**common, launch=launch)
         case CuteLaunch(host, dynamic, divisible):
             part = FixedKernel(source=bug.source, file=bug.name, name=host)
             return CuteFix(**common, part=part, dynamic=dynamic, divisible=divisible)

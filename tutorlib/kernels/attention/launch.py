@@ -94,16 +94,8 @@ def compiled_attention(config: AttentionConfig) -> Any:
     return compile_for_torch(make_attention(config), *attention_fakes(config))
 
 
-def attention_forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
-    """(o, lse) on a Hopper GPU, for bf16 of head_dim 64 or 128 with strides that are multiples of 16 bytes."""
-    o = torch.empty_like(q)
-    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
-    forward_into(o, lse, q, k, v, scale, causal)
-    return o, lse
-
-
 def forward_into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
-    """The same, into o and lse."""
+    """On a Hopper GPU, for bf16 of head_dim 64 or 128 with strides that are multiples of 16 bytes. lse: fp32."""
     configured_into(attention_config(q.shape[3], causal, q.shape[1] // k.shape[1]), o, lse, q, k, v, scale)
 
 
@@ -131,7 +123,7 @@ def counter_of(device: int, stream: int) -> Tensor:
 def forward_by_tiles(
     o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, tile: Tile | None = None
 ) -> None:
-    """The same by cuTile. tile: the fastest that was measured, unless given."""
+    """As `forward_into`, by cuTile. tile: the fastest that was measured, unless given."""
     (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
     tile = tile or tile_of("tile_forward", d, causal)
     grid = -(-queries // tile.tm), heads, batch

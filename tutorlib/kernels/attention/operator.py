@@ -15,12 +15,14 @@ def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tu
 
     q, o: (batch, heads, queries, d). k, v: (batch, kv_heads, keys, d), each head of them for heads / kv_heads of q's.
     """
-    if q.is_cuda:
-        from tutorlib.kernels.attention.launch import attention_forward
+    if not q.is_cuda:
+        return attention_by_torch(q, k, v, scale, causal)
+    from tutorlib.kernels.attention.launch import forward_into
 
-        q, k, v = (x.clone() if x.data_ptr() % 16 else x for x in (q, k, v))  # TMA reads from multiples of 16 bytes
-        return attention_forward(q, k, v, scale, causal)
-    return attention_by_torch(q, k, v, scale, causal)
+    q, k, v = (x.clone() if x.data_ptr() % 16 else x for x in (q, k, v))  # TMA reads from multiples of 16 bytes
+    o, lse = torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
+    forward_into(o, lse, q, k, v, scale, causal)
+    return o, lse
 
 
 @attention.register_fake

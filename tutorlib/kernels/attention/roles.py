@@ -113,12 +113,6 @@ class Consumer:
     config: AttentionConfig
     parts: "AttentionParts"
 
-    def wait_k(self, state: PipelineState) -> None:
-        cute.arch.mbarrier_wait(self.k_ring.full + state.index, state.phase)
-
-    def wait_v(self, state: PipelineState) -> None:
-        cute.arch.mbarrier_wait(self.v_ring.full + state.index, state.phase)
-
     def free_k(self, state: PipelineState) -> None:
         self.k_ring.release(state.index)
 
@@ -136,7 +130,7 @@ class Consumer:
     @cute.jit
     def issue_s(self, state: PipelineState) -> None:
         """Wait for K; S = Q Kᵀ, a group of wgmmas."""
-        self.wait_k(state)
+        cute.arch.mbarrier_wait(self.k_ring.full + state.index, state.phase)
         qk, _ = make_mmas(self.config)
         warpgroup.fence()
         for k_block in cutlass.range_constexpr(cute.size(self.tSrQ, mode=[2])):
@@ -148,7 +142,7 @@ class Consumer:
     @cute.jit
     def issue_o(self, state: PipelineState) -> None:
         """Wait for V; O += P V, a group of wgmmas."""
-        self.wait_v(state)
+        cute.arch.mbarrier_wait(self.v_ring.full + state.index, state.phase)
         _, pv = make_mmas(self.config)
         self.parts.add_pv(pv, self.tOrO, self.parts.p_operand(self.tOrP), self.tOrV, state.index)
 
@@ -366,27 +360,17 @@ def produce_blocks(loads: BlockLoads, n_blocks: Int32) -> None:
 
 @dataclass(frozen=True)
 class AttentionParts:
-    """Each is a function with the parameters of the course's."""
+    """The slots. Each takes a function with the parameters of the one that fills it by default."""
 
-    by_row: Callable[..., Any]
-    p_operand: Callable[..., Any]
-    add_pv: Callable[..., None]
-    quad_reduce: Callable[..., Any]
-    softmax_step: Callable[..., None]
-    produce: Callable[..., None]
-    step: Callable[..., None]
-    take_turn: Callable[..., None]
-    pass_turn: Callable[..., None]
+    by_row: Callable[..., Any] = by_row
+    p_operand: Callable[..., Any] = p_operand
+    add_pv: Callable[..., None] = add_pv
+    quad_reduce: Callable[..., Any] = quad_reduce
+    softmax_step: Callable[..., None] = softmax_step
+    produce: Callable[..., None] = produce_blocks
+    step: Callable[..., None] = step
+    take_turn: Callable[..., None] = take_turn
+    pass_turn: Callable[..., None] = pass_turn
 
 
-COURSE = AttentionParts(
-    by_row=by_row,
-    p_operand=p_operand,
-    add_pv=add_pv,
-    quad_reduce=quad_reduce,
-    softmax_step=softmax_step,
-    produce=produce_blocks,
-    step=step,
-    take_turn=take_turn,
-    pass_turn=pass_turn,
-)
+COURSE = AttentionParts()

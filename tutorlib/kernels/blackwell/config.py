@@ -19,15 +19,13 @@ class BlackwellConfigError(ValueError):
 class BlackwellConfig:
     """tile: (M, N, K) of one block, or with `pair` of two blocks of 128 rows each.
 
-    stages: buffers of A and B. accumulators: of tensor memory. sharing: pairs next to each other along N that share
-    the loads of A; a block alone shares none. store_buffers: of a BOX for each warp of the epilogue.
+    stages: buffers of A and B. accumulators: of tensor memory. store_buffers: of a BOX for each warp of the epilogue.
     """
 
     tile: tuple[int, int, int] = (128, 256, 64)
     pair: bool = False
     stages: int = 4
     accumulators: int = 2
-    sharing: int = 1
     store_buffers: int = 2
 
     def __post_init__(self) -> None:
@@ -40,20 +38,15 @@ class BlackwellConfig:
             raise BlackwellConfigError(f"tile K = {bK}: one swizzled row is 64 bf16")
         if bN * self.accumulators > COLUMNS:
             raise BlackwellConfigError(f"{self.accumulators} accumulators of {bN} columns: tensor memory has {COLUMNS}")
-        if self.stages < 2 or self.accumulators < 1 or self.sharing not in (1, self.width):
-            raise BlackwellConfigError("at least 2 stages and 1 accumulator; 1 or 2 pairs that share A, 1 block alone")
+        if self.stages < 2 or self.accumulators < 1:
+            raise BlackwellConfigError("at least 2 stages and 1 accumulator")
         if self.smem_bytes > SMEM_LIMIT:
             raise BlackwellConfigError(f"{self.smem_bytes:,} bytes of shared memory: a block can have {SMEM_LIMIT:,}")
 
     @property
     def width(self) -> int:
-        """Blocks that multiply together."""
+        """Blocks that multiply together, a cluster."""
         return 1 + self.pair
-
-    @property
-    def blocks(self) -> int:
-        """Of a cluster."""
-        return self.width * self.sharing
 
     @property
     def b_rows(self) -> int:

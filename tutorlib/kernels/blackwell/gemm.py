@@ -3,7 +3,7 @@
 C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. Six warps: four store, one
 multiplies, one loads. With `pair`, two blocks of a cluster compute 256 rows together: each loads its 128 rows
 of A and half of B's, the first one's MMA warp multiplies for both, and each has its own rows of accumulators in its
-tensor memory. With `sharing`, 2 pairs next to each other along N each load half of A's tile for both.
+tensor memory.
 """
 
 from collections.abc import Callable
@@ -57,8 +57,7 @@ def as_operand(s: cute.Tensor, shape: Any, stages: int) -> cute.Tensor:
 @cute.jit
 def initialize(ring: cute.Pointer, warp: Int32, tmas: Any, config: cutlass.Constexpr) -> None:
     """The mbarriers: full and empty of each stage, ready and free of each accumulator. One warp, before any barrier."""
-    counts = [1] * config.stages + [config.sharing] * config.stages
-    counts += [1] * config.accumulators + [STORERS * config.width] * config.accumulators
+    counts = [1] * (2 * config.stages + config.accumulators) + [STORERS * config.width] * config.accumulators
     if warp == TMA_WARP:
         for tma in tmas:
             cpasync.prefetch_descriptor(tma)
@@ -98,18 +97,6 @@ def make_drain(tCtC: Any, make_t2r: Any, tma: Any, mC: Any, sC: Any, warp: Any, 
     return Drain(t2r, tTtC, tTrC, r2s, tRrC, tRsC, tma, tSsC, tSgC, warp, ROWS // BOX[0])
 
 
-def share_of(tma: Any, s: Any, g: Any, place: Any, rank: Any, config: BlackwellConfig) -> Feed:
-    """The load of A: this block's part of 128 rows, for every block that needs the same rows."""
-    width = config.width
-    tXsX, tXgX = cpasync.tma_partition(
-        tma, place, cute.make_layout(config.sharing), cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2)
-    )
-    if config.sharing == 1:
-        return Feed(tma, tXgX, tXsX, None)
-    blocks = cute.make_layout_image_mask(cute.make_layout((width, config.sharing)), (rank, place), 1)
-    return Feed(tma, tXgX, tXsX, blocks)
-
-
 @dataclass(frozen=True)
 class Block:
     """A warp's view of its block: shared memory, mbarriers, and the steps, still without tensor memory.
@@ -140,7 +127,7 @@ class Block:
 def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, config: Any, parts: Parts) -> Block:
     """Allocate shared memory, initialize its mbarriers, cut the matrices into boxes.
 
-    sizes: tiles of C along M and, in units of `sharing`, along N; K tiles of each; clusters that share them.
+    sizes: tiles of C along M and N; K tiles of each; clusters that share them.
     """
     (bM, bN, bK), width, stages = config.tile, config.width, config.stages
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
@@ -150,8 +137,7 @@ def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, con
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     warp = cute.arch.make_warp_uniform(thread // 32)
-    in_cluster = block % config.blocks
-    rank, place = in_cluster % width, in_cluster // width
+    rank = block % width
 
     memory = SmemAllocator()
     sA = memory.allocate_tensor(BFloat16, ring_a.outer, ALIGNMENT, ring_a.inner)  # (128, bK, stages)
@@ -162,11 +148,10 @@ def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, con
     initialize(full, warp, (tma_a, tma_b, tma_c), config)
     gA = cute.local_tile(mA, (ROWS, bK), (None, None))  # (128, bK, row tiles, K tiles)
     gB = cute.local_tile(mB, (config.b_rows, bK), (None, None))
-    feed_a = share_of(tma_a, sA, gA, place, rank, config)
-    sB_boxes, gB_boxes = boxes(tma_b, sB, gB)
+    feeds = tuple(Feed(tma, *boxes(tma, s, g)) for tma, s, g in ((tma_a, sA, gA), (tma_b, sB, gB)))
     steps = TileSteps(
         config,
-        TileWalk(tiles_m, tiles_n, clusters, config.sharing, block // config.blocks, place),
+        TileWalk(tiles_m, tiles_n, clusters, block // width),
         k_tiles,
         full,
         full + stages,
@@ -174,7 +159,7 @@ def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, con
         full + 2 * stages + config.accumulators,
         Boolean(rank == 0) if config.pair else True,
         rank,
-        (feed_a, Feed(tma_b, gB_boxes, sB_boxes, None)),
+        feeds,
         tiled_mma,
         tiled_mma.make_fragment_A(as_operand(sA, tiled_mma.partition_shape_A((bM, bK)), stages)),
         tiled_mma.make_fragment_B(as_operand(sB, tiled_mma.partition_shape_B((bN, bK)), stages)),
@@ -188,13 +173,12 @@ def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, con
 def tma_atoms(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, config: BlackwellConfig) -> tuple[Tma, Tma, Tma]:
     """The loads of a block's stage of A and of B, and the store of a warp's box of C."""
     group = tcgen05.CtaGroup.TWO if config.pair else tcgen05.CtaGroup.ONE
-    alone, store = cpasync.CopyBulkTensorTileG2SOp(group), cpasync.CopyBulkTensorTileS2GOp()
-    shared = cpasync.CopyBulkTensorTileG2SMulticastOp(group) if config.sharing > 1 else alone
+    load, store = cpasync.CopyBulkTensorTileG2SOp(group), cpasync.CopyBulkTensorTileS2GOp()
     k, rows = config.tile[2], config.b_rows
     stage_a, stage_b = (cute.select(ring_layout(high, k, config.stages), [0, 1]) for high in (ROWS, rows))
     return (
-        cpasync.make_tiled_tma_atom(shared, described(a), stage_a, (ROWS, k), num_multicast=config.sharing),
-        cpasync.make_tiled_tma_atom(alone, described(b), stage_b, (rows, k)),
+        cpasync.make_tiled_tma_atom(load, described(a), stage_a, (ROWS, k)),
+        cpasync.make_tiled_tma_atom(load, described(b), stage_b, (rows, k)),
         cpasync.make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX),
     )
 
@@ -236,11 +220,11 @@ def make_blackwell_gemm(
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
         (bM, bN, bK), (m, n), k = config.tile, c.shape, a.shape[1]
-        tiles_m, tiles_n = cute.ceil_div(m, bM), cute.ceil_div(n, bN * config.sharing)
-        clusters = min(tiles_m * tiles_n, sms // config.blocks)
+        tiles_m, tiles_n = cute.ceil_div(m, bM), cute.ceil_div(n, bN)
+        clusters = min(tiles_m * tiles_n, sms // config.width)
         sizes = tiles_m, tiles_n, cute.ceil_div(k, bK), clusters
         tiled_mma = made_of.make_umma(config.tile, config.pair)
         kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, made_of)
-        kernel.launch(grid=(clusters * config.blocks, 1, 1), block=(32 * WARPS, 1, 1), cluster=(config.blocks, 1, 1))
+        kernel.launch(grid=(clusters * config.width, 1, 1), block=(32 * WARPS, 1, 1), cluster=(config.width, 1, 1))
 
     return gemm

@@ -20,17 +20,12 @@ GROUP = 8  # rows of tiles in a band
 
 @dataclass(frozen=True)
 class TileWalk:
-    """Which of C's tiles a cluster computes: every `clusters`-th, in groups of rows.
-
-    tiles_m, tiles_n: of C, the latter in units of `sharing` tiles. place: of this block or pair among those that share.
-    """
+    """Which of C's tiles (tiles_m × tiles_n) a cluster computes: every `clusters`-th, in groups of rows."""
 
     tiles_m: int
     tiles_n: int
     clusters: int
-    sharing: int
     cluster: Int32
-    place: Int32
 
     @property
     def count(self) -> Int32:
@@ -38,25 +33,20 @@ class TileWalk:
 
     def tile(self, number: Any) -> tuple[Any, Any]:
         """(M, N) of the number-th."""
-        m, n = grouped(self.cluster + number * self.clusters, self.tiles_m, self.tiles_n, GROUP)
-        return m, n * self.sharing + self.place
+        return grouped(self.cluster + number * self.clusters, self.tiles_m, self.tiles_n, GROUP)
 
 
 @dataclass(frozen=True)
 class Feed:
-    """The load of A or B into shared memory. tXgX: (box, row tiles, K tiles) of the matrix; tXsX: (box, stages).
-
-    mask: the blocks that receive it, or None for this one alone. rank: of this block in its pair, width: blocks there.
-    """
+    """The load of A or B into shared memory. tXsX: (box, stages); tXgX: (box, row tiles, K tiles) of the matrix."""
 
     tma: cute.CopyAtom
-    tXgX: cute.Tensor
     tXsX: cute.Tensor
-    mask: Int16 | None
+    tXgX: cute.Tensor
 
     def load(self, row: Any, k_tile: Any, stage: Any, full: cute.Pointer) -> None:
         source, target = self.tXgX[None, row, k_tile], self.tXsX[None, stage]
-        cute.copy(self.tma, source, target, tma_bar_ptr=full, mcast_mask=self.mask)
+        cute.copy(self.tma, source, target, tma_bar_ptr=full)
 
 
 @dataclass(frozen=True)
@@ -137,18 +127,12 @@ class TileSteps:
     @property
     def both(self) -> Int16:
         """The mask of both blocks of a pair; without a pair, of this block."""
-        width = self.config.width
-        return Int16(((1 << width) - 1) << self.walk.place * width)
-
-    @property
-    def whole_cluster(self) -> int:
-        """The mask of all blocks that wait for an empty stage together."""
-        return (1 << self.config.blocks) - 1
+        return Int16((1 << self.config.width) - 1)
 
     @property
     def leader(self) -> Int32:
         """The rank of the pair's first block in the cluster."""
-        return self.walk.place * self.config.width
+        return Int32(0)
 
     def load(self, number: Any, k_tile: Any, stage: Any) -> None:
         """Start TMA's copies of a K tile of the number-th tile; their bytes count for full[stage], of the leader."""
@@ -285,7 +269,7 @@ def multiply_tiles(steps: TileSteps) -> None:
             for k_tile in cutlass.range(steps.k_tiles, unroll=1):
                 cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
                 steps.multiply(stage.index, acc.index, k_tile == 0)
-                commit_to(steps, steps.empty + stage.index, steps.whole_cluster)
+                commit_to(steps, steps.empty + stage.index, steps.both)
                 stage.advance()
             commit_to(steps, steps.ready + acc.index, steps.both)
             acc.advance()

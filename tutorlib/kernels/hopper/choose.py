@@ -122,22 +122,20 @@ SQUARE = 4  # tiles wide is a band in which 16 consecutive blocks compute 4×4 t
 @cache
 def candidates(dtype: str = "bf16", majors: Majors = K_MAJORS) -> tuple[HopperConfig, ...]:
     """Every combination that breaks no rule, and in which TMA takes whole lines of A and of B. majors: the caller's."""
-    return tuple(config for config in _candidates(dtype, majors) if in_whole_lines(config))
+    return tuple(generated(dtype, majors))
 
 
-def in_whole_lines(config: HopperConfig) -> bool:
-    """Whether what a K tile takes of A and of B is LINE bytes long along the mode that is contiguous, or more."""
-    along = (config.tile[2 if major == "k" else mode] for mode, major in enumerate(config.majors))
-    return all(elements * BYTES[config.dtype] % LINE == 0 for elements in along)
-
-
-def _candidates(dtype: str, majors: Majors) -> Iterator[HopperConfig]:
+def generated(dtype: str, majors: Majors) -> Iterator[HopperConfig]:
     for (m, n), cluster, transposed, lines in product(TILES, CLUSTERS, (False, True), (1, 2)):
         if lines > 1 and m * n > LONG_AREA:
             continue
         tile = m, n, lines * LINE // BYTES[dtype]
+        of_ab = majors[::-1] if transposed else majors
+        contiguous = (tile[2 if major == "k" else mode] for mode, major in enumerate(of_ab))
+        if any(elements * BYTES[dtype] % LINE for elements in contiguous):
+            continue
         base: dict[str, Any] = {"tile": tile, "cluster": cluster, "transposed": transposed, "dtype": dtype}
-        base |= {"majors": majors[::-1] if transposed else majors}
+        base |= {"majors": of_ab}
         base |= {"zigzag": True, "polls": True}  # a little faster where a block has many tiles, no matter elsewhere
         ways: list[dict[str, Any]] = [{"stream_k": True}, {}]
         ways += [{"persistent": False, "split_k": split} for split in SPLITS]
@@ -189,7 +187,9 @@ def cost(
         extra = waves * known.exchange * area * (1 - 1 / config.split_k)
     busy_sms, rounds = clusters * config.cluster_blocks / sms, max(tiles / clusters, 1.0)
     step = step_cycles(config, (m, n, k), busy_sms, rounds, cut / tiles, known)
-    between = exposed(config, (store + work.cycles) * area, k_tiles * step)
+    between = (store + work.cycles) * area
+    if config.schedule == "pingpong":  # the other warpgroup multiplies meanwhile
+        between = max(between - k_tiles * step, 0.0)
     busy = steps * step + stores * between + extra
     bytes_ = BYTES[config.dtype]
     long = known.long if tile_k * bytes_ > LINE else 1.0
@@ -199,11 +199,6 @@ def cost(
     storing = m * n * 2 / known.c_bytes / (known.narrow if width * 2 <= SECTOR else 1)
     start = known.start + known.gather * (config.cluster_blocks - 1) + known.shares * config.stream_k
     return start + main + storing + (known.last + work.cycles) * area / CLOCK
-
-
-def exposed(config: HopperConfig, work: float, tile: float) -> float:
-    """Cycles of the epilogue that no multiplication hides: in ping-pong the other warpgroup multiplies meanwhile."""
-    return max(work - tile, 0.0) if config.schedule == "pingpong" else work
 
 
 def cut_tiles(tiles: int, clusters: int) -> int:

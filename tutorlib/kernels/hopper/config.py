@@ -7,8 +7,7 @@ from typing import Any, Literal
 from tutorlib.kernels import ConfigError as ConfigError
 from tutorlib.kernels import whole_numbers
 
-SMEM_PER_SM = 233_472  # bytes
-SMEM_RESERVED = 1_024  # of each block's share, for the system
+SMEM_ROOM = 233_472 - 1_024  # bytes of an SM, without what the system takes of a block's share
 MBARRIER_BYTES = 8
 SMEM_ALIGNMENT = 1_024  # a swizzle pattern of 8 rows × 128 bytes begins at multiples of itself
 REGISTERS_PER_SM = 65_536
@@ -162,13 +161,6 @@ class HopperConfig:
         return self.tile[0] * self.tile[1] // (WARPGROUP * self.tile_warpgroups)
 
     @property
-    def shared_loads(self) -> tuple[tuple[int, int], ...]:
-        """For A and B: (rows of the swizzled tile in a stage, blocks that load them for one another)."""
-        m, n, k = self.tile
-        a, b = self.majors
-        return (m if a == "k" else k, self.cluster[1]), (n if b == "k" else k, self.cluster[0])
-
-    @property
     def stage_bytes(self) -> int:
         m, n, k = self.tile
         return (m + n) * k * BYTES[self.dtype]
@@ -202,20 +194,15 @@ class HopperConfig:
         return 2 * MBARRIER_BYTES * (self.split_k > 1)
 
     @property
-    def room(self) -> int:
-        """Bytes of shared memory that a block can have."""
-        return SMEM_PER_SM - SMEM_RESERVED
-
-    @property
     def ab_stages(self) -> int:
         """Stages of A and B; each also needs two mbarriers."""
         stores = self.store_stages or min(2, self.store_steps)
-        room = self.room - stores * self.store_stage_bytes - self.other_bytes
+        room = SMEM_ROOM - stores * self.store_stage_bytes - self.other_bytes
         return self.stages or room // self.stage_room
 
     @property
     def store_buffers(self) -> int:
-        left = self.room - self.ab_stages * self.stage_room - self.other_bytes
+        left = SMEM_ROOM - self.ab_stages * self.stage_room - self.other_bytes
         most = self.store_steps // self.receivers
         return self.store_stages or max(1, min(left // self.store_stage_bytes, most))
 
@@ -254,11 +241,6 @@ class HopperConfig:
             count += self.accumulators // self.receivers  # a part of them, from another block
         return count
 
-    @property
-    def spare_registers(self) -> int:
-        """Registers of a thread that multiplies beyond its need: the fewer, the likelier ptxas spills some."""
-        return self.multiply_registers - self.result_registers - REGISTERS_BESIDE_RESULTS
-
     # Rules -----------------------------------------------------------------------------------------------------
 
     def broken_rules(self) -> Iterator[str]:
@@ -288,7 +270,8 @@ class HopperConfig:
             yield f"warpgroups = {self.mma_warpgroups}: 1 to 3 can multiply; more leave none enough registers"
         if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > MAX_CLUSTER:
             yield f"cluster = {self.cluster}: each side is 1, 2, 4 or 8, and both together at most {MAX_CLUSTER} blocks"
-        if any(rows % (PATTERN_ROWS * sharing) for rows, sharing in self.shared_loads):
+        rows = [size if major == "k" else k for size, major in zip((m, n), self.majors, strict=False)]  # in a stage
+        if any(count % (PATTERN_ROWS * sharing) for count, sharing in zip(rows, self.cluster[::-1], strict=False)):
             yield f"cluster = {self.cluster}: a block's part of a shared load must be whole swizzle patterns of 8 rows"
         if not set(self.majors) <= {"k", "mn"} or len(self.majors) != 2:
             yield f"majors = {self.majors}: A and B each have 'k' contiguous, or 'mn'"
@@ -300,10 +283,10 @@ class HopperConfig:
             yield f"{self.ab_stages} stages: loads can only run ahead of the tensor cores with 2 or more"
         if self.given_bytes > self.ab_stages * max(m, n) * row_bytes:
             yield f"split_k = {self.split_k}: the other blocks' accumulators do not fit into a matrix's stages"
-        if self.smem_bytes > self.room:
-            yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {self.room:,}"
+        if self.smem_bytes > SMEM_ROOM:
+            yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {SMEM_ROOM:,}"
         results = self.result_registers
-        if self.spare_registers < 0:
+        if results + REGISTERS_BESIDE_RESULTS > self.multiply_registers:
             yield (
                 f"registers: {results} for results and {REGISTERS_BESIDE_RESULTS} others do not fit in "
                 f"the {self.multiply_registers} that a thread can have"

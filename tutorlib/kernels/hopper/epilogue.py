@@ -128,14 +128,16 @@ class Partials:
     config: HopperConfig
     parts: Parts = COURSE
 
-    def place(self, cluster: Int32) -> tuple[cute.Tensor, cute.Pointer]:
-        """(this thread's accumulators (4, fours), its warp's flag) in that cluster's block with this block's rank."""
+    def of(self, tCrC: cute.Tensor, cluster: Int32) -> "Partial":
+        """This thread's accumulators, and their place in that cluster's block with this block's rank."""
         threads, fours = WARPGROUP * self.config.tile_warpgroups, self.config.accumulators // 4
         block = cluster * self.config.cluster_size + self.me.rank
         thread = self.me.in_tile * WARPGROUP + self.me.thread
         layout = cute.make_layout((4, fours, threads, 1), stride=(1, 4 * threads, 4, 4 * threads * fours))
         acc = cute.make_tensor(self.acc.iterator, layout)[None, None, thread, block]
-        return acc, self.flags.iterator + block * (threads // 32) + self.me.in_tile * 4 + self.me.warp
+        flag = self.flags.iterator + block * (threads // 32) + self.me.in_tile * 4 + self.me.warp
+        mine = cute.make_tensor(tCrC.iterator, cute.make_layout(acc.shape))
+        return Partial(mine, acc, flag, FOURS_AT_A_TIME if self.config.accumulators <= 128 else FOURS_AT_A_TIME // 2)
 
     def give(self, tCrC: cute.Tensor, cluster: Int32) -> None:
         """Write this block's accumulators where others find them."""
@@ -144,11 +146,6 @@ class Partials:
     def add(self, tCrC: cute.Tensor, cluster: Int32) -> None:
         """Add another cluster's accumulators as soon as they are there; its flag is clear for the next launch."""
         self.parts.add(self.of(tCrC, cluster))
-
-    def of(self, tCrC: cute.Tensor, cluster: Int32) -> "Partial":
-        acc, flag = self.place(cluster)
-        mine = cute.make_tensor(tCrC.iterator, cute.make_layout(acc.shape))
-        return Partial(mine, acc, flag, FOURS_AT_A_TIME if self.config.accumulators <= 128 else FOURS_AT_A_TIME // 2)
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,21 @@ from typing import Any
 
 import cutlass
 import torch
-from cuda.bindings.driver import CUstream
 from cutlass import Float32, Int32, Int64, cute
 from cutlass.cute.runtime import make_fake_compact_tensor
 
 from tutorlib.kernels.ampere.fused import add, bias_gelu, swiglu
 from tutorlib.kernels.hopper.choose import NO_WORK, OpWork, ShapeError, candidates, cost, shape_problem
-from tutorlib.kernels.hopper.config import MMA_M, REGISTERS_BESIDE_RESULTS, STORE_ROWS, ConfigError, HopperConfig
+from tutorlib.kernels.hopper.config import (
+    MMA_M,
+    REGISTERS_BESIDE_RESULTS,
+    SMEM_ROOM,
+    STORE_ROWS,
+    ConfigError,
+    HopperConfig,
+)
 from tutorlib.kernels.hopper.epilogue import Stores
-from tutorlib.kernels.hopper.gemm import Beside, launch_gemm
+from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.kernels.hopper.launch import compile_for_torch, fakes, max_clusters, scratch
 from tutorlib.kernels.hopper.parts import COURSE
 
@@ -51,7 +57,7 @@ class Fusion:
             return config
         m, n, k = config.tile
         half = replace(config, tile=(m, n // 2, k), stages=config.ab_stages, store_stages=1)
-        left = config.room - config.ab_stages * config.stage_room - config.other_bytes  # half may store wider rows
+        left = SMEM_ROOM - config.ab_stages * config.stage_room - config.other_bytes  # half may store wider rows
         return replace(half, store_stages=max(1, min(left // half.store_stage_bytes, half.store_steps)))
 
     def stores(self, plain: Stores, operand: cute.Tensor | None) -> Stores:
@@ -164,45 +170,21 @@ def choose_fused(m: int, n: int, k: int, sms: int, fusion: Fusion) -> HopperConf
     return min(equals, key=lambda config: (config.schedule != "pingpong", estimates[config]))
 
 
-def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
-    """The host function gemm(a, b, operand, c, acc, flags, max_clusters, stream).
-
-    operand: (N,), the same for every row, or (M, N); None where gated. c: (M, N), or (M, N / 2) where gated.
-    """
-
-    @cute.jit
-    def gemm(
-        a: cute.Tensor,
-        b: cute.Tensor,
-        operand: cute.Tensor | None,
-        c: cute.Tensor,
-        acc: cute.Tensor | None,
-        flags: cute.Tensor | None,
-        max_clusters: Int32,
-        stream: CUstream,
-    ):
-        launch_gemm(a, b, c, Beside(None, None, acc, flags, operand), max_clusters, config, COURSE, stream, fusion)
-
-    return gemm
-
-
 def fused_fakes(config: HopperConfig, fusion: Fusion, rank: int) -> tuple[Any, ...]:
-    """Stand-ins for a, b, the operand of this rank, c, accumulators and flags, of any size."""
-    a, b, c, _, _, acc, flags = fakes(config)
+    """As `fakes`, with an operand of this rank; none where gated, and C has a width of its own."""
+    a, b, c, *others, _ = fakes(config)
     if fusion.gated:
-        return a, b, None, fakes(config)[2], acc, flags  # C has a width of its own
-    if rank == 2:
-        return a, b, c, c, acc, flags
+        return a, b, fakes(config)[2], *others, None
     row = make_fake_compact_tensor(
         c.element_type, (cute.sym_int(divisibility=8),), memspace=cute.AddressSpace.gmem, assumed_align=16
     )
-    return a, b, row, c, acc, flags
+    return a, b, c, *others, c if rank == 2 else row
 
 
 @cache
 def compile_fused(config: HopperConfig, fusion: Fusion, rank: int = 1) -> Any:
-    """make_fused's host function, compiled for all shapes. rank: of the operand."""
-    return compile_for_torch(make_fused(config, fusion), *fused_fakes(config, fusion, rank), Int32(1))
+    """make_gemm's host function, compiled for all shapes. rank: of the operand."""
+    return compile_for_torch(make_gemm(config, COURSE, fusion), *fused_fakes(config, fusion, rank), Int32(1))
 
 
 def launch_fused(
@@ -221,7 +203,7 @@ def launch_fused(
     config = config or choose_fused(m, n, k, max_clusters(1), fusion)
     clusters = max_clusters(config.cluster_size)
     compiled = compile_fused(config, fusion, 1 if operand is None else operand.ndim)
-    compiled(a, b, operand, c, *scratch(config, clusters), clusters)
+    compiled(a, b, c, None, None, *scratch(config, clusters), operand, clusters)
 
 
 def linear_bias(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:

@@ -61,7 +61,7 @@ class Multiply:
         return self.ring.config.ab_stages
 
     @cute.jit
-    def step(self, state: PipelineState, first: cutlass.Constexpr, groups: cutlass.Constexpr = 1) -> None:
+    def step(self, state: PipelineState, first: cutlass.Constexpr) -> None:
         """When the stage is full, issue its wgmmas; the first step of a tile discards the old accumulators."""
         self.ring.wait_full(state.index, state.phase)
         warpgroup.fence()
@@ -69,8 +69,6 @@ class Multiply:
         for k_block in cutlass.range_constexpr(cute.size(self.tCrA, mode=[2])):
             tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
             a, b = self.tCrA[None, None, k_block, state.index], self.tCrB[None, None, k_block, state.index]
-            if cutlass.const_expr(groups == 2 and k_block == cute.size(self.tCrA, mode=[2]) - 1):
-                warpgroup.commit_group()
             cute.gemm(tiled_mma, self.tCrC, a, b, self.tCrC)
         warpgroup.commit_group()
 
@@ -178,7 +176,7 @@ class Beside(NamedTuple):
 
     scale_a, scale_b: fp32 by which C is multiplied, one each.
     acc, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
-    operand: what a fused epilogue reads, of C's shape.
+    operand: what a fused epilogue reads: (N,), the same for every row of C, or (M, N).
     """
 
     scale_a: cute.Tensor | None
@@ -239,10 +237,11 @@ def gemm_kernel(
         divide_roles(me, config, parts, produce, consume)
 
 
-def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None]:
-    """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, max_clusters, stream).
+def make_gemm(config: HopperConfig, parts: Parts = COURSE, fusion: Any = None) -> Callable[..., None]:
+    """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, operand, max_clusters, stream).
 
     The arguments between c and max_clusters are the fields of Beside. max_clusters: as many as the GPU holds at a time.
+    fusion: of `kernels.hopper.fused`.
     """
 
     @cute.jit
@@ -254,11 +253,12 @@ def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None
         scale_b: cute.Tensor | None,
         acc: cute.Tensor | None,
         flags: cute.Tensor | None,
+        operand: cute.Tensor | None,
         max_clusters: Int32,
         stream: CUstream,
     ):
-        beside = Beside(scale_a, scale_b, acc, flags)
-        launch_gemm(a, b, c, beside, max_clusters, config, parts, stream)
+        beside = Beside(scale_a, scale_b, acc, flags, operand)
+        launch_gemm(a, b, c, beside, max_clusters, config, parts, stream, fusion)
 
     return gemm
 

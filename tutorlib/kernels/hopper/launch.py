@@ -141,7 +141,7 @@ TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m
 
 
 def fakes(config: HopperConfig) -> tuple[Any, ...]:
-    """Stand-ins for a, b, c, the scales, acc and flags of any size whose rows are multiples of 16 bytes."""
+    """Stand-ins for a, b, c and what is beside them, of any size whose rows are multiples of 16 bytes."""
 
     def tensor(dtype: type, *shape: Any, order: tuple[int, ...] = (1, 0)) -> Any:
         gmem = cute.AddressSpace.gmem
@@ -163,7 +163,7 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
     acc, flags = (flat(cutlass.Float32), flat(Int32)) if config.stream_k else (None, None)
     scale_a, scale_b = (flat(cutlass.Float32) if config.scaled else None for _ in range(2))
     a, b, c = tensor(ab, m, k, order=of_a), tensor(ab, n, k, order=of_b), tensor(c, m, n, order=of_c)
-    return a, b, c, scale_a, scale_b, acc, flags
+    return a, b, c, scale_a, scale_b, acc, flags, None
 
 
 @cache
@@ -220,10 +220,10 @@ def launcher(config: HopperConfig, m: int, n: int, k: int, parts: Parts = COURSE
         raise ShapeError(problem)
     clusters = max_clusters(config.cluster_size)
     compiled = compile_gemm(config, parts=parts)
-    acc, flags = scratch(config, clusters)
+    others = *scratch(config, clusters), None, clusters
     if config.transposed:
-        return lambda a, b, c, scale_a=None, scale_b=None: compiled(b, a, c.mT, scale_b, scale_a, acc, flags, clusters)
-    return lambda a, b, c, scale_a=None, scale_b=None: compiled(a, b, c, scale_a, scale_b, acc, flags, clusters)
+        return lambda a, b, c, scale_a=None, scale_b=None: compiled(b, a, c.mT, scale_b, scale_a, *others)
+    return lambda a, b, c, scale_a=None, scale_b=None: compiled(a, b, c, scale_a, scale_b, *others)
 
 
 @cache

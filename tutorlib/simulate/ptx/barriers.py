@@ -79,7 +79,7 @@ class LetThrough:
     then: np.ndarray
 
 
-class BlockBarriers(Meeting):
+class BlockBarriers(Meeting[WaitingInBarrier]):
     """The barriers of all blocks of the batch, each by its block and number.
 
     arrived: the lanes that came without waiting (bar.arrive), as often as they came, and what they knew.
@@ -87,7 +87,6 @@ class BlockBarriers(Meeting):
     """
 
     hazard = Hazard.BARRIER
-    waiting: list[WaitingInBarrier]  # type: ignore[assignment]
 
     def restart(self) -> None:
         super().restart()
@@ -144,12 +143,12 @@ class BlockBarriers(Meeting):
             says += "early: before it has let through those who wait in it, so that it counts them in place of others, "
             self.notice(Hazard.DEADLOCK, site, says + "who wait forever: a deadlock", len(early))
 
-    def is_over(self, group: Waiting) -> bool:
+    def is_over(self, group: WaitingInBarrier) -> bool:
         return group.key[:2] in self.complete()
 
-    def open(self) -> list[Waiting]:
+    def open(self) -> list[WaitingInBarrier]:
         """Of each barrier at which all have arrived those whom it lets go on."""
-        free: list[Waiting] = []
+        free: list[WaitingInBarrier] = []
         while ready := self.complete():
             for key in ready:
                 free += self.open_one(*key)
@@ -200,20 +199,19 @@ class BlockBarriers(Meeting):
         first, *others = groups
         other = next((group for group in others if group.site != first.site), None)
         absent = np.setdiff1d(np.arange(self.geometry.threads), self.thread[lanes])
-        why = "a barrier in a branch that only some threads take is a deadlock"
         if other:
             says = f"{self.span(first.lanes)} wait in this barrier while {self.span(other.lanes)} wait in the one at "
-            self.tell(first.site, slot, says + f"{self.show(other.site)}: {why}", len(lanes))
+            says, count = says + self.show(other.site), len(lanes)
         elif len(absent):
-            says = f"{span(absent)} never reach this barrier, where the others wait for them: {why}"
-            self.tell(first.site, slot, says, len(absent))
+            says, count = f"{span(absent)} never reach this barrier, where the others wait for them", len(absent)
+        else:
+            return
+        says = f"in block {self.geometry.show_slot(slot)} {says}: a barrier in a branch that only some threads take is "
+        self.notice(Hazard.BARRIER, first.site, says + "a deadlock", count)
 
-    def lacking(self, group: Waiting) -> str:
+    def lacking(self, group: WaitingInBarrier) -> str:
         says = f"in block {self.geometry.show_slot(group.key[0])} {self.span(group.lanes)} wait in this barrier "
         return says + "forever, since the others never reach it: a deadlock"
-
-    def tell(self, site: int, slot: int, says: str, count: int) -> None:
-        self.notice(Hazard.BARRIER, site, f"in block {self.geometry.show_slot(slot)} {says}", count)
 
     def span(self, lanes: np.ndarray) -> str:
         return span(self.thread[lanes])

@@ -91,17 +91,6 @@ def merged(far: Far, more: Far) -> Far:
     return {**far, **more, **both}
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Lanes by their warps. first: of each warp, the place among the lanes; counts: how many. whole: whether all its
-    living threads are among them."""
-
-    warps: np.ndarray
-    first: np.ndarray
-    counts: np.ndarray
-    whole: np.ndarray
-
-
 class LaneClocks:
     """counts: of each lane, (sections, lanes): how many steps its warp has begun, and at which it ran its latest fence
     of each kind. What a thread did at count c is over for another thread whose knowledge of it is at least c.
@@ -150,33 +139,24 @@ class LaneClocks:
     def nothing(self) -> Seen:
         return Seen(np.zeros(self.values.shape[1], np.int32))
 
-    def parts(self, lanes: np.ndarray) -> Parts:
-        """lanes: in order."""
-        numbers = lanes // WARP
-        new = np.ones(len(lanes) + 1, bool)  # and where the last warp ends
-        np.not_equal(numbers[1:], numbers[:-1], out=new[1:-1])
-        edges = np.flatnonzero(new)
-        first, warps = edges[:-1], numbers[edges[:-1]]
-        living = np.count_nonzero(self.alive.reshape(-1, WARP)[warps], axis=1)
-        return Parts(warps, first, edges[1:] - first, edges[1:] - first >= living)
+    def warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The warps of these lanes, and for each whether all its living threads are among them."""
+        counts = np.bincount(lanes // WARP, minlength=self.warps)
+        warps = np.flatnonzero(counts)
+        return warps, counts[warps] >= np.count_nonzero(self.alive.reshape(-1, WARP)[warps], axis=1)
 
     def step(self, warps: np.ndarray) -> None:
         """These warps begin a new step."""
         self.now.reshape(-1, WARP)[warps] += 1
 
-    def cluster_of(self, lanes: np.ndarray) -> np.ndarray:
-        """The number in the grid of each of these lanes' clusters."""
-        slots = lanes // self.geometry.of_block
-        return np.asarray((self.geometry.first + slots) // self.geometry.cluster_size)
-
     # releasing and acquiring ------------------------------------------------------------------------------------------
 
     def release(self, lanes: np.ndarray) -> Seen:
         """What these threads of one cluster have done and know. They begin a new step."""
-        seen, parts = self.seen_by(lanes), self.parts(lanes)
-        whole = parts.warps[parts.whole]
+        seen, (warps, all_there) = self.seen_by(lanes), self.warps_of(lanes)
+        whole = warps[all_there]
         seen.vector[self.of_warp[whole]] = self.now[whole * WARP]
-        self.step(parts.warps)
+        self.step(warps)
         return seen
 
     def seen_by(self, lanes: np.ndarray) -> Seen:
@@ -203,13 +183,16 @@ class LaneClocks:
         return vector[..., self.section[fence] * self.width :][..., : self.width]
 
     def rows_to_change(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of these threads, which no others have then; and for each row the place of one of its lanes."""
-        parts = self.parts(lanes)
-        if not parts.whole.all():
-            self.separate(lanes[~np.repeat(parts.whole, parts.counts)])
-        if self.apart[parts.warps].any():
+        """The rows of these threads, which no others have then; and for each row the place of one of its lanes.
+
+        lanes: in order.
+        """
+        warps, whole = self.warps_of(lanes)
+        if not whole.all():
+            self.separate(lanes[np.isin(lanes // WARP, warps[~whole])])
+        if self.apart[warps].any():
             return np.unique(self.row[lanes], return_index=True)
-        return parts.warps, parts.first
+        return warps, np.searchsorted(lanes, warps * WARP)
 
     def separate(self, lanes: np.ndarray) -> None:
         """Give each of these lanes a row of its own."""
@@ -237,11 +220,11 @@ class LaneClocks:
 
     def meet(self, lanes: np.ndarray, before: Seen | None = None) -> None:
         """A barrier of these threads of a block: each learns what all did, and what was seen `before`."""
-        parts, seen = self.parts(lanes), self.release(lanes)
+        (warps, all_there), seen = self.warps_of(lanes), self.release(lanes)
         seen = seen | before if before else seen
-        if not parts.whole.all():
+        if not all_there.all():
             self.acquire(lanes, seen)
-        whole = parts.warps[parts.whole]
+        whole = warps[all_there]
         self.values[whole] = seen.vector
         self.row.reshape(-1, WARP)[whole] = whole[:, None]  # all threads of each have one row again
         self.apart[whole] = False
@@ -251,9 +234,9 @@ class LaneClocks:
 
     def meet_by_warp(self, lanes: np.ndarray) -> None:
         """bar.warp.sync of all of these threads."""
-        parts = self.parts(lanes)
-        self.meet_by(parts.warps[parts.whole][:, None])
-        for warp in parts.warps[~parts.whole].tolist():
+        warps, whole = self.warps_of(lanes)
+        self.meet_by(warps[whole][:, None])
+        for warp in warps[~whole].tolist():
             self.meet(lanes[lanes // WARP == warp])
 
     def meet_by_block(self, slots: np.ndarray) -> None:
@@ -276,10 +259,10 @@ class LaneClocks:
 
     def has_read(self, lanes: np.ndarray) -> None:
         """elect.sync: what all threads of a warp have read by then is over for what the leader issues next."""
-        parts = self.parts(lanes)
-        lanes = lanes[np.repeat(parts.whole, parts.counts)]
+        warps, whole = self.warps_of(lanes)
+        lanes = lanes[np.isin(lanes // WARP, warps[whole])]
         self.learn(lanes, self.of_warp[lanes // WARP], self.now[lanes])
-        self.step(parts.warps[parts.whole])
+        self.step(warps[whole])
 
     def wait_for_launch_before(self, lanes: np.ndarray) -> None:
         """griddepcontrol.wait: these threads learn that the launch before is over."""
@@ -348,9 +331,6 @@ class LaneClocks:
         made = (masks[:, None] >> np.arange(WARP, dtype=np.uint32) & 1).astype(bool)
         return np.asarray((made & (threads != self.own[lanes][:, None]) & (known < counts[:, None])).any(1))
 
-    def is_thread(self, components: np.ndarray) -> np.ndarray:
-        return np.asarray(components % self.agents.width >= self.agents.first_thread)
-
     def lanes_of(self, slots: np.ndarray, components: np.ndarray) -> np.ndarray:
         """The lane of each component that is a thread's, -1 of others. slots: a block of its cluster."""
         rank, number = np.divmod(components.astype(np.int64), self.agents.width)
@@ -364,7 +344,13 @@ class LaneClocks:
         """A fence of these threads: a scope covers all smaller ones. What it makes known to them of what flags told,
         and what others may count on from now on that learn of it."""
         scope = max((kind for kind in kinds if isinstance(kind, int)), default=KNOWN)
-        self.learn_far(lanes, scope)
+        for row in np.unique(self.row[lanes]).tolist() if self.far else ():
+            told, some = self.far.get(row, {}), lanes[self.row[lanes] == row]
+            if learned := {(cluster, KNOWN): told[cluster, at] for cluster, at in told if KNOWN < at <= scope}:
+                left = {key: what for key, what in told.items() if not KNOWN < key[1] <= scope}
+                rows, _ = self.rows_to_change(some)
+                self.far.update(dict.fromkeys(rows.tolist(), left))
+                self.tell(some, learned)
         rows, _ = self.rows_to_change(lanes)
         for fence, section in self.section.items():
             if fence in kinds or (isinstance(fence, int) and fence < scope):
@@ -373,20 +359,9 @@ class LaneClocks:
                 self.counts[section, lanes] = self.now[lanes]
         self.step(np.unique(lanes // WARP))
 
-    def learn_far(self, lanes: np.ndarray, scope: int) -> None:
-        """What flags told these threads, as far as the scope of their fence reaches, counts as known."""
-        for row in np.unique(self.row[lanes]).tolist() if self.far else ():
-            told = self.far.get(row, {})
-            learned = {(cluster, KNOWN): told[cluster, at] for cluster, at in told if KNOWN < at <= scope}
-            if learned:
-                some = lanes[self.row[lanes] == row]
-                left = {key: what for key, what in told.items() if not KNOWN < key[1] <= scope}
-                rows, _ = self.rows_to_change(some)
-                self.far.update(dict.fromkeys(rows.tolist(), left))
-                self.tell(some, learned)
-
     def tell(self, lanes: np.ndarray, far: Far) -> None:
         """These threads of one block learn what flags say, of their own cluster and of others."""
-        own = int(self.cluster_of(lanes[:1])[0]), KNOWN
+        block = self.geometry.first + int(lanes[0]) // self.geometry.of_block
+        own = block // self.geometry.cluster_size, KNOWN
         vector = far[own] if own in far else self.nothing().vector
         self.acquire(lanes, Seen(vector, {key: what for key, what in far.items() if key != own}))

@@ -19,7 +19,7 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.meetings import Unit
-from tutorlib.simulate.ptx.memory import Agent, Carrier, SharedAccess, SharedMemory
+from tutorlib.simulate.ptx.memory import Access, Agent, Carrier, Groups, InFlight, SharedMemory
 from tutorlib.simulate.ptx.shadow import SharedShadow
 
 UNIT = 16  # bytes: of these TMA moves whole ones into shared memory
@@ -46,16 +46,11 @@ class BulkLoad:
 
 @dataclass(frozen=True)
 class BulkStore:
-    """One copy out of shared memory, as `BulkLoad`. keep: takes the bytes.
-
-    group: how many its lane had committed before. number: among the stores of its warp.
-    """
+    """One copy out of shared memory, as `BulkLoad`. keep: takes the bytes. number: among the stores of its warp."""
 
     site: int
-    lane: int
     starts: np.ndarray
     keep: Keep
-    group: int
     number: int
 
 
@@ -72,8 +67,7 @@ class CopyArrival:
 
 @dataclass
 class BulkCopies(Unit):
-    """loads, arrivals: that have not happened. committed: how many groups of stores each lane has committed. told:
-    stores of each warp."""
+    """loads, arrivals: that have not happened. stores: that have not been waited for; told: how many each warp had."""
 
     shared: SharedMemory
     races: SharedShadow
@@ -81,9 +75,8 @@ class BulkCopies(Unit):
 
     def restart(self) -> None:
         self.loads: list[BulkLoad] = []
-        self.stores: list[BulkStore] = []
         self.arrivals: list[CopyArrival] = []
-        self.committed = np.zeros(self.geometry.lanes, np.int32)
+        self.stores = Groups[BulkStore](self.geometry.lanes)
         self.told = np.zeros(self.geometry.batch * self.geometry.warps, np.int32)
         self.slot = self.geometry.slot()
 
@@ -97,12 +90,10 @@ class BulkCopies(Unit):
         agent: Agent = "TMA" if carrier == "TMA" else "thread"
         each = [(copy.lane, copy.slot, self.component(copy)) for copy in copies]
         lanes, slots, components = np.repeat(each, counts, axis=0).T
-        access = SharedAccess(
-            copies[0].site, lanes, np.concatenate([copy.starts for copy in copies]), UNIT, slots, agent
-        )
+        access = Access(copies[0].site, lanes, np.concatenate([copy.starts for copy in copies]), UNIT, slots, agent)
         self.races.on_bulk_copy(access, carrier, components)
         for copy in copies:
-            if copy.mbarrier is not None:
+            if copy.mbarrier is not None and self.races.listener:
                 self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
         self.loads += copies
 
@@ -117,7 +108,7 @@ class BulkCopies(Unit):
         mbarrier.pending += counts_more * len(lanes)
         for access in copies.issued_by(lanes):
             self.races.note_counted(access, "cp.async", np.full(len(access.lanes), component))
-        self.arrivals.append(CopyArrival(site, mbarrier, lanes, copies.issued))
+        self.arrivals.append(CopyArrival(site, mbarrier, lanes, copies.groups.issued))
 
     def deliver(self) -> bool:
         """All copies into shared memory arrive. Whether there were any."""
@@ -129,7 +120,7 @@ class BulkCopies(Unit):
                 self.notice(Hazard.UNWAITED(lacks="end", by=copy.carrier), copy.site, says)
             elif copy.mbarrier is not None:
                 slots, lanes = (np.full(len(copy.starts), n) for n in (copy.slot, copy.lane))
-                access = SharedAccess(copy.site, lanes, copy.starts, UNIT, slots)
+                access = Access(copy.site, lanes, copy.starts, UNIT, slots)
                 self.shared.rows(1, UNIT)[(copy.slot * self.shared.stride + copy.starts) // UNIT] = copy.data
                 self.races.on_arrival(access, self.component(copy), copy.mbarrier.phase + 1)
                 copy.mbarrier.covers.add(copy.slot)
@@ -157,10 +148,10 @@ class BulkCopies(Unit):
         for lane, starts, keep in copies:
             self.told[lane // WARP] += 1
             numbers.append(int(self.told[lane // WARP]))
-            self.stores.append(BulkStore(site, lane, starts, keep, int(self.committed[lane]), numbers[-1]))
+            self.stores.issue(BulkStore(site, starts, keep, numbers[-1]), np.array([lane]))
         lanes = np.repeat([lane for lane, _, _ in copies], counts)
         starts = np.concatenate([starts for _, starts, _ in copies])
-        access = SharedAccess(site, lanes, starts, UNIT, self.slot[lanes], agent="TMA")
+        access = Access(site, lanes, starts, UNIT, self.slot[lanes], agent="TMA")
         self.races.on_proxy_read(access, self.reader(lanes), np.repeat(numbers, counts))
 
     def reader(self, lanes: np.ndarray) -> np.ndarray:
@@ -168,32 +159,26 @@ class BulkCopies(Unit):
         return self.clocks.agents.tma(lanes // WARP % self.geometry.warps)
 
     def commit(self, lanes: np.ndarray) -> None:
-        self.committed[lanes] += 1
+        self.stores.commit(lanes)
 
     def wait(self, lanes: np.ndarray, open_groups: int) -> None:
         """These lanes' groups have been read, but for the newest `open_groups`."""
-        limit = np.full(len(self.committed), -1, np.int32)
-        limit[lanes] = self.committed[lanes] - open_groups
-        done = [copy for copy in self.stores if copy.group < limit[copy.lane]]
-        self.stores = [copy for copy in self.stores if copy.group >= limit[copy.lane]]
-        for copy in done:
-            self.read(copy)
-        for copy in done:  # in the order of their numbers
-            lane = np.array([copy.lane])
-            self.clocks.learn(lane, self.clocks.base[self.slot[lane]] + self.reader(lane), copy.number)
+        done = self.stores.wait(lanes, open_groups)
+        for one in done:
+            self.read(one)
+        for one in done:  # in the order of their numbers
+            components = self.clocks.base[self.slot[one.lanes]] + self.reader(one.lanes)
+            self.clocks.learn(one.lanes, components, one.what.number)
 
-    def read(self, copy: BulkStore) -> None:
-        row = int(self.slot[copy.lane]) * self.shared.stride
-        copy.keep(self.shared.rows(1, UNIT)[(row + copy.starts) // UNIT])
+    def read(self, store: InFlight[BulkStore]) -> None:
+        row = int(self.slot[store.lanes[0]]) * self.shared.stride
+        store.what.keep(self.shared.rows(1, UNIT)[(row + store.what.starts) // UNIT])
 
     def leave(self, lanes: np.ndarray) -> None:
         """These lanes' threads end. What they told TMA to store and did not wait for may still be read."""
-        ended = set(lanes.tolist())
-        left = [copy for copy in self.stores if copy.lane in ended]
-        self.stores = [copy for copy in self.stores if copy.lane not in ended]
-        for copy in left:
-            committed = self.committed[copy.lane] > copy.group
+        for one in self.stores.end(lambda one: np.isin(one.lanes, lanes)):
+            committed = self.stores.committed[one.lanes[0]] > one.groups[0]
             why = "no thread waits for it to finish" if committed else "it is in no group that could be waited for"
-            says = f"{self.geometry.show_thread(copy.lane)} ends while a TMA store may still be reading shared memory: "
-            self.notice(Hazard.UNWAITED(lacks="stored"), copy.site, says + why)
-            self.read(copy)
+            says = f"{self.geometry.show_thread(int(one.lanes[0]))} ends while a TMA store may still be reading shared "
+            self.notice(Hazard.UNWAITED(lacks="stored"), one.what.site, f"{says}memory: {why}")
+            self.read(one)

@@ -26,7 +26,7 @@ class Facts:
     result: whether the first operand is one. effect: whether threads that poll memory may wait for it.
     looks: whether threads only look here at what they have, as between two tries to wait.
     gathers: whether a warp's lanes wait here for one another, so that one that is late delays the others.
-    of_warp: whether each lane's result is of all lanes' operands. adds: whether to its result.
+    of_warp: whether each lane's result is of all lanes' operands.
     moves: the bytes of memory that a lane reads or writes at once, 0 where the type says; None: it does neither.
     stores: whether it only writes memory. narrow: whether it reads no more of a register than its type has.
     brings: what works beside the threads of a kernel that has it.
@@ -39,7 +39,6 @@ class Facts:
     looks: bool = False
     gathers: bool = False
     of_warp: bool = False
-    adds: bool = False
     moves: int | None = None
     stores: bool = False
     narrow: bool = False
@@ -89,10 +88,10 @@ FACTS = {
     "cp.async.bulk.tensor.2d": replace(COPIES, draws={"shared": "bulk load", "global": "store"}),
     "cvt": Facts(narrow=True),
     "fma": Facts(draws=drawn("math")),
-    "mma": Facts(of_warp=True, adds=True, draws=drawn("math")),
+    "mma": Facts(of_warp=True, draws=drawn("math")),
     "wmma.load": Facts(moves=0),
     "wmma.store": Facts(of_warp=True, moves=0, stores=True),
-    "wmma.mma": Facts(of_warp=True, adds=True, draws=drawn("math")),
+    "wmma.mma": Facts(of_warp=True, draws=drawn("math")),
     "wgmma": ACTS,
     "wgmma.mma_async": replace(ACTS, ends="warpgroup", brings="wgmma", draws=drawn("math")),
     "wgmma.wait_group": replace(ACTS, draws=drawn("wait")),
@@ -106,11 +105,11 @@ OTHERS = Facts()
 
 def facts_of(instruction: Instruction) -> Facts:
     """The row that shares the most parts with the opcode."""
-    return facts_by_name(instruction.opcode)
+    return row_of(instruction.opcode)
 
 
 @cache
-def facts_by_name(opcode: str) -> Facts:
+def row_of(opcode: str) -> Facts:
     parts = parts_of(opcode)
     names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((FACTS[name] for name in names if name in FACTS), OTHERS)

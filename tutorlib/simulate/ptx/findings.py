@@ -9,7 +9,7 @@ import ast
 import linecache
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tutorlib.dsl.failure import Fault, Flaw, Hazard
@@ -109,31 +109,40 @@ class Finding:
         return self.kind().told(self.message) + f" ({self.place or f'line {self.ptx_line} of the PTX'})."
 
 
-@dataclass
-class Noticed:
-    """A finding while it is being counted. site: the number of the instruction."""
-
-    site: int
-    message: str
-    count: int = 0
+Find = Callable[[Instruction], SourceLine | None]
 
 
-@dataclass
+def unknown_place(instruction: Instruction) -> SourceLine | None:
+    return None
+
+
 class Findings:
-    """Kept by kind, instruction and what else tells two findings apart. names: of shared memory."""
+    """Those of one launch: of one kind, at one line of the source and about one other line, a single one.
 
-    names: Sequence[NamedMemory] = ()
-    seen: dict[tuple[Hazard, int, object], Noticed] = field(default_factory=dict)
+    find: where an instruction stands. names: of shared memory. place, show: of an instruction, by its number, where it
+    stands, and that as "line 12, `…`".
+    """
 
-    def notice(
-        self, fault: Hazard | Fault, site: int, message: Callable[[], str], count: int = 1, apart: object = None
-    ) -> None:
-        """message: one of this fault, unless it is a Flaw that tells of others."""
+    def __init__(self, kernel: Kernel, find: Find, names: Sequence[NamedMemory] = ()) -> None:
+        self.kernel, self.names = kernel, names
+        self.place = cache(lambda site: find(kernel.instructions[site]))
+        self.show = cache(lambda site: str(self.place(site) or f"line {kernel.instructions[site].line} of the PTX"))
+        self.found: dict[tuple[Hazard, str, object], Finding] = {}
+
+    def of(self, *kinds: Hazard) -> tuple[Finding, ...]:
+        """In the order in which they were seen first."""
+        return tuple(one for one in self.found.values() if one.kind in kinds)
+
+    def notice(self, fault: Hazard | Fault, site: int, says: str, count: int = 1, apart: object = None) -> None:
+        """says: one sentence, of this fault, unless it is a Flaw that tells of others. apart: what else tells two
+        findings apart: the number of another instruction, or a word."""
         fault = fault() if isinstance(fault, Hazard) else fault
-        key = (Hazard(fault.kind), site, apart)
-        if key not in self.seen:
-            self.seen[key] = Noticed(site, fault.told(message()))
-        self.seen[key].count += count
+        kind, other = Hazard(fault.kind), self.place(apart) if isinstance(apart, int) else None
+        key = kind, self.show(site), self.show(apart) if isinstance(apart, int) else apart
+        if key not in self.found:
+            line = self.kernel.instructions[site].line
+            self.found[key] = Finding(kind, fault.told(says), self.place(site), line, 0, other)
+        self.found[key] = replace(self.found[key], count=self.found[key].count + count)
 
     def named(self, byte: int) -> NamedMemory | None:
         """The piece of shared memory that has the byte."""
@@ -217,22 +226,6 @@ def assignments(file: str) -> list[ast.Assign | ast.AnnAssign]:
     except SyntaxError:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AnnAssign)]
-
-
-Find = Callable[[Instruction], SourceLine | None]
-
-
-def unknown_place(instruction: Instruction) -> SourceLine | None:
-    return None
-
-
-class Places:
-    def __init__(self, kernel: Kernel, find: Find) -> None:
-        self.kernel = kernel
-        self.of = cache(lambda site: find(kernel.instructions[site]))
-
-    def show(self, site: int) -> str:
-        return str(self.of(site) or f"line {self.kernel.instructions[site].line} of the PTX")
 
 
 def by_loc(module: Module, source: str = "") -> Find:

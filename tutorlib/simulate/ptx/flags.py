@@ -54,65 +54,60 @@ def fences_of(instruction: Instruction) -> tuple[Fence, ...]:
     return (MBARRIER_INIT, CLUSTER) if "mbarrier_init" in words else (scope_of(instruction),)
 
 
-@dataclass(frozen=True)
-class Told:
-    """What a flag tells threads in a scope: the block that wrote it, and what that knew."""
+def orders_blocks(instruction: Instruction) -> bool:
+    """Whether a kernel with this instruction may order its blocks itself."""
+    if instruction.parts[0] in ("ld", "st", "atom", "red"):
+        return is_strong(instruction) and bool((STRONG - {"relaxed"}) & set(instruction.parts))
+    return DEVICE in fences_of(instruction)
 
-    scope: int
-    block: int
-    far: Far
+
+# What a flag tells: for each scope in which it does so, and block that wrote it, what that block knew.
+Told = dict[tuple[int, int], Far]
 
 
 @dataclass
 class Flags:
-    """told: by the piece of memory; each write of a flag puts another tuple there. latest: that threads have read."""
+    """told: by the piece of memory; each write of a flag puts another one there. latest: that threads have read."""
 
     clocks: LaneClocks
-    told: dict[int, tuple[Told, ...]] = field(default_factory=dict)
-    latest: dict[tuple[int, int, int, bool], tuple[Told, ...]] = field(default_factory=dict)
+    told: dict[int, Told] = field(default_factory=dict)
+    latest: dict[tuple[int, int, int, bool], Told] = field(default_factory=dict)
 
     def restart(self) -> None:
         """Make ready for another batch: what flags have told so far they tell its blocks, too."""
         self.latest.clear()
 
-    def on_atomic(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
-        """An atomic passes on what the flag has told so far."""
-        if not (self.told or self.clocks.section or RELEASE & set(instruction.parts)):
+    def on_access(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
+        """A strong access. Who loads hears what a flag tells, and who stores tells what they know; an atomic does both,
+        and passes on what the flag has told so far."""
+        hears, tells = instruction.parts[0] in ("ld", "atom", "red"), instruction.parts[0] != "ld"
+        if hears and not (self.told or (tells and (self.clocks.section or RELEASE & set(instruction.parts)))):
             return
         for group, piece in by_warp(lanes, pieces):
-            self.hear(group, piece, instruction)
-            self.tell(group, piece, instruction)
-
-    def on_load(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> np.ndarray:
-        """Whether each of these places is a flag that tells something."""
-        if not self.told:
-            return np.zeros(len(lanes), bool)
-        for group, piece in by_warp(lanes, pieces):
-            self.hear(group, piece, instruction)
-        return self.are_flags(pieces)
+            if hears:
+                self.hear(group, piece, instruction)
+            else:
+                self.told.pop(piece, None)
+            if tells:
+                self.tell(group, piece, instruction)
 
     def are_flags(self, pieces: np.ndarray) -> np.ndarray:
+        """Whether each of these places is a flag that tells something."""
         return np.array([piece in self.told for piece in pieces.tolist()], bool)
-
-    def on_store(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
-        for group, piece in by_warp(lanes, pieces):
-            self.told.pop(piece, None)
-            self.tell(group, piece, instruction)
 
     def hear(self, lanes: np.ndarray, piece: int, instruction: Instruction) -> None:
         """Threads of a warp read a flag. A poll that finds what the one before it found teaches nothing."""
         acquires, scope = bool(ACQUIRE & set(instruction.parts)), scope_of(instruction)
-        told, reader = self.told.get(piece, ()), (int(lanes[0]), len(lanes), piece, acquires)
+        told, reader = self.told.get(piece), (int(lanes[0]), len(lanes), piece, acquires)
         if not told or self.latest.get(reader) is told:
             return
         self.latest[reader] = told
         block = int(self.blocks_of(lanes[:1])[0])
         far: Far = {}
-        for one in told:
-            distance = self.distance(block, one.block)
-            if distance <= min(one.scope, scope):
-                pending = {(cluster, KNOWN if acquires else distance): what for (cluster, _), what in one.far.items()}
-                far = merged(far, pending)
+        for (reach, writer), knew in told.items():
+            distance = self.distance(block, writer)
+            if distance <= min(reach, scope):
+                far = merged(far, {(of, KNOWN if acquires else distance): what for (of, _), what in knew.items()})
         if far:
             self.clocks.tell(lanes, far)
 
@@ -125,7 +120,7 @@ class Flags:
         else:
             scopes = {min(fence, scope) for fence in self.clocks.section if isinstance(fence, int)}
             releases = {at: self.clocks.relaxed(lanes, at) for at in scopes}
-        told = {(one.scope, one.block): one.far for one in self.told.get(piece, ())}
+        told = {**self.told.get(piece, {})}
         for at, seen in releases.items():
             known = {key: what for key, what in seen.far.items() if key[1] == KNOWN}
             if seen.vector.any():
@@ -133,7 +128,7 @@ class Flags:
             if known:
                 told[at, block] = merged(told.get((at, block), {}), known)
         if told:
-            self.told[piece] = tuple(Told(at, by, far) for (at, by), far in told.items())
+            self.told[piece] = told
 
     def distance(self, block: int, other: int) -> int:
         size = self.clocks.geometry.cluster_size

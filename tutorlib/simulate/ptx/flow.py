@@ -6,9 +6,11 @@ that lead to it, and a loop's blocks before all that lie behind the loop: so thr
 early wait where the others will come by, which is the earliest place where they can meet.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
+from math import inf
 
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import NotSimulated
@@ -48,7 +50,12 @@ def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:
     for start, end in pairwise(edges):
         last = instructions[end - 1]
         ends = facts_of(last).ends
-        target = number[label_of(last, kernel)] if ends == "branch" else None
+        target = None
+        if ends == "branch":
+            (label,) = last.operands
+            if not isinstance(label, Symbol):
+                raise NotSimulated(f"{last} to a computed place", last.line)
+            target = number[kernel.labels[label.name]]
         goes_on = last.guard is not None or ends not in ("branch", "leave")
         following = number[end] if goes_on and end < len(instructions) else None
         blocks.append(BasicBlock(start, end, None if target == len(edges) - 1 else target, following))
@@ -70,66 +77,45 @@ def comes_back(blocks: Sequence[BasicBlock], instructions: Sequence[Instruction]
     return False
 
 
-def label_of(branch: Instruction, kernel: Kernel) -> int:
-    (target,) = branch.operands
-    if not isinstance(target, Symbol):
-        raise NotSimulated(f"{branch} to a computed place", branch.line)
-    return kernel.labels[target.name]
-
-
 def execution_order(successors: Sequence[Sequence[int]]) -> list[int]:
-    """Each block's place in the order."""
-    order: list[int] = []
-    place(set(range(len(successors))), successors, order)
+    """Each block's place in the order, a weak topological one: of strongly connected blocks, that is a loop, each lies
+    behind the one by which it is entered, and before all that lie behind the loop (Bourdoncle, Efficient chaotic
+    iteration strategies with widenings, FMPA 1993, figure 4)."""
+    seen = [0.0] * len(successors)  # when each was visited; 0: not yet; inf: it has its place
+    visits, stack = count(1), list[int]()
+
+    def visit(block: int, backwards: list[int]) -> float:
+        """Put a block and all that it leads to there, the last first. When the earliest was visited that leads back."""
+        stack.append(block)
+        now = first = seen[block] = float(next(visits))
+        loops = False
+        for after in successors[block]:
+            reached = seen[after] or visit(after, backwards)
+            if reached <= first:
+                first, loops = reached, True
+        if first == now:
+            inside: list[int] = []
+            while (one := stack.pop()) != block:
+                seen[one] = 0
+            seen[block] = inf
+            for after in successors[block] if loops else ():
+                if not seen[after]:
+                    visit(after, inside)
+            backwards += [*inside, block]
+        return first
+
+    limit, order = sys.getrecursionlimit(), list[int]()
+    sys.setrecursionlimit(limit + 2 * len(successors))
+    try:
+        for block in range(len(successors)):
+            if not seen[block]:
+                visit(block, order)
+    finally:
+        sys.setrecursionlimit(limit)
     places = [0] * len(order)
-    for at, block in enumerate(order):
+    for at, block in enumerate(reversed(order)):
         places[block] = at
     return places
-
-
-def place(blocks: set[int], successors: Sequence[Sequence[int]], order: list[int]) -> None:
-    """Append these blocks to the order: strongly connected ones, that is loops, together and from their entry on."""
-    entered = {0} | {after for before in order for after in successors[before]}
-    for component in components(blocks, successors):
-        if len(component) == 1:
-            order += component
-            entered |= {after for block in component for after in successors[block]}
-            continue
-        header = min(component & entered or component)
-        order.append(header)
-        place(component - {header}, successors, order)
-        entered |= {after for block in component for after in successors[block]}
-
-
-def components(blocks: set[int], successors: Sequence[Sequence[int]]) -> list[set[int]]:
-    """Strongly connected components of these blocks, those that lead to others first (Kosaraju's algorithm: of the
-    blocks that are left the one that a depth-first search left last begins one, with all that lead to it)."""
-    before: dict[int, list[int]] = {block: [] for block in blocks}
-    for block in blocks:
-        for after in blocks.intersection(successors[block]):
-            before[after].append(block)
-    finished: list[int] = []
-    seen: set[int] = set()
-    ahead = sorted(blocks, reverse=True)
-    while ahead:
-        block = ahead.pop()
-        if block < 0:
-            finished.append(~block)
-        elif block not in seen:
-            seen.add(block)
-            ahead += [~block, *(after for after in reversed(successors[block]) if after in blocks)]
-    found = []
-    for root in reversed(finished):
-        component, ahead = set(), [root]
-        while ahead:
-            block = ahead.pop()
-            if block in seen:
-                seen.remove(block)
-                component.add(block)
-                ahead += before[block]
-        if component:
-            found.append(component)
-    return found
 
 
 def written(instruction: Instruction) -> list[str]:

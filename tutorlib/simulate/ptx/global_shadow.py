@@ -4,14 +4,18 @@ Of the threads of a cluster barriers and mbarriers order some; blocks run in no 
 order others (`flags`). For each piece of global memory the last store is kept, and the last warp that has loaded it.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import KNOWN
-from tutorlib.simulate.ptx.findings import Findings, TooManyRecords
-from tutorlib.simulate.ptx.flags import Flags, is_strong
+from tutorlib.simulate.ptx.findings import TooManyRecords
+from tutorlib.simulate.ptx.flags import Flags, is_strong, orders_blocks
+from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import Allocation, Arena, Before, GlobalAccess, Listener, Touched
+from tutorlib.simulate.ptx.memory import Access, Allocation, Arena, Touched
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Asked, Shadow
 
 MOST_RECORDS = 2**31  # bytes
@@ -21,23 +25,14 @@ NO_BLOCK, NOT_JUDGED, BEFORE = 0, -1, -2  # in place of a block's number + 1; BE
 
 class GlobalShadow(Shadow):
     """Of the memory of an arena. has_flags: whether blocks order one another by fences and flags; may_have: whether the
-    kernel has any operation for that. before: the launch before, which may not be over.
+    kernel has any operation for that.
 
     storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1.
     knows_storers: whether the last storer of every element is known.
-
-    repeats: where a block stores the value that another has stored: no fault, but done twice.
     """
 
     def __init__(
-        self,
-        running: Running,
-        arena: Arena,
-        piece: int,
-        listener: Listener,
-        has_flags: bool,
-        may_have: bool,
-        before: Before | None,
+        self, running: Running, arena: Arena, piece: int, listener: Any, instructions: Sequence[Instruction]
     ) -> None:
         size = len(arena.bytes)
         count = size // piece + 1
@@ -46,20 +41,21 @@ class GlobalShadow(Shadow):
                 f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
-        self.arena, self.listener, self.before = arena, listener, before
-        self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(running.clocks), has_flags, may_have, True
-        self.repeats = Findings()
+        self.arena, self.listener, self.instructions = arena, listener, instructions
+        self.flags, self.has_flags = Flags(running.clocks), any(map(orders_blocks, instructions))
+        self.may_have = self.has_flags or any(one.parts[0] == "atom" for one in instructions)
+        self.knows_storers = True
         self.storer, self.loader = np.zeros((2, count), np.int32)
         super().__init__(running, count, piece, 1, 1)
-        if before:  # a write of the launch before, which a thread knows of when it has waited for that
-            late = np.flatnonzero(before.bytes.reshape(-1, piece).any(1))
+        if arena.before:  # its writes, which a thread knows of when it has waited for that launch
+            late = np.flatnonzero(arena.late.reshape(-1, piece).any(1))
             self.storer[late], self.writer[late], self.written[late] = BEFORE, self.clocks.agents.launch_before, 1
 
     def restart(self) -> None:
         """What the batches before have stored stays: no barrier orders their blocks and those of this one."""
         self.flags.restart()
 
-    def touched(self, access: GlobalAccess) -> Touched:
+    def touched(self, access: Access) -> Touched:
         return self.spread(access, access.starts // self.piece)
 
     def owners(self, touched: Touched) -> np.ndarray:
@@ -68,43 +64,47 @@ class GlobalShadow(Shadow):
 
     # accesses ---------------------------------------------------------------------------------------------------
 
-    def on_load(self, access: GlobalAccess) -> None:
+    def on_load(self, access: Access) -> None:
         touched = self.touched(access)
         owners = self.owners(touched)
-        self.listener.on_load(touched, owners)
-        strong = self.may_have and is_strong(access.instruction)
-        if strong:
-            is_flag = self.flags.on_load(access.lanes, access.starts // self.piece, access.instruction)
+        if self.listener:
+            self.listener.on_load(touched, owners)
+        if strong := self.may_have and is_strong(self.instructions[access.site]):
+            self.on_flags(access)
         if self.storer[touched.pieces].any():
             unordered = self.after_unordered_store(touched, owners, strong)
             if strong:
-                unordered &= ~touched.by_piece(is_flag)
-            self.report_load(touched, owners, unordered)
-        if not strong and "nc" not in access.instruction.parts:
+                unordered &= ~touched.by_piece(self.flags.are_flags(access.starts // self.piece))
+            self.report_load(touched, unordered)
+        if not strong and "nc" not in self.instructions[access.site].parts:
             self.note_load(touched)
 
-    def on_bulk_load(self, access: GlobalAccess) -> None:
+    def on_bulk_load(self, access: Access) -> None:
         """TMA is told to load. What this launch has stored is not compared with it."""
         touched = self.touched(access)
         late = (self.storer[touched.pieces] == BEFORE) & self.after_unordered_write(touched)
         self.report_launch_before(touched, late, "has TMA load")
 
-    def before_store(self, access: GlobalAccess, changes: Asked) -> None:
+    def before_store(self, access: Access, changes: Asked) -> None:
         """changes: for each store, whether its bytes differ from what is there."""
         touched = self.touched(access)
-        owners, strong = self.owners(touched), self.may_have and is_strong(access.instruction)
+        owners, strong = self.owners(touched), self.may_have and is_strong(self.instructions[access.site])
         unordered = self.after_unordered_store(touched, owners, strong)
         if strong:
             unordered &= ~touched.by_piece(self.answers_flag(access))
         self.report_stores(touched, owners, unordered, changes)
         if not strong:
             self.compare_with_load(touched, owners, changes)
-        self.listener.on_store(touched, owners, self.storer[touched.pieces] == owners)
+        if self.listener:
+            self.listener.on_store(touched, owners, self.storer[touched.pieces] == owners)
         self.note_store(touched, owners, STRONG if strong else PLAIN)
         if strong:
-            self.flags.on_store(access.lanes, access.starts // self.piece, access.instruction)
+            self.on_flags(access)
 
-    def after_store(self, access: GlobalAccess, lost: Asked) -> None:
+    def on_flags(self, access: Access) -> None:
+        self.flags.on_access(access.lanes, access.starts // self.piece, self.instructions[access.site])
+
+    def after_store(self, access: Access, lost: Asked) -> None:
         """lost: for each store, whether other bytes than its own are there now: two threads stored at once."""
         touched = self.touched(access)
         owners = self.owners(touched)
@@ -112,7 +112,7 @@ class GlobalShadow(Shadow):
         others |= self.writer[touched.pieces] != self.clocks.own[touched.lanes]
         self.report_stores(touched, owners, others, lost)
 
-    def before_bulk_store(self, access: GlobalAccess, changes: Asked) -> None:
+    def before_bulk_store(self, access: Access, changes: Asked) -> None:
         """TMA stores. How blocks with flags order its copies is not modelled: what it stores is not judged then."""
         if not self.has_flags:
             self.before_store(access, changes)
@@ -121,9 +121,9 @@ class GlobalShadow(Shadow):
             self.storer[pieces], self.write_site[pieces] = NOT_JUDGED, access.site
             self.knows_storers = False
 
-    def on_atomic(self, access: GlobalAccess) -> None:
+    def on_atomic(self, access: Access) -> None:
         """Atomics do not race with each other; with what other blocks do they are not compared."""
-        self.flags.on_atomic(access.lanes, access.starts // self.piece, access.instruction)
+        self.on_flags(access)
         touched = self.touched(access)
         owners, pieces = self.owners(touched), touched.pieces
         plain = (self.storer[pieces] == owners) & (self.strength[pieces] == PLAIN)
@@ -200,15 +200,14 @@ class GlobalShadow(Shadow):
             unordered[which] = self.clocks.misses_one(lanes[which], warps, self.read_by[at, 0], self.read[at, 0])
         if unordered.any() and (unordered := unordered & touched.by_piece(changes())).any():
             first = int(unordered.argmax())
-            other, fault = f"block {self.show_block(loaders[first])}", Hazard.OVERLAP()
-            if loaders[first] == owners[first]:
-                other = f"warp {(int(self.loader[pieces[first]]) - 1) % self.geometry.warps}"
-                fault = Hazard.RACE(earlier="read")
-            says = f"{self.who(touched, first, loaders)} stores to {self.place(touched, first)}, which {other} may "
-            says += f"still be loading at {self.show(int(self.read_site[pieces[first], 0]))}: no barrier lies between"
+            warp = f"warp {(int(self.loader[pieces[first]]) - 1) % self.geometry.warps}"
+            who, other, near_one = self.both(touched, first, int(loaders[first]), warp)
+            says = f"{who} stores to {self.place(touched, first)}, which {other} may still be loading at "
+            says += f"{self.show(int(self.read_site[pieces[first], 0]))}: no barrier lies between"
+            fault = Hazard.RACE(earlier="read") if near_one else Hazard.OVERLAP()
             self.notice(fault, touched.access.site, says, int(unordered.sum()), "overwritten")
 
-    def answers_flag(self, access: GlobalAccess) -> np.ndarray:
+    def answers_flag(self, access: Access) -> np.ndarray:
         """For each store, whether it writes a flag and its thread has heard one: it comes after what it has read."""
         far = self.clocks.far
         heard = np.array([bool(far.get(row)) for row in self.clocks.row[access.lanes].tolist()], bool)
@@ -227,37 +226,38 @@ class GlobalShadow(Shadow):
         differs = touched.by_piece(changes()) if changes else np.ones(len(unordered), bool)
         if (where := unordered & differs).any():
             at = int(where.argmax())
-            fault, other = Hazard.OVERLAP(), f"block {self.show_block(others[at])}"
-            if others[at] == owners[at]:
-                fault, other = Hazard.RACE(earlier="store"), self.writer_of(touched, at)
-            says = f"{self.who(touched, at, others)} stores to {self.place(touched, at)}, and {other} stores another "
-            self.notice(fault, site, says + "value there: either may come first", int(where.sum()))
+            who, other, near = self.both(touched, at, int(others[at]), self.writer_of(touched, at))
+            says = f"{who} stores to {self.place(touched, at)}, and {other} stores another value there: either may "
+            fault = Hazard.RACE(earlier="store") if near else Hazard.OVERLAP()
+            self.notice(fault, site, says + "come first", int(where.sum()))
         if (where := unordered & ~differs & (others != owners)).any():
             at = int(where.argmax())
-            block, other = self.show_block(owners[at]), self.show_block(others[at])
-            says = f"block {block} stores {self.place(touched, at)}, which block {other} stores too"
-            self.repeats.notice(Hazard.REPEAT, site, lambda: says, int(where.sum()))
+            who, other, _ = self.both(touched, at, int(others[at]))
+            says = f"{who} stores {self.place(touched, at)}, which {other} stores too"
+            self.notice(Hazard.REPEAT, site, says, int(where.sum()))
 
-    def report_load(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray) -> None:
+    def report_load(self, touched: Touched, unordered: np.ndarray) -> None:
         others = self.storer[touched.pieces]
         self.report_launch_before(touched, unordered & (others == BEFORE), "loads")
         if not (unordered := unordered & (others != BEFORE)).any():
             return
         at = int(unordered.argmax())
+        who, other, near = self.both(touched, at, int(others[at]), self.writer_of(touched, at))
+        fault, why = Hazard.RACE(earlier="write"), "no barrier lies between"
+        if not near:
+            fault = Hazard.OVERLAP(lacks="fence") if self.may_have else Hazard.OVERLAP()
+            why = self.why_unordered(touched, at)
         line = self.show(int(self.write_site[touched.pieces[at]]))
-        fault = Hazard.OVERLAP(lacks="fence") if self.may_have else Hazard.OVERLAP()
-        why, other = self.why_unordered(touched, at), f"block {self.show_block(others[at])}"
-        if others[at] == owners[at]:
-            fault, why, other = Hazard.RACE(earlier="write"), "no barrier lies between", self.writer_of(touched, at)
-        who, place = self.who(touched, at, others), self.place(touched, at)
-        says = f"{who} loads {place}, and {other} stores it at {line}: {why}"
+        says = f"{who} loads {self.place(touched, at)}, and {other} stores it at {line}: {why}"
         self.notice(fault, touched.access.site, says, int(unordered.sum()))
 
     def report_launch_before(self, touched: Touched, late: np.ndarray, does: str) -> None:
-        if self.before and late.any():
+        if late.any():
             at = int(late.argmax())
             who = self.geometry.show_thread(int(touched.lanes[at]))
-            says = f"{who} {does} {self.place(touched, at)}, which {self.before.by} of the launch before may still be "
+            says = (
+                f"{who} {does} {self.place(touched, at)}, which {self.arena.before} of the launch before may still be "
+            )
             says += "storing: no griddepcontrol.wait lies between"
             self.notice(Hazard.RACE(earlier="launch"), touched.access.site, says, int(late.sum()), does)
 
@@ -270,35 +270,27 @@ class GlobalShadow(Shadow):
             return "no fence of the loading block lies between the flag that it read and this load"
         return "no fence lies between this store and the writing of a flag that the loading block read"
 
-    def who(self, touched: Touched, at: int, others: np.ndarray) -> str:
-        """ "block 1", or, beside another thread of the same block, "thread 3 of block 1"."""
-        lane = int(touched.lanes[at])
-        block = lane // self.geometry.of_block
-        same = others[at] == self.geometry.first + block + 1
-        return self.geometry.show_thread(lane) if same else f"block {self.geometry.show_slot(block)}"
-
-    def writer_of(self, touched: Touched, at: int) -> str:
-        """The thread of the same block that wrote a piece last."""
-        agents, writer = self.clocks.agents, int(self.writer[touched.pieces[at]])
-        return f"thread {writer % agents.width - agents.first_thread}"
+    def both(self, touched: Touched, at: int, other: int, thread: str = "") -> tuple[str, str, bool]:
+        """Who accesses a piece, and who else does, by the number + 1 of its block: two blocks; or two of one block,
+        where the other one is that `thread`. And whether it is one block."""
+        slot = int(touched.lanes[at]) // self.geometry.of_block
+        if other == self.geometry.first + slot + 1:
+            return self.geometry.show_thread(int(touched.lanes[at])), thread, True
+        return f"block {self.geometry.show_slot(slot)}", f"block {self.geometry.show_block(other - 1)}", False
 
     def place(self, touched: Touched, at: int) -> str:
-        place = int(touched.pieces[at]) * self.piece
-        nearest = self.arena.nearest(place)
-        return nearest.element(place - nearest.start) if nearest else "memory"
-
-    def show_block(self, owner: int) -> str:
-        return self.geometry.show_block(int(owner) - 1)
+        return self.arena.show(int(touched.pieces[at]) * self.piece)
 
     # results ----------------------------------------------------------------------------------------------------
 
-    def late(self, allocation: Allocation) -> np.ndarray:
-        """For each byte whether a launch that follows may find it not stored yet; with what the one before this has
-        stored, if no thread has waited for that."""
-        first = allocation.start // self.piece
-        storers = self.storer[first : -(-allocation.end // self.piece)]
-        late = (storers != NO_BLOCK) & ~((storers == BEFORE) & self.clocks.waited)
-        return np.repeat(late, self.piece)[allocation.start - first * self.piece :][: allocation.size]
+    def end(self) -> None:
+        """Note for each byte in the arena whether a launch that follows may find it not stored yet; with what the one
+        before this has stored, if no thread has waited for that."""
+        for one in self.arena:
+            first = one.start // self.piece
+            storers = self.storer[first : -(-one.end // self.piece)]
+            late = (storers != NO_BLOCK) & ~((storers == BEFORE) & self.clocks.waited)
+            self.arena.late[one.start : one.end] = np.repeat(late, self.piece)[one.start % self.piece :][: one.size]
 
     def storers(self, allocation: Allocation) -> np.ndarray:
         """For each element, the block that stored to its first piece last, -1 where none did."""

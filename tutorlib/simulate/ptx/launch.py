@@ -11,7 +11,7 @@ from tutorlib.compiling.cpp import cpp_name
 from tutorlib.simulate.ptx.findings import Find, by_loc
 from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
-from tutorlib.simulate.ptx.memory import ALIGNMENT, HOST_ALIGNMENT, Arena, Before
+from tutorlib.simulate.ptx.memory import ALIGNMENT, HOST_ALIGNMENT, Arena
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
@@ -198,12 +198,13 @@ def simulate_pieces(
         if one.pointers:
             relocate(arena.contents(where), there)
     if launch.overlapping:
-        arena.before = Before(before.kernel, np.zeros(len(arena.bytes), bool))
+        arena.before = before.kernel
         for one, where in placed:
-            if one.start in before.late:
-                arena.before.bytes[where.start : where.end] = before.late[one.start][: where.size]
+            late = before.late.get(one.start, one.bytes[:0])[: where.size]
+            arena.late[where.start :][: len(late)] = late
     report = simulate(replace(launch, parameters=parameters.tobytes()), arena, traced, **options)
-    before.kernel, before.late = launch.shown, {one.start: arena.late(where) for one, where in placed}
+    before.kernel = launch.shown
+    before.late = {one.start: arena.late[where.start : where.end].copy() for one, where in placed}
     for one, where in placed:
         if one.pointers:
             relocate(arena.contents(where), [(new, size, start) for start, size, new in there])

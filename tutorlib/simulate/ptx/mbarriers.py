@@ -4,7 +4,6 @@ A phase is over when as many have arrived as the mbarrier was made for, and as m
 Who waits for it then knows what those knew who arrived, and that the bytes are there.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,11 +48,6 @@ class MbarrierState:
     arrived: dict[int, int] = field(default_factory=dict)
     asynchronous: bool = False
 
-    @property
-    def untouched(self) -> bool:
-        """Whether nothing of this phase has come."""
-        return self.pending == self.expected and not self.missing
-
 
 @dataclass(frozen=True)
 class WaitingForPhase(Waiting):
@@ -67,14 +61,11 @@ class WaitingForPhase(Waiting):
         return self.key[2]
 
 
-class Mbarriers(Meeting):
+class Mbarriers(Meeting[WaitingForPhase]):
     """made: those that there are. count: of each block. ended: the blocks all of whose threads have ended.
 
-    changed: whether a phase ended since waiting threads were served last. refused: tries that failed though the phase
-    may be over: site, mbarrier, how many phases were.
+    refused: tries that failed though the phase may be over: site, mbarrier, how many phases were.
     """
-
-    waiting: list[WaitingForPhase]  # type: ignore[assignment]
 
     def restart(self) -> None:
         super().restart()
@@ -83,7 +74,7 @@ class Mbarriers(Meeting):
         self.made: dict[SharedPlace, MbarrierState] = {}
         self.count = [0] * self.geometry.batch
         self.ended = np.zeros(self.geometry.batch, bool)
-        self.changed, self.gave_up = False, 0
+        self.gave_up = 0
         self.refused: set[tuple[int, SharedPlace, int]] = set()
 
     # what threads do ---------------------------------------------------------------------------------------------
@@ -182,7 +173,7 @@ class Mbarriers(Meeting):
             mbarrier.phase += 1
             mbarrier.pending, mbarrier.announced = mbarrier.expected, 0
             mbarrier.over = mbarrier.seen
-            self.changed, self.gave_up = True, 0
+            self.gave_up = 0
 
     def complete(self, site: int, mbarrier: MbarrierState, count: int, lane: int) -> None:
         """So many bytes have come, which TMA was told to bring at a site, by a lane: the arrivals of threads for which
@@ -219,12 +210,14 @@ class Mbarriers(Meeting):
 
     def test(self, groups: list[WaitingForPhase]) -> list[WaitingForPhase]:
         """test_wait of these lanes: whether the phase is over. Gives those for which it is not, or may not be."""
-        over = [not self.refuses(group) and self.is_over(group) for group in groups]
-        for group, is_over in zip(groups, over, strict=True):
-            group.passed[group.lanes] = is_over
-            if is_over:
+        left = []
+        for group in groups:
+            if not self.refuses(group) and self.is_over(group):
                 self.go_on(group)
-        return [group for group, is_over in zip(groups, over, strict=True) if not is_over]
+            else:
+                group.passed[group.lanes] = False
+                left.append(group)
+        return left
 
     def groups(
         self,
@@ -256,22 +249,14 @@ class Mbarriers(Meeting):
         known = self.is_over(group) and not mbarrier.asynchronous
         return not (known and all(self.clocks.knows(lane, mbarrier.over) for lane in group.lanes.tolist()))
 
-    def is_over(self, group: Waiting) -> bool:
-        assert isinstance(group, WaitingForPhase)
+    def is_over(self, group: WaitingForPhase) -> bool:
         return group.mbarrier.phase & 1 != group.parity
 
-    def go_on(self, group: Waiting) -> None:
-        assert isinstance(group, WaitingForPhase)
+    def go_on(self, group: WaitingForPhase) -> None:
         mbarrier, group.passed[group.lanes] = group.mbarrier, True
         self.clocks.acquire(group.lanes, mbarrier.over)
         for slot in {mbarrier.place[0], *mbarrier.covers}:
             self.clocks.learn(group.lanes, self.component(slot, mbarrier.number), mbarrier.phase)
-
-    def open(self) -> Sequence[Waiting]:
-        if not self.changed:
-            return []
-        self.changed = False
-        return super().open()
 
     def give_up(self) -> list[WaitingForPhase]:
         """Nothing else can happen: every try_wait returns false. () where that has not helped before."""
@@ -285,11 +270,14 @@ class Mbarriers(Meeting):
 
     def report_deadlock(self) -> None:
         """First of those who wait for phases of which a part has come."""
-        self.waiting.sort(key=lambda group: (group.mbarrier.untouched, group.site))
+
+        def untouched(mbarrier: MbarrierState) -> bool:
+            return mbarrier.pending == mbarrier.expected and not mbarrier.missing
+
+        self.waiting.sort(key=lambda group: (untouched(group.mbarrier), group.site))
         super().report_deadlock()
 
-    def lacking(self, group: Waiting) -> Flaw:
-        assert isinstance(group, WaitingForPhase)
+    def lacking(self, group: WaitingForPhase) -> Flaw:
         mbarrier, lacks = group.mbarrier, {}
         if mbarrier.pending:
             lacks["arrivals"] = f"{mbarrier.pending} of {mbarrier.expected} arrivals"

@@ -5,14 +5,14 @@ setmaxnreg, by which warps take the registers that others of their block give ba
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from tutorlib.dsl.failure import Fault, Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import CLUSTER, LaneClocks, Seen
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
@@ -20,12 +20,11 @@ from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 
 @dataclass(frozen=True)
 class Running:
-    """A launch that runs. show: a site as "line 12, `…`"."""
+    """A launch that runs."""
 
     geometry: Geometry
     clocks: LaneClocks
     findings: Findings
-    show: Callable[[int], str]
 
 
 @dataclass
@@ -35,16 +34,15 @@ class Unit:
     running: Running
 
     def __post_init__(self) -> None:
-        self.geometry, self.clocks = self.running.geometry, self.running.clocks
-        self.findings, self.show = self.running.findings, self.running.show
+        self.geometry, self.clocks, self.findings = self.running.geometry, self.running.clocks, self.running.findings
+        self.notice, self.show = self.findings.notice, self.findings.show
         self.restart()
 
     def restart(self) -> None:
         """Make ready for another batch."""
 
-    def notice(self, fault: Fault | Hazard, site: int, says: str, count: int = 1, apart: object = None) -> None:
-        """says: one sentence. count, apart: as in `Findings`."""
-        self.findings.notice(fault, site, lambda: says, count, apart)
+    def report_deadlock(self) -> None:
+        """No warp runs any longer."""
 
 
 @dataclass(frozen=True)
@@ -77,50 +75,52 @@ def lanes_of(groups: Iterable[Waiting]) -> np.ndarray:
     return np.concatenate([np.empty(0, np.int64), *(group.lanes for group in groups)])
 
 
-class Meeting(Unit, ABC):
+Group = TypeVar("Group", bound=Waiting)
+
+
+class Meeting(Unit, ABC, Generic[Group]):
     """A place at which threads wait for others. waiting: in the order of their arrival. hazard: waiting forever."""
 
     hazard: ClassVar[Hazard] = Hazard.DEADLOCK
-    waiting: list[Waiting]
 
     def restart(self) -> None:
-        self.waiting = []
+        self.waiting: list[Group] = []
 
     @abstractmethod
-    def is_over(self, group: Waiting) -> bool:
+    def is_over(self, group: Group) -> bool:
         """Whether what a group waits for has happened."""
 
-    def go_on(self, group: Waiting) -> None:
+    def go_on(self, group: Group) -> None:
         """A group learns what it has waited for."""
 
-    def come(self, groups: Sequence[Waiting]) -> np.ndarray:
+    def come(self, groups: Sequence[Group]) -> np.ndarray:
         """The lanes of these groups that may go on; the others wait."""
         return lanes_of(self.freed(groups))
 
-    def open(self) -> Sequence[Waiting]:
+    def open(self) -> Sequence[Group]:
         """Those who wait no longer."""
         waiting, self.waiting = self.waiting, []
         return self.freed(waiting)
 
-    def freed(self, groups: Sequence[Waiting]) -> list[Waiting]:
-        over = [self.is_over(group) for group in groups]
-        self.waiting += [group for group, is_over in zip(groups, over, strict=True) if not is_over]
-        free = [group for group, is_over in zip(groups, over, strict=True) if is_over]
+    def freed(self, groups: Sequence[Group]) -> list[Group]:
+        free: list[Group] = []
+        for group in groups:
+            (free if self.is_over(group) else self.waiting).append(group)
         for group in free:
             self.go_on(group)
         return free
 
     @abstractmethod
-    def lacking(self, group: Waiting) -> str:
+    def lacking(self, group: Group) -> str:
         """Why a group waits forever: a sentence."""
 
     def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
+        """These still wait."""
         for group in self.waiting:
             self.notice(self.hazard, group.site, self.lacking(group), len(group.lanes))
 
 
-class ClusterBarriers(Meeting):
+class ClusterBarriers(Meeting[Waiting]):
     """barrier.cluster: all threads of a cluster's blocks arrive, and later wait for each other (PTX ISA, 9.7.13.4).
 
     arrived, ended: threads of each cluster. passed: how often its barrier was. turn: which passing each lane waits for.
@@ -177,7 +177,7 @@ class ClusterBarriers(Meeting):
         return f"{who} waits forever for its cluster: some threads of its blocks never arrive at the cluster's barrier"
 
 
-class WarpgroupMeeting(Meeting):
+class WarpgroupMeeting(Meeting[Waiting]):
     """Warps of one warpgroup that come to a wgmma apart. A group waits by the instruction and its warpgroup."""
 
     def wait(self, site: int, lanes: np.ndarray, then: int | None) -> np.ndarray:
@@ -231,14 +231,12 @@ class RegisterPool(Unit):
             self.taken.setdefault(slot, (site, warp, count))
 
     def report_deadlock(self) -> None:
-        """The batch has come to its end."""
+        """For registers that no warp can give back."""
         for slot, (site, warp, count) in self.taken.items():
             if (missing := int(self.held[slot].sum()) - self.start * self.geometry.warps) > 0:
-                who = self.geometry.show_warp(slot * self.geometry.warps + warp)
-                says = (
-                    f"{who} waits forever for {count} registers a thread: the block began with {self.start} for each "
-                )
-                says += f"of its threads, and for all that its warps ask for {missing * WARP:,} are missing"
+                says = f"{self.geometry.show_warp(slot * self.geometry.warps + warp)} waits forever for {count} "
+                says += f"registers a thread: the block began with {self.start} for each of its threads, and for all "
+                says += f"that its warps ask for {missing * WARP:,} are missing"
                 self.notice(Hazard.DEADLOCK, site, says)
 
     def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:

@@ -10,18 +10,17 @@ simulated kernel. What is never touched costs no memory.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
 from tutorlib.simulate.ptx.findings import TooManyRecords
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Kernel
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.meetings import Running
@@ -37,39 +36,34 @@ Agent = Literal["thread", "wgmma", "tcgen05", "tcgen05.cp", "TMA"]  # who does i
 Carrier = Literal["TMA", "st.async", "cp.async"]  # what brings bytes that an mbarrier counts
 
 
+NO_SLOTS = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True)
-class LaneAccess:
-    """One instruction's access to memory, by its active lanes, (n,): `width` bytes each at these starts."""
+class Access:
+    """One instruction's access to memory, by its active lanes, (n,): `width` bytes each at these starts.
+
+    starts: addresses in shared memory, of the blocks in these slots of the batch; or places in the arena, without
+    slots.
+    """
 
     site: int
     lanes: np.ndarray
     starts: np.ndarray
     width: int
-
-
-@dataclass(frozen=True)
-class SharedAccess(LaneAccess):
-    """starts: addresses. slots: the block in the batch whose memory it is."""
-
-    slots: np.ndarray
+    slots: np.ndarray = field(default_factory=lambda: NO_SLOTS)
     agent: Agent = "thread"
 
-    def only(self, which: np.ndarray) -> "SharedAccess":
-        return replace(self, lanes=self.lanes[which], starts=self.starts[which], slots=self.slots[which])
-
-
-@dataclass(frozen=True)
-class GlobalAccess(LaneAccess):
-    """starts: places in the arena."""
-
-    instruction: Instruction
+    def only(self, which: np.ndarray) -> "Access":
+        slots = self.slots[which] if self.slots.size else self.slots
+        return replace(self, lanes=self.lanes[which], starts=self.starts[which], slots=slots)
 
 
 @dataclass(frozen=True)
 class Touched:
     """Accesses by their pieces: number and lane of each, (accesses · many,). many: pieces of one access."""
 
-    access: LaneAccess
+    access: Access
     many: int
     pieces: np.ndarray
     lanes: np.ndarray
@@ -125,20 +119,12 @@ class Allocation:
         return f"{self.name}[{', '.join(map(str, index))}]"
 
 
-@dataclass(frozen=True)
-class Before:
-    """The launch before, which this one overlaps with. by: its kernel. bytes: for each byte of the arena, whether it
-    may still be storing to it."""
-
-    by: str
-    bytes: np.ndarray
-
-
 class Arena:
     """Room for this many bytes in this many allocations, each between guards.
 
-    bytes: all of it, the first of which are poison. address: of its first byte. before: the launch before. late: gives,
-    after a launch, for each byte of an allocation whether it may still be stored to.
+    bytes: all of it, the first of which are poison. address: of its first byte. before: the kernel of the launch
+    before, if this one overlaps with it. late: for each byte, whether that may still be storing to it; after a launch,
+    whether this one may.
     """
 
     def __init__(self, sizes: list[int]) -> None:
@@ -149,8 +135,7 @@ class Arena:
         self.bytes[:ALIGNMENT] = POISON
         self.address = self.bytes.ctypes.data
         self.free = GUARD
-        self.before: Before | None = None
-        self.late: Callable[[Allocation], np.ndarray] = lambda one: np.zeros(one.size, bool)
+        self.before, self.late = "", np.zeros(len(self.bytes), bool)
         self.allocations: list[Allocation] = []
         self.starts: list[int] = []
 
@@ -201,6 +186,11 @@ class Arena:
 
         return min(self.allocations, key=distance, default=None)
 
+    def show(self, place: int) -> str:
+        """The element at or near this place, "a[1, 2]"; "" where the arena holds nothing."""
+        found = self.nearest(place)
+        return found.element(place - found.start) if found else ""
+
     def __iter__(self) -> Iterator[Allocation]:
         return iter(self.allocations)
 
@@ -231,43 +221,81 @@ class SharedMemory:
 MOST_IN_FLIGHT = 2**28  # bytes
 
 
-@dataclass
-class Copy:
-    """One cp.async that its threads have not waited for. group: for each lane, how many groups it had committed before.
-    number: of the instruction, among all that were issued."""
+T = TypeVar("T")
 
-    access: SharedAccess
-    group: np.ndarray
+
+@dataclass(frozen=True)
+class InFlight(Generic[T]):
+    """what: was issued by several lanes. lanes: those that have not waited for it, at these places among all.
+
+    groups: of each, how many it had committed before. number: among all that were issued.
+    """
+
+    what: T
+    lanes: np.ndarray
+    at: np.ndarray
+    groups: np.ndarray
     number: int
 
-    def part(self, which: np.ndarray) -> "Copy":
-        return Copy(self.access.only(which), self.group[which], self.number)
+    def only(self, which: np.ndarray) -> "InFlight[T]":
+        return replace(self, lanes=self.lanes[which], at=self.at[which], groups=self.groups[which])
+
+
+class Groups(Generic[T]):
+    """What lanes, or warps, have issued and not waited for. All that a lane issues up to a commit is a group; waiting
+    for all but the newest N groups ends the older ones.
+
+    committed: how many groups each lane has committed. issued: how many operations.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self.committed = np.zeros(lanes, np.int32)
+        self.in_flight: list[InFlight[T]] = []
+        self.issued = 0
+
+    def issue(self, what: T, lanes: np.ndarray) -> None:
+        self.issued += 1
+        self.in_flight.append(InFlight(what, lanes, np.arange(len(lanes)), self.committed[lanes], self.issued))
+
+    def commit(self, lanes: np.ndarray | slice) -> None:
+        self.committed[lanes] += 1
+
+    def wait(self, lanes: np.ndarray | slice, open_groups: int) -> list[InFlight[T]]:
+        """These lanes' groups end, but for the newest `open_groups`. Gives what did."""
+        limit = np.full(len(self.committed), -1, np.int32)
+        limit[lanes] = self.committed[lanes] - open_groups
+        return self.end(lambda one: one.groups < limit[one.lanes])
+
+    def end(self, which: Callable[[InFlight[T]], np.ndarray]) -> list[InFlight[T]]:
+        """which: for which of its lanes an operation ends, as booleans. Gives these parts."""
+        ended, left = [], []
+        for one in self.in_flight:
+            ends = which(one)
+            if not ends.all():
+                left.append(one.only(~ends) if ends.any() else one)
+            if ends.any():
+                ended.append(one if ends.all() else one.only(ends))
+        self.in_flight = left
+        return ended
 
 
 class AsyncCopies:
-    """cp.async (PTX ISA, 9.7.9.25): a thread's copies since its last commit form a group; waiting for all but the
-    newest N groups makes the older ones arrive. The bytes are in shared memory from the beginning; `SharedShadow`
-    knows that they may be read only later.
+    """cp.async (PTX ISA, 9.7.9.25). The bytes are in shared memory from the beginning; `SharedShadow` knows that they
+    may be read only later.
 
-    committed: how many groups each lane has committed. issued: how many instructions.
     bytes: all that were issued; bytes_in_flight: now.
     """
 
     def __init__(self, lanes: int, shared: SharedMemory) -> None:
-        self.committed = np.zeros(lanes, np.int32)
-        self.shared = shared
-        self.in_flight: list[Copy] = []
-        self.issued = 0
-        self.bytes = self.bytes_in_flight = 0
+        self.lanes, self.shared, self.bytes = lanes, shared, 0
+        self.restart()
 
     def restart(self) -> None:
-        self.committed.fill(0)
-        self.in_flight.clear()
+        self.groups = Groups[Access](self.lanes)
         self.bytes_in_flight = 0
 
-    def issue(self, access: SharedAccess) -> None:
-        self.issued += 1
-        self.in_flight.append(Copy(access, self.committed[access.lanes], self.issued))
+    def issue(self, access: Access) -> None:
+        self.groups.issue(access, access.lanes)
         size = len(access.lanes) * access.width
         self.bytes += size
         self.bytes_in_flight += size
@@ -277,90 +305,44 @@ class AsyncCopies:
                 "with fewer steps"
             )
 
-    def commit(self, lanes: np.ndarray | slice) -> None:
-        self.committed[lanes] += 1
-
     def is_committed(self, site: int, lane: int) -> bool:
         """Whether a lane has committed the last copy that it issued at a site."""
-        own = [one for one in self.in_flight if one.access.site == site and lane in one.access.lanes]
-        return any(self.committed[lane] > one.group[one.access.lanes == lane].max() for one in own[-1:])
+        own = [one for one in self.groups.in_flight if one.what.site == site and lane in one.lanes]
+        return any(self.groups.committed[lane] > one.groups[one.lanes == lane].max() for one in own[-1:])
 
-    def of_lanes(self, lanes: np.ndarray | slice) -> np.ndarray:
-        chosen = np.zeros(len(self.committed), bool)
-        chosen[lanes] = True
-        return chosen
-
-    def issued_by(self, lanes: np.ndarray) -> list[SharedAccess]:
+    def issued_by(self, lanes: np.ndarray) -> list[Access]:
         """These lanes' copies that are in flight."""
-        chosen = self.of_lanes(lanes)
-        return [copy.access.only(which) for copy in self.in_flight if (which := chosen[copy.access.lanes]).any()]
+        each = ((one.what, one.at[np.isin(one.lanes, lanes)]) for one in self.groups.in_flight)
+        return [access.only(at) for access, at in each if len(at)]
 
-    def wait(self, lanes: np.ndarray | slice, open_groups: int) -> list[SharedAccess]:
+    def wait(self, lanes: np.ndarray | slice, open_groups: int) -> list[Access]:
         """These lanes' groups arrive, but for the newest `open_groups`. Gives the copies that arrived."""
-        limit = np.where(self.of_lanes(lanes), self.committed - open_groups, -1)
-        return self.arrive(lambda copy: copy.group < limit[copy.access.lanes])
+        return self.arrived(self.groups.wait(lanes, open_groups))
 
-    def finish(self, lanes: np.ndarray | slice, issued: int) -> list[SharedAccess]:
+    def finish(self, lanes: np.ndarray | slice, issued: int) -> list[Access]:
         """These lanes' copies among the first `issued` arrive, committed or not. Gives them."""
-        chosen = self.of_lanes(lanes)
-        return self.arrive(lambda copy: chosen[copy.access.lanes] & (copy.number <= issued))
+        chosen = np.zeros(self.lanes, bool)
+        chosen[lanes] = True
+        return self.arrived(self.groups.end(lambda one: chosen[one.lanes] & (one.number <= issued)))
 
-    def arrive(self, which: Callable[[Copy], np.ndarray]) -> list[SharedAccess]:
-        """which: of a copy's lanes arrive, as booleans."""
-        left, arrived = [], []
-        for copy in self.in_flight:
-            ready = which(copy)
-            if not ready.all():
-                left.append(copy.part(~ready) if ready.any() else copy)
-            if ready.any():
-                arrived.append(copy.access.only(ready) if not ready.all() else copy.access)
-        self.in_flight = left
-        self.bytes_in_flight -= sum(len(access.lanes) * access.width for access in arrived)
-        return arrived
+    def arrived(self, ended: list[InFlight[Access]]) -> list[Access]:
+        self.bytes_in_flight -= sum(len(one.lanes) * one.what.width for one in ended)
+        return [one.what.only(one.at) for one in ended]
 
 
 # who counts ----------------------------------------------------------------------------------------------------------
 
 
-class Listener:
-    """For callers who count what a launch does beyond what findings need: `with listening(Counts): simulate(…)`.
-
-    piece, pieces: bytes of global memory that are watched together, and how many there are.
-
-    again: of each piece, whether the same warp has read it since it was written, or the same block stored it last.
-    owners: the number + 1 of each piece's block that accesses it.
-    """
-
-    def __init__(self, running: "Running", copies: AsyncCopies, piece: int, pieces: int) -> None:
-        pass
-
-    def restart(self) -> None:
-        """Another batch of blocks begins."""
-
-    def on_shared_read(self, access: SharedAccess, again: np.ndarray) -> None:
-        pass
-
-    def on_load(self, touched: Touched, owners: np.ndarray) -> None:
-        pass
-
-    def on_store(self, touched: Touched, owners: np.ndarray, again: np.ndarray) -> None:
-        pass
-
-    def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
-        """Bytes for a block's shared memory, which this phase of an mbarrier counts."""
-
-    def fields(self, kernel: Kernel, runs: Sequence[int], registers: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Of the report. runs: by how many warps each instruction was issued. registers: by name, after the launch."""
-        return {}
-
-
-MakeListener = Callable[["Running", AsyncCopies, int, int], Listener]
-MAKE: ContextVar[MakeListener] = ContextVar("listener", default=Listener)
+# Makes what counts, or None, of the running launch, its copies, the bytes of global memory that are watched together,
+# and how many of these pieces there are. `measuring.kernel_work` has one.
+MakeListener = Callable[["Running", AsyncCopies, int, int], Any]
+MAKE: ContextVar[MakeListener] = ContextVar("listener", default=lambda *launch: None)
 
 
 @contextmanager
 def listening(make: MakeListener) -> Iterator[None]:
-    """One listener for each launch that is simulated meanwhile."""
+    """For callers who count what a launch does beyond what findings need: `with listening(Counts): simulate(…)` makes
+    one listener for each launch that is simulated meanwhile."""
     token = MAKE.set(make)
     try:
         yield

@@ -10,7 +10,7 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Not, Operand, Register, Symbol, Vector
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
 from tutorlib.simulate.ptx.memory import PEER_BITS
-from tutorlib.simulate.ptx.state import State, Step, Units, Where, as_index, of_warps
+from tutorlib.simulate.ptx.state import State, Step, Where, as_index, of_warps
 from tutorlib.simulate.ptx.types import bits_of, is_type, numpy_type
 
 Addresses = Callable[[], np.ndarray]  # of all lanes, or the one of them all
@@ -161,17 +161,19 @@ class Operation:
         return lambda lanes: self.spread(found())[lanes].astype(np.int64)
 
     def places(self, which: int) -> SharedPlaces:
-        """The place in shared memory that an operand names."""
-        found = self.addresses_of_lanes(which)
-        return lambda lanes: self.places_of(found(lanes), lanes)
+        """The place in shared memory that an operand names, which may be a generic address: whose that is, and where.
 
-    def places_of(self, addresses: np.ndarray, lanes: np.ndarray) -> list[SharedPlace]:
-        """Whose shared memory addresses lie in, and where: of the lane's own block, or of a peer (`mapa`). They may be
-        generic."""
-        at, slots, cluster = addresses & 0xFFFFFFFF, self.state.slot[lanes], self.state.geometry.cluster_size
-        rank = at >> PEER_BITS
-        of = np.where(rank == 0, slots, slots - slots % cluster + rank - 1)
-        return list(zip(of.tolist(), (at & (1 << PEER_BITS) - 1).tolist(), strict=True))
+        It is of the lane's own block, or of a peer (`mapa`).
+        """
+        found, slot, cluster = self.addresses_of_lanes(which), self.state.slot, self.state.geometry.cluster_size
+
+        def of(lanes: np.ndarray) -> list[SharedPlace]:
+            at, slots = found(lanes) & 0xFFFFFFFF, slot[lanes]
+            rank = at >> PEER_BITS
+            slots = np.where(rank == 0, slots, slots - slots % cluster + rank - 1)
+            return list(zip(slots.tolist(), (at & (1 << PEER_BITS) - 1).tolist(), strict=True))
+
+        return of
 
     # lanes ------------------------------------------------------------------------------------------------------
 
@@ -189,7 +191,7 @@ class Operation:
         if partly.any():
             who = self.state.geometry.show_warp(int(numbers[partly.argmax()]))
             what = f"{self.parts[0]} is for whole warps, and threads of {who} took another branch"
-            self.notice(Hazard.DIVERGENT, lambda: what, int(partly.sum()))
+            self.notice(Hazard.DIVERGENT, what, int(partly.sum()))
         return numbers
 
     def by_lanes(self, does: Callable[[np.ndarray], object]) -> Step:
@@ -208,16 +210,12 @@ class Operation:
 
     # findings ---------------------------------------------------------------------------------------------------
 
-    @property
-    def units(self) -> Units:
-        return self.state.units
-
-    def notice(self, fault: Hazard | Fault, message: Callable[[], str], count: int = 1) -> None:
-        self.state.watch.findings.notice(fault, self.site, message, count)
+    def notice(self, fault: Hazard | Fault, says: str, count: int = 1) -> None:
+        self.state.findings.notice(fault, self.site, says, count)
 
     def notice_thread(self, fault: Hazard | Fault, lane: int, what: str, count: int = 1) -> None:
         """what: follows the thread's name in a sentence."""
-        self.notice(fault, lambda: f"{self.state.geometry.show_thread(lane)} {what}", count)
+        self.notice(fault, f"{self.state.geometry.show_thread(lane)} {what}", count)
 
 
 OpcodeDecoder = Callable[[Operation], Step]

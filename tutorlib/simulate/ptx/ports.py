@@ -7,8 +7,7 @@ for all lanes, or one for all of them.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,13 +15,13 @@ from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.memory import PEER_BITS, POISON, GlobalAccess, LaneAccess, SharedAccess
+from tutorlib.simulate.ptx.memory import NO_SLOTS, PEER_BITS, POISON, Access
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import NO_ACCESS, Space
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 
 Lanes = np.ndarray | slice
-Located = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
+Located = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -54,38 +53,35 @@ class Port(ABC):
         """Where these addresses lie: places; in shared memory, the slots of their blocks; which are good, None where
         all are. Bad ones are findings."""
 
-    def access(self, lanes: np.ndarray, starts: np.ndarray, slots: np.ndarray | None) -> Any:
-        return LaneAccess(self.op.site, lanes, starts, self.width)
-
-    def row_of(self, access: Any) -> np.ndarray:
+    def row_of(self, access: Access) -> np.ndarray:
         """For each of an access's lanes, its row of the memory."""
         return np.asarray(access.starts // self.width)
 
-    def on_read(self, access: Any) -> np.ndarray | None:
+    def on_read(self, access: Access) -> np.ndarray | None:
         """Compare a read with what went before: the lanes that read poison, since a copy may still be in flight."""
         return None
 
-    def put(self, access: Any, data: np.ndarray) -> None:
+    def put(self, access: Access, data: np.ndarray) -> None:
         self.rows[self.row_of(access)] = data
 
-    def differing(self, rows: np.ndarray, access: Any, data: np.ndarray) -> Callable[[], np.ndarray]:
+    def differing(self, access: Access, data: np.ndarray) -> Callable[[], np.ndarray]:
         """Asked later: for each of an access's lanes, whether the memory then differs from its data."""
-        at = self.row_of(access)
+        rows, at = self.rows, self.row_of(access)
         return lambda: np.asarray((rows[at] != data).any(1))
 
-    def reach(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, Any, np.ndarray | None]:
+    def reach(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, Access, np.ndarray | None]:
         """The lanes that run; the access of those whose addresses are good; and which are, None where all are."""
         lanes = some = as_index(where)
         starts, slots, good = self.locate(lanes, self.op.spread(addresses)[lanes])
         if good is not None:
-            some, starts, slots = self.numbered(lanes)[good], starts[good], None if slots is None else slots[good]
+            some, starts, slots = self.numbered(lanes)[good], starts[good], slots[good] if slots.size else slots
         if self.space:
             spread = starts
             if not isinstance(some, slice):
                 spread = np.full(self.state.geometry.lanes, NO_ACCESS)
                 spread[some] = starts
-            self.state.watch.log.note(self.op.site, self.space, self.width, spread)
-        return lanes, self.access(self.numbered(some), starts, slots), good
+            self.state.log.note(self.op.site, self.space, self.width, spread)
+        return lanes, Access(self.op.site, self.numbered(some), starts, self.width, slots), good
 
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         """The lanes, and what each of them reads, (lanes, count). A bad address reads poison."""
@@ -128,14 +124,14 @@ class Port(ABC):
         for good in (inside, straight | ~inside):
             if good.all():
                 continue
-            start = int(starts[int((~good).argmax())])
+            first = int((~good).argmax())
+            start, who = int(starts[first]), self.state.geometry.show_thread(int(self.numbered(lanes)[first]))
             fault, what = Hazard.MISALIGNED(does=self.does), f"{self.width} bytes at {self.at(start)}"
             if good is inside:
                 fault, what = self.outside(start)
             else:
                 what += f", whose address is no multiple of {self.width}"
-            who = self.state.geometry.show_thread(int(self.numbered(lanes)[int((~good).argmax())]))
-            self.op.notice(fault, partial(str, f"{who} {self.does} {what}"), int((~good).sum()))
+            self.op.notice(fault, f"{who} {self.does} {what}", int((~good).sum()))
         good = inside & straight
         return None if good.all() else good
 
@@ -155,32 +151,28 @@ class GlobalPort(Port):
         places = (given - np.uint64(arena.address)).astype(np.int64)
         aligned = width == 1 or not (places & (width - 1)).any()
         if not len(places) or (aligned and arena.holds(int(places.min()), int(places.max()) + width)):
-            return places, None, None
-        return places, None, self.sift(lanes, places, arena.inside(places, width))
+            return places, NO_SLOTS, None
+        return places, NO_SLOTS, self.sift(lanes, places, arena.inside(places, width))
 
     def outside(self, start: int) -> tuple[Fault, str]:
         nearest = self.state.arena.nearest(start)
         if nearest is None:
             return Hazard.OUTSIDE(), f"{self.width} bytes at an address that belongs to no tensor"
         extent = f"shape {nearest.shape}" if nearest.width else f"{nearest.size} bytes"
-        what = f"{nearest.element(start - nearest.start)}, which lies outside {nearest.name} of {extent}"
+        what = f"{self.at(start)}, which lies outside {nearest.name} of {extent}"
         return Hazard.OUTSIDE(tensor=nearest.name), what
 
     def at(self, start: int) -> str:
-        nearest = self.state.arena.nearest(start)
-        return nearest.element(start - nearest.start) if nearest else "an address"
+        return self.state.arena.show(start) or "an address"
 
-    def access(self, lanes: np.ndarray, starts: np.ndarray, slots: np.ndarray | None) -> GlobalAccess:
-        return GlobalAccess(self.op.site, lanes, starts, self.width, self.op.instruction)
+    def on_read(self, access: Access) -> None:
+        self.state.overlaps.on_load(access)
 
-    def on_read(self, access: GlobalAccess) -> None:
-        self.state.watch.overlaps.on_load(access)
+    def on_atomic(self, access: Access) -> None:
+        self.state.overlaps.on_atomic(access)
 
-    def on_atomic(self, access: GlobalAccess) -> None:
-        self.state.watch.overlaps.on_atomic(access)
-
-    def put(self, access: GlobalAccess, data: np.ndarray) -> None:
-        overlaps, differs = self.state.watch.overlaps, self.differing(self.rows, access, data)
+    def put(self, access: Access, data: np.ndarray) -> None:
+        overlaps, differs = self.state.overlaps, self.differing(access, data)
         overlaps.before_store(access, differs)
         super().put(access, data)
         overlaps.after_store(access, differs)
@@ -215,48 +207,39 @@ class SharedPort(Port):
         return Hazard.OUTSIDE(tensor="shared memory"), what
 
     def at(self, start: int) -> str:
-        return f"byte {signed(start):,} of shared memory"
+        """A 32-bit address as a distance from the memory's beginning."""
+        return f"byte {start - 2**32 if start >= 2**31 else start:,} of shared memory"
 
-    def access(self, lanes: np.ndarray, starts: np.ndarray, slots: np.ndarray | None) -> SharedAccess:
-        return SharedAccess(self.op.site, lanes, starts, self.width, self.state.slot[lanes] if slots is None else slots)
-
-    def row_of(self, access: SharedAccess) -> np.ndarray:
+    def row_of(self, access: Access) -> np.ndarray:
         return np.asarray((access.slots * self.state.shared.stride + access.starts) // self.width)
 
-    def on_read(self, access: SharedAccess) -> np.ndarray | None:
+    def on_read(self, access: Access) -> np.ndarray | None:
         """Bytes never written taint the lanes that read them; where lanes read for others of their warp, as in
         ldmatrix, the whole warp."""
-        watch = self.state.watch
-        unwritten, early = watch.races.on_read(access)
+        races, undefined = self.state.races, self.state.undefined
+        unwritten, early = races.on_read(access)
         if unwritten is None:
             return early
         at, reaches = int(unwritten.argmax()), self.flags(access.lanes[unwritten])
         if facts_of(self.op.instruction).of_warp:
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
         names, who = written(self.op.instruction), self.state.geometry.show_thread(int(access.lanes[at]))
-        if not watch.undefined.read_back(names, reaches, watch.races.written_at(access, at)):
-            message = partial(watch.findings.never_written, who, int(access.starts[at]))
-            watch.undefined.note(Hazard.UNWRITTEN, self.op.site, names, reaches, message)
+        if not undefined.read_back(names, reaches, races.written_at(access, at)):
+            says = self.state.findings.never_written(who, int(access.starts[at]))
+            undefined.note(Hazard.UNWRITTEN, self.op.site, names, reaches, says)
         return early
 
-    def on_atomic(self, access: SharedAccess) -> None:
-        self.state.watch.races.on_atomic(access)
+    def on_atomic(self, access: Access) -> None:
+        self.state.races.on_atomic(access)
 
-    def put(self, access: SharedAccess, data: np.ndarray) -> None:
-        races, undefined = self.state.watch.races, self.state.watch.undefined
-        differs = self.differing(self.rows, access, data)
+    def put(self, access: Access, data: np.ndarray) -> None:
+        races, undefined, differs = self.state.races, self.state.undefined, self.differing(access, data)
         races.before_write(access, differs)
         super().put(access, data)
         races.after_write(access, differs)
         if undefined.storing is not None:
-            some = undefined.storing[access.lanes]
-            races.unwrite(self.access(access.lanes[some], access.starts[some], access.slots[some]))
+            races.unwrite(access.only(undefined.storing[access.lanes]))
             undefined.storing = None
-
-
-def signed(start: int) -> int:
-    """A 32-bit address as a distance from the memory's beginning."""
-    return start - 2**32 if start >= 2**31 else start
 
 
 @dataclass(frozen=True)
@@ -279,24 +262,23 @@ class LocalPort(Port):
         room, at = self.memory.shape[1], given.astype(np.int64)
         if len(at) and (at.max() + self.width > room or (at % self.width).any()):
             at = np.clip(at, 0, room - self.width) // self.width * self.width
-            self.op.notice(Hazard.OUTSIDE, lambda: f"a thread {self.does} outside its {room} bytes of local memory")
-        return at, None, None
+            self.op.notice(Hazard.OUTSIDE, f"a thread {self.does} outside its {room} bytes of local memory")
+        return at, NO_SLOTS, None
 
-    def row_of(self, access: LaneAccess) -> np.ndarray:
+    def row_of(self, access: Access) -> np.ndarray:
         return np.asarray((access.lanes * self.memory.shape[1] + access.starts) // self.width)
 
-    def on_read(self, access: LaneAccess) -> None:
+    def on_read(self, access: Access) -> None:
         if self.name:
             return
         known = self.state.local_set.reshape(-1, self.count, self.element)[self.row_of(access)].all(2)  # (lanes, count)
         for name, good in zip(written(self.op.instruction), known.T, strict=True):
             if not good.all():
                 lanes = access.lanes[~good]
-                message = f"{self.state.geometry.show_thread(int(lanes[0]))} reads a variable that was never set"
-                note = self.state.watch.undefined.note
-                note(Hazard.UNSET, self.op.site, [name], self.flags(lanes), partial(str, message))
+                says = f"{self.state.geometry.show_thread(int(lanes[0]))} reads a variable that was never set"
+                self.state.undefined.note(Hazard.UNSET, self.op.site, [name], self.flags(lanes), says)
 
-    def put(self, access: LaneAccess, data: np.ndarray) -> None:
+    def put(self, access: Access, data: np.ndarray) -> None:
         super().put(access, data)
         if not self.name:
             self.state.local_set.reshape(-1, self.width)[self.row_of(access)] = True
@@ -311,7 +293,7 @@ class ParameterPort(Port):
         return np.lib.stride_tricks.sliding_window_view(self.state.parameters, self.width)
 
     def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
-        return given.astype(np.int64), None, None
+        return given.astype(np.int64), NO_SLOTS, None
 
-    def row_of(self, access: LaneAccess) -> np.ndarray:
+    def row_of(self, access: Access) -> np.ndarray:
         return access.starts

@@ -77,29 +77,15 @@ NO_ACCESS = np.int64(-1)
 
 
 @dataclass
-class Tally:
-    """An instruction's accesses to one space: `warps` accesses of a warp each, that took `taken` and needed `needed`.
-
-    Counted in wavefronts in shared memory, in 32-byte sectors in global memory. lines: cache lines that they touched,
-    in global memory.
-    """
-
-    warps: int = 0
-    taken: int = 0
-    needed: int = 0
-    worst: int = 0
-    lines: int = 0
-
-
-@dataclass
 class AccessLog:
     """The accesses so far.
 
-    tallies: by instruction and space. kept: (warps, 32) addresses, NO_ACCESS for lanes that take no part.
+    tallies: by instruction and space, what `MemoryAccess` has: warps, taken, needed, lines.
+    kept: (warps, 32) addresses, NO_ACCESS for lanes that take no part.
     latest: addresses and width of the last instruction, for a trace.
     """
 
-    tallies: dict[tuple[int, Space], Tally] = field(default_factory=dict)
+    tallies: dict[tuple[int, Space], np.ndarray] = field(default_factory=dict)
     kept: dict[tuple[int, Space, int], list[np.ndarray]] = field(default_factory=dict)
     waiting: int = 0
     latest: dict[Space, tuple[np.ndarray, int]] = field(default_factory=dict)
@@ -116,23 +102,20 @@ class AccessLog:
     def count(self) -> None:
         """Count what is kept."""
         for (site, space, width), rows in self.kept.items():
-            tally = self.tallies.setdefault((site, space), Tally())
             addresses = np.concatenate(rows)
             addresses = addresses[(addresses != NO_ACCESS).any(1)]
-            if not len(addresses):
-                continue
-            taken, needed = COST[space](addresses, width)
-            tally.warps += len(addresses)
-            tally.taken += int(taken.sum())
-            tally.needed += int(needed.sum())
-            tally.worst = max(tally.worst, int((taken - needed).max()))
-            tally.lines += int(lines(addresses).sum()) if space == "global" else 0
+            tally = self.tallies.setdefault((site, space), np.zeros(4, np.int64))
+            if len(addresses):
+                taken, needed = COST[space](addresses, width)
+                touched = lines(addresses).sum() if space == "global" else 0
+                tally += len(addresses), taken.sum(), needed.sum(), touched
         self.kept.clear()
         self.waiting = 0
 
-    def __iter__(self) -> Iterator[tuple[tuple[int, Space], Tally]]:
+    def __iter__(self) -> Iterator[tuple[int, Space, list[int]]]:
+        """Each instruction, its space, and its tally, in the order of the program."""
         self.count()
-        return iter(sorted(self.tallies.items()))
+        return ((site, space, tally.tolist()) for (site, space), tally in sorted(self.tallies.items()))
 
 
 COST: dict[Space, Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]] = {
@@ -190,8 +173,7 @@ class MemoryAccess:
 
     site: the instruction's number.
     space: "shared", where `taken` and `needed` are wavefronts, or "global", where they are sectors of 32 bytes.
-    warps: how often a warp ran it. worst: the most that one of these took too much. lines: of 128 bytes, that they
-        touched in global memory.
+    warps: how often a warp ran it. lines: of 128 bytes, that it touched in global memory.
     """
 
     site: int
@@ -202,7 +184,6 @@ class MemoryAccess:
     warps: int
     taken: int
     needed: int
-    worst: int
     lines: int = 0
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.barriers import BarrierInstruction
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
@@ -24,7 +25,7 @@ from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import BlockTrace
-from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
+from tutorlib.simulate.ptx.state import State, Where, of_warps
 
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
@@ -32,12 +33,9 @@ HOPELESS = 1000  # such polls by the only cohort that can run, while TMA has not
 PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
 
 
-class OverBudget(Exception):
-    """The kernel's warps issue more instructions than the caller pays for."""
-
-
-class Endless(Exception):
-    """The kernel does not end. Its text says why; site: the instruction at which it is."""
+class Stopped(Exception):
+    """The launch is given up. Its text says why the kernel does not end, "" where its warps issue more instructions
+    than the caller pays for. site: the instruction at which it is."""
 
     def __init__(self, why: str, site: int) -> None:
         super().__init__(why)
@@ -59,7 +57,7 @@ Come = Callable[[np.ndarray], np.ndarray]  # lanes arrive at an instruction: tho
 
 
 class Scheduler:
-    """blocks: of the kernel's program; order: in which those that are ready run. steps: of each, without what ends it.
+    """order: in which the basic blocks that are ready run. steps: of each, where what ends it does nothing yet.
 
     runs: for each basic block, the number of warps that ran it, over all batches. budget: the instructions that all
     warps of all batches may issue. time: the instructions that a batch has run, one cohort after the other.
@@ -67,25 +65,38 @@ class Scheduler:
     trace: where what the first block's warps do is written down, or None.
     """
 
-    def __init__(self, state: State, blocks: Sequence[BasicBlock], budget: float, trace: BlockTrace | None) -> None:
-        self.instructions, self.blocks, self.state = state.kernel.instructions, blocks, state
+    def __init__(self, state: State, budget: float, trace: BlockTrace | None) -> None:
+        self.instructions, self.blocks, self.state = state.kernel.instructions, state.blocks, state
         self.budget, self.trace = budget, trace
-        self.runs = np.zeros(len(blocks), np.int64)
+        self.runs = np.zeros(len(self.blocks), np.int64)
         self.time = self.polled = 0
-        self.order = execution_order([block.successors for block in blocks])
-        self.after = [self.end_of(block) for block in blocks]  # first: a wgmma says whose registers steps must watch
-        self.steps = [self.decoded(block) for block in blocks]
-        self.gathers = [facts_of(self.instructions[block.start]).gathers for block in blocks]
-        inside = [self.instructions[block.start : block.end] for block in blocks]
+        self.order = execution_order([block.successors for block in self.blocks])
+        self.after = [
+            self.end_of(block) for block in self.blocks
+        ]  # first: a wgmma says whose registers steps must watch
+        steps = [
+            (lambda where: None) if ends_block(one) else decode(one, site, state)
+            for site, one in enumerate(self.instructions)
+        ]
+        self.steps = [steps[block.start : block.end] for block in self.blocks]
+        self.gathers = [facts_of(self.instructions[block.start]).gathers for block in self.blocks]
+        inside = [self.instructions[block.start : block.end] for block in self.blocks]
         self.has_effect = [any(facts_of(one).effect for one in block) for block in inside]
         self.polls = [any(one.parts[0] == "ld" and STRONG & set(one.parts) for one in block) for block in inside]
 
-    def decoded(self, block: BasicBlock) -> list[Step]:
-        numbered = ((site, self.instructions[site]) for site in range(block.start, block.end))
-        return [decode(one, site, self.state) for site, one in numbered if not ends_block(one)]
+    def run_all(self) -> None:
+        """Run all batches, up to one that does not end, which is a finding, or where the budget is used up."""
+        state = self.state
+        try:
+            while state.upcoming < state.geometry.blocks:
+                state.enter(state.upcoming)
+                self.run()
+        except Stopped as stopped:
+            if str(stopped):
+                state.findings.notice(Hazard.ENDLESS, stopped.site, str(stopped))
 
     def run(self) -> None:
-        """Run the batch that the state has entered. Raises Endless and OverBudget."""
+        """Run the batch that the state has entered. Raises Stopped."""
         self.time = 0
         ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
         while self.blocks and (self.some_can_run(ready) or self.go_on(ready)):
@@ -95,15 +106,15 @@ class Scheduler:
                 join(ready, following)
             self.release(ready)
             self.end_polling(cohort.block, ready)
-        self.state.units.report_deadlock()
+        self.state.report_deadlock()
 
     def deliver(self) -> bool:
         """Let TMA or the tensor cores proceed. Whether they had anything to do."""
-        units = self.state.units
-        return bool(units.bulk.deliver() or units.tensor.deliver() or units.bulk.deliver_async())
+        bulk, tensor = self.state.bulk, self.state.tensor
+        return bool(bulk.deliver() or tensor.deliver() or bulk.deliver_async())
 
     def end_polling(self, block: int, ready: list[Cohort]) -> None:
-        """A cohort has run this block. Raises Endless if the only one polls, and nothing can change what it reads."""
+        """A cohort has run this block. Raises Stopped if the only one polls, and nothing can change what it reads."""
         if self.has_effect[block]:
             self.polled = 0
         self.polled += self.polls[block]
@@ -112,15 +123,14 @@ class Scheduler:
                 self.polled = 0
                 self.release(ready)
             elif self.polled > HOPELESS and len(ready) == 1:
-                raise Endless("it polls memory that no running thread will change", self.blocks[block].start)
+                raise Stopped("it polls memory that no running thread will change", self.blocks[block].start)
 
     def go_on(self, ready: list[Cohort]) -> bool:
         """No cohort can run: let TMA and tensor cores proceed, then timed waits end. Whether any can run then."""
-        units = self.state.units
         while not self.some_can_run(ready) and self.deliver():
             self.release(ready)
         if not self.some_can_run(ready):
-            self.free(units.mbarriers.give_up(), ready)
+            self.free(self.state.mbarriers.give_up(), ready)
         return bool(ready)
 
     def some_can_run(self, ready: list[Cohort]) -> bool:
@@ -128,7 +138,7 @@ class Scheduler:
 
     def is_early(self, cohort: Cohort) -> bool:
         """Whether lanes stand where their warp gathers while an mbarrier holds others of it up."""
-        held_up = self.state.units.mbarriers.waiting
+        held_up = self.state.mbarriers.waiting
         if not held_up or not self.gathers[cohort.block]:
             return False
         warps = np.asarray(of_warps(cohort.lanes).any(1))
@@ -150,37 +160,31 @@ class Scheduler:
         block = self.blocks[cohort.block]
         self.state.set_time(self.time)
         where: Where = True if cohort.count == len(cohort.lanes) else cohort.lanes
-        undefined, last = self.state.watch.undefined, block.end - 1
         for number, step in enumerate(self.steps[cohort.block], block.start):
-            if undefined.held:
+            if self.state.undefined.held:
                 self.look(number, cohort)
             step(where)
             if self.trace:
                 self.note(self.trace, number, cohort)
-        if ends_block(self.instructions[last]):
-            if undefined.held:
-                self.look(last, cohort)
-            if self.trace:
-                self.note(self.trace, last, cohort)
         warps = len(cohort.lanes) // WARP if where is True else int(of_warps(cohort.lanes).any(1).sum())
         self.runs[cohort.block] += warps
         self.time += block.end - block.start
         self.budget -= warps * (block.end - block.start)
         if self.budget < 0:
-            raise OverBudget
+            raise Stopped("", block.start)
         if self.time > LIMIT:
-            raise Endless(f"it still runs after {LIMIT:,} instructions: does a loop never end?", block.start)
+            raise Stopped(f"it still runs after {LIMIT:,} instructions: does a loop never end?", block.start)
 
     def look(self, site: int, cohort: Cohort) -> None:
         """See whether an instruction uses undefined values."""
         instruction = self.instructions[site]
         chooses = instruction.operands[-1] if instruction.parts[0] == "selp" else None
         first = self.state.storage(chooses) if isinstance(chooses, Register) else None
-        self.state.watch.undefined.before(site, instruction, cohort.lanes, self.active(site, cohort), first)
+        self.state.undefined.before(site, instruction, cohort.lanes, self.active(site, cohort), first)
 
     def note(self, trace: BlockTrace, site: int, cohort: Cohort) -> None:
         """Write an instruction down that the first block has run."""
-        log = self.state.watch.log
+        log = self.state.log
         if self.state.geometry.first == 0:
             trace.note(site, self.instructions[site], self.active(site, cohort), log)
         log.latest.clear()
@@ -195,80 +199,59 @@ class Scheduler:
 
     def release(self, ready: list[Cohort]) -> None:
         """Cohorts that waited at a place where all have arrived become ready."""
-        for place in self.state.units.meetings:
+        for place in self.state.meetings:
             if place.waiting:
                 self.free(place.open(), ready)
 
     def free(self, groups: Sequence[Waiting], ready: list[Cohort]) -> None:
         for group in groups:
             if group.then is None:
-                self.end(group.lanes)
+                self.state.end(group.lanes)
                 continue
             join(ready, Cohort(self.lanes_of(group.lanes), len(group.lanes), group.then))
-
-    def end(self, lanes: np.ndarray) -> None:
-        """Threads end."""
-        self.state.alive[lanes] = False
-        self.state.units.leave(lanes, self.state.alive)
 
     # what becomes of a cohort at the end of a block -----------------------------------------------------------------
 
     def end_of(self, block: BasicBlock) -> After:
-        site, then, units = block.end - 1, block.following, self.state.units
-        last = self.instructions[site]
-        op = Operation(last, site, self.state)
-        match facts_of(last).ends:
+        site, then, state = block.end - 1, block.following, self.state
+        op = Operation(self.instructions[site], site, state)
+        match facts_of(op.instruction).ends:
             case "branch" | "leave":
-                return self.branch(site, block.target, then)
+                return self.part(site, block.target, then, lambda lanes: lanes)
             case "barrier":
                 by = BarrierInstruction.of(op)
-                return self.meet(site, then, lambda lanes: units.barriers.wait(by, lanes, then))
+                return self.part(site, then, then, lambda lanes: state.barriers.wait(by, lanes, then))
             case "arrival":
                 by = BarrierInstruction.of(op)
-                return self.meet(site, then, lambda lanes: units.barriers.arrive(by, lanes))
+                return self.part(site, then, then, lambda lanes: state.barriers.arrive(by, lanes))
             case "phase":
                 retries, groups = comes_back(self.blocks, self.instructions, block), waits_for_phase(op, then)
-                return self.meet(site, then, lambda lanes: units.mbarriers.wait(lanes, groups(lanes), retries))
+                return self.part(site, then, then, lambda lanes: state.mbarriers.wait(lanes, groups(lanes), retries))
             case "warpgroup":
-                return self.meet(site, then, self.multiply(op, then))
+                multiply = multiplication(op)
+                return self.part(site, then, then, lambda lanes: multiply(state.together.wait(site, lanes, then)))
             case "cluster":
-                return self.meet(site, then, lambda lanes: units.clusters.wait(site, lanes, then))
+                return self.part(site, then, then, lambda lanes: state.clusters.wait(site, lanes, then))
         return lambda cohort: self.moved(cohort, cohort.lanes, then)
 
-    def branch(self, site: int, target: int | None, following: int | None) -> After:
-        def go(cohort: Cohort) -> list[Cohort]:
-            taken = self.active(site, cohort)
-            return self.moved(cohort, taken, target) + self.moved(cohort, cohort.lanes & ~taken, following)
+    def part(self, site: int, target: int | None, following: int | None, come: Come) -> After:
+        """Those for which the predicate of an instruction holds come to it; who may go on goes to the target. The
+        others go to what follows."""
 
-        return go
-
-    def meet(self, site: int, following: int | None, come: Come) -> After:
         def go(cohort: Cohort) -> list[Cohort]:
             comes = self.active(site, cohort)
             after = self.moved(cohort, cohort.lanes & ~comes, following)
             if comes.any():
-                after += self.moved(cohort, self.lanes_of(come(np.flatnonzero(comes))), following)
+                after += self.moved(cohort, self.lanes_of(come(np.flatnonzero(comes))), target)
             return after
 
         return go
-
-    def multiply(self, op: Operation, then: int | None) -> Come:
-        """wgmma.mma_async: when all warps of a warpgroup are there."""
-        tell = multiplication(op)
-
-        def come(lanes: np.ndarray) -> np.ndarray:
-            complete = self.state.units.together.wait(op.site, lanes, then)
-            if len(complete):
-                tell(complete)
-            return complete
-
-        return come
 
     def moved(self, cohort: Cohort, lanes: np.ndarray, block: int | None) -> list[Cohort]:
         """These lanes of a cohort, standing before another block of the program; where there is none they end."""
         count = int(np.count_nonzero(lanes))
         if count and block is None:
-            self.end(np.flatnonzero(lanes))
+            self.state.end(np.flatnonzero(lanes))
         return [Cohort(lanes, count, block, cohort.turns)] if count and block is not None else []
 
     def lanes_of(self, numbers: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ when it has waited for it; a cp.async is a write of its thread at a count that c
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.meetings import Running, Unit
-from tutorlib.simulate.ptx.memory import Agent, AsyncCopies, Carrier, LaneAccess, Listener, SharedAccess, Touched
+from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Carrier, Touched
 
 NEVER = 0  # in place of a thread's component of the clocks: that of a whole warp, which writes nothing
 UNAWAITED = np.int32(2**31 - 1)  # in place of a count: later than all that threads know, for what is not over
@@ -86,7 +87,18 @@ class Shadow(Unit):
         if lost.any():  # several threads of a warp read one piece
             np.bitwise_or.at(read_by, mask_at[lost], bits[lost])
 
-    def spread(self, access: LaneAccess, first: np.ndarray) -> Touched:
+    def writer_lane(self, touched: Touched, at: int) -> int:
+        """The lane that wrote a piece last, -1 where that was no thread."""
+        slots = touched.lanes[[at]] // self.geometry.of_block
+        return int(self.clocks.lanes_of(slots, self.writer[touched.pieces[[at]]])[0])
+
+    def writer_of(self, touched: Touched, at: int) -> str:
+        """The thread that wrote a piece last, with its block where that is another one's."""
+        slot, thread = divmod(self.writer_lane(touched, at), self.geometry.of_block)
+        near = slot == touched.lanes[at] // self.geometry.of_block
+        return f"thread {thread}" + ("" if near else f" of block {self.geometry.show_slot(slot)}")
+
+    def spread(self, access: Access, first: np.ndarray) -> Touched:
         """first: the piece in which each access begins."""
         many = max(access.width // self.piece, 1)
         if many == 1:
@@ -115,7 +127,7 @@ class SharedShadow(Shadow):
     the site. visits: of each block, the counts at which threads of others last accessed it.
     """
 
-    def __init__(self, running: Running, size: int, piece: int, copies: AsyncCopies, listener: Listener) -> None:
+    def __init__(self, running: Running, size: int, piece: int, copies: AsyncCopies, listener: Any) -> None:
         agents, batch = running.clocks.agents, running.geometry.batch
         self.copies, self.listener = copies, listener
         self.pieces = pieces_of(size, piece)
@@ -129,12 +141,12 @@ class SharedShadow(Shadow):
         super().restart()
         self.visits.fill(0)
 
-    def touched(self, access: SharedAccess) -> Touched:
+    def touched(self, access: Access) -> Touched:
         return self.spread(access, access.slots * self.pieces + access.starts // self.piece)
 
     # reads ------------------------------------------------------------------------------------------------------
 
-    def on_read(self, access: SharedAccess) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def on_read(self, access: Access) -> tuple[np.ndarray | None, np.ndarray | None]:
         """For each lane whether it reads bytes never written, and whether bytes that may not be there yet; None where
         none does.
 
@@ -148,7 +160,7 @@ class SharedShadow(Shadow):
         each = (touched.any_piece(which) if which.any() else None for which in (unwritten, early))
         return tuple(each)  # type: ignore[return-value]
 
-    def on_proxy_read(self, access: SharedAccess, reader: np.ndarray, numbers: np.ndarray) -> None:
+    def on_proxy_read(self, access: Access, reader: np.ndarray, numbers: np.ndarray) -> None:
         """TMA or the tensor cores are told to read: from now on, until it is known that as many of this agent's
         operations are over. reader: its component of the clocks, numbers: of the operation, both for each access."""
         touched = self.touched(access)
@@ -170,7 +182,7 @@ class SharedShadow(Shadow):
         self.read[pieces, reader] = numbers
         self.read_site[pieces, reader] = access.site
 
-    def note_read(self, access: SharedAccess, touched: Touched) -> None:
+    def note_read(self, access: Access, touched: Touched) -> None:
         pieces, lanes = touched.pieces, touched.lanes
         if self.apart:
             own = np.flatnonzero(pieces // self.pieces == lanes // self.geometry.of_block)
@@ -178,12 +190,13 @@ class SharedShadow(Shadow):
         warps = lanes // WARP % self.geometry.warps
         at, mask_at = pieces * self.read.shape[1] + warps, pieces * self.read_by.shape[1] + warps
         again = self.read.reshape(-1)[at] > 0
-        self.listener.on_shared_read(access, again)
+        if self.listener:
+            self.listener.on_shared_read(access, again)
         self.note_read_by(lanes, access.site, at, mask_at, again)
 
     # writes -----------------------------------------------------------------------------------------------------
 
-    def before_write(self, access: SharedAccess, changes: Asked) -> None:
+    def before_write(self, access: Access, changes: Asked) -> None:
         """changes: for each lane whether its bytes differ from what is there."""
         touched = self.touched(access)
         self.note_visit(access)
@@ -191,7 +204,7 @@ class SharedShadow(Shadow):
         self.compare_with_reads(touched)
         self.note_write(touched)
 
-    def after_write(self, access: SharedAccess, lost: Asked) -> None:
+    def after_write(self, access: Access, lost: Asked) -> None:
         """lost: for each lane, whether other bytes than its own are there now."""
         touched = self.touched(access)
         twice = self.writer[touched.pieces] != self.clocks.own[touched.lanes]
@@ -201,17 +214,17 @@ class SharedShadow(Shadow):
             says += f"(byte {access.starts[at // touched.many]})"
             self.report(Hazard.RACE(earlier="store"), touched, twice, "twice", says)
 
-    def unwrite(self, access: SharedAccess) -> None:
+    def unwrite(self, access: Access) -> None:
         """What was just written is undefined."""
         pieces = self.touched(access).pieces
         self.writer[pieces] = self.written[pieces] = NEVER
 
-    def written_at(self, access: SharedAccess, number: int) -> int:
+    def written_at(self, access: Access, number: int) -> int:
         """The site of the last write to where one of these accesses begins, -1 for none."""
         piece = access.slots[number] * self.pieces + access.starts[number] // self.piece
         return int(self.write_site[piece])
 
-    def on_atomic(self, access: SharedAccess) -> None:
+    def on_atomic(self, access: Access) -> None:
         """Atomics do not race with each other, but with everything else. Of another block's no record is kept."""
         touched = self.touched(access)
         plain = self.strength[touched.pieces] != ATOMIC
@@ -222,7 +235,7 @@ class SharedShadow(Shadow):
 
     # copies in flight -------------------------------------------------------------------------------------------
 
-    def on_copy(self, access: SharedAccess, changes: Asked) -> None:
+    def on_copy(self, access: Access, changes: Asked) -> None:
         """A cp.async begins: it is over when its thread waits for it."""
         touched = self.touched(access)
         self.compare_with_write(touched, "copies to", changes)
@@ -230,11 +243,11 @@ class SharedShadow(Shadow):
         self.note_write(touched)
         self.written[touched.pieces] = UNAWAITED
 
-    def on_waited(self, access: SharedAccess) -> None:
+    def on_waited(self, access: Access) -> None:
         """Its thread has waited: now the bytes count as written by it."""
         self.note_write(self.touched(access))
 
-    def on_bulk_copy(self, access: SharedAccess, carrier: Carrier, components: np.ndarray) -> None:
+    def on_bulk_copy(self, access: Access, carrier: Carrier, components: np.ndarray) -> None:
         """TMA, or an st.async, is told to write. components: the mbarrier that counts the bytes, for each access."""
         touched = self.touched(access)
         self.compare_with_write(touched, "writes to")
@@ -246,13 +259,13 @@ class SharedShadow(Shadow):
         if again.any():  # blocks of one cluster, or threads of one block, to one place at once
             self.report_write(touched, again, "writes to")
 
-    def note_counted(self, access: SharedAccess, carrier: Carrier, components: np.ndarray) -> None:
+    def note_counted(self, access: Access, carrier: Carrier, components: np.ndarray) -> None:
         """From now on mbarriers count these bytes."""
         touched = self.touched(access)
         self.carriers[access.site] = carrier
         self.writer[touched.pieces], self.written[touched.pieces] = touched.by_piece(components), UNAWAITED
 
-    def on_arrival(self, access: SharedAccess, component: int, phase: int) -> None:
+    def on_arrival(self, access: Access, component: int, phase: int) -> None:
         """These bytes are there when this phase of their mbarrier is over."""
         pieces = self.touched(access).pieces
         self.written[pieces[(self.writer[pieces] == component) & (self.written[pieces] == UNAWAITED)]] = phase
@@ -275,7 +288,9 @@ class SharedShadow(Shadow):
 
     def plainly_written(self, touched: Touched) -> np.ndarray:
         """For each piece whether a thread wrote it, so that a barrier is what orders that."""
-        return self.clocks.is_thread(self.writer[touched.pieces]) & (self.written[touched.pieces] != UNAWAITED)
+        agents, pieces = self.clocks.agents, touched.pieces
+        by_threads = self.writer[pieces] % agents.width >= agents.first_thread
+        return np.asarray(by_threads & (self.written[pieces] != UNAWAITED))
 
     def compare_with_reads(self, touched: Touched) -> None:
         pieces, lanes = touched.pieces, touched.lanes
@@ -299,7 +314,7 @@ class SharedShadow(Shadow):
 
     # clusters ---------------------------------------------------------------------------------------------------
 
-    def note_visit(self, access: SharedAccess) -> None:
+    def note_visit(self, access: Access) -> None:
         if self.apart:
             visits = access.slots != access.lanes // self.geometry.of_block
             lanes = access.lanes[visits]
@@ -308,8 +323,7 @@ class SharedShadow(Shadow):
 
     def leave(self, slot: int) -> None:
         """All threads of a block have ended. Others of its cluster must have left its shared memory alone by then."""
-        late = self.visits[slot] > self.clocks.known_in(slot)
-        if late.any():
+        if self.apart and (late := self.visits[slot] > self.clocks.known_in(slot)).any():
             (lane,) = self.clocks.lanes_of(np.array([slot]), np.flatnonzero(late)[:1]).tolist()
             who, block = self.geometry.show_thread(lane), self.geometry.show_slot(slot)
             says = f"{who} may access shared memory of block {block} when that has ended: it must wait for that"
@@ -321,19 +335,18 @@ class SharedShadow(Shadow):
         """says: of the first of these pieces."""
         accesses = np.unique(np.flatnonzero(where) // touched.many)
         memory = self.findings.in_memory(int(touched.access.starts[accesses[0]]))
-        self.notice(hazard.and_by(agent_of(touched)), touched.access.site, says + memory, len(accesses), apart)
+        self.notice(hazard.and_by(touched.access.agent), touched.access.site, says + memory, len(accesses), apart)
 
     def report_write(self, touched: Touched, where: np.ndarray, does: str) -> None:
         """These pieces are accessed while what was written there last may not be over."""
         at = int(where.argmax())
-        piece, who = touched.pieces[at], self.who(touched, where)
-        site = int(self.write_site[piece])
+        who, site = self.who(touched, where), int(self.write_site[touched.pieces[at]])
         if self.plainly_written(touched)[at]:
             what = f"{'reads' if does == 'reads' else 'overwrites'} what {self.writer_of(touched, at)} wrote"
             says = f"{who} {what} at {self.show(site)}, with no barrier between"
             self.report(Hazard.RACE(earlier="write"), touched, where, site, says)
             return
-        if (copier := self.lane_of(piece)) < 0:
+        if (copier := self.writer_lane(touched, at)) < 0:
             carrier = self.carriers.get(site, "TMA")
             copy = "the TMA copy issued" if carrier == "TMA" else f"the {carrier}"
             why, hazard = (
@@ -348,19 +361,9 @@ class SharedShadow(Shadow):
         says = f"{who} {does} shared memory into which {copy} at {self.show(site)} may still be copying: {why}"
         self.report(hazard, touched, where, site, says)
 
-    def lane_of(self, piece: int) -> int:
-        """The lane that wrote a piece last, -1 where that was no thread."""
-        return int(self.clocks.lanes_of(np.array([piece // self.pieces]), self.writer[[piece]])[0])
-
-    def writer_of(self, touched: Touched, at: int) -> str:
-        """The thread that wrote a piece last."""
-        slot, thread = divmod(self.lane_of(touched.pieces[at]), self.geometry.of_block)
-        near = slot == touched.lanes[at] // self.geometry.of_block
-        return f"thread {thread}" + ("" if near else f" of block {self.geometry.show_slot(slot)}")
-
     def who(self, touched: Touched, where: np.ndarray) -> str:
         """Who accesses the first of these pieces: a thread, or what does it for one."""
-        lane, agent = int(touched.lanes[int(where.argmax())]), agent_of(touched)
+        lane, agent = int(touched.lanes[int(where.argmax())]), touched.access.agent
         slot, thread = divmod(lane, self.geometry.of_block)
         block = f"block {self.geometry.show_slot(slot)}"
         if agent in ("tcgen05", "tcgen05.cp"):
@@ -368,7 +371,3 @@ class SharedShadow(Shadow):
         if agent == "wgmma":
             return f"the wgmma of warpgroup {thread // (WARPGROUP * WARP)} of {block}"
         return f"thread {thread} of {block}" if agent == "thread" else f"TMA, for thread {thread} of {block},"
-
-
-def agent_of(touched: Touched) -> Agent:
-    return getattr(touched.access, "agent", "thread")

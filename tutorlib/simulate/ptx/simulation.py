@@ -1,8 +1,7 @@
 """Simulating one launch: the blocks of a grid, as many at a time as are worth it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -10,37 +9,19 @@ import numpy as np
 from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.cpp import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
-from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
-from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
-from tutorlib.simulate.ptx.findings import (
-    CannotLaunch,
-    Find,
-    Finding,
-    Findings,
-    NamedMemory,
-    NotSimulated,
-    Places,
-    TooManyRecords,
-    unknown_place,
-)
-from tutorlib.simulate.ptx.flags import STRONG, fences_of, is_strong
-from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
-from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
-from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
-from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
-from tutorlib.simulate.ptx.mbarriers import MOST
-from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import MAKE, Arena, AsyncCopies, SharedMemory
-from tutorlib.simulate.ptx.report import AccessLog, BlockTrace, Issued, MemoryAccess, Report
-from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
-from tutorlib.simulate.ptx.shadow import SharedShadow, record_bytes
-from tutorlib.simulate.ptx.state import State, Watch, make_units
-from tutorlib.simulate.ptx.undefined import Undefined
+from tutorlib.simulate.ptx.findings import CannotLaunch, Find, NamedMemory, NotSimulated, TooManyRecords, unknown_place
+from tutorlib.simulate.ptx.geometry import ALONE, Dim3, Geometry, volume
+from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS
+from tutorlib.simulate.ptx.ir import Kernel, Module
+from tutorlib.simulate.ptx.memory import Arena
+from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
+from tutorlib.simulate.ptx.schedule import Scheduler
+from tutorlib.simulate.ptx.shadow import record_bytes
+from tutorlib.simulate.ptx.state import State, agents_of, smallest_shared
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
 RECORDS_AT_ONCE = 2**28  # bytes of records of accesses to it, if one cluster does not need more
-LOCAL_ALIGNMENT = 16
 MOST_THREADS = 1024  # of a block
 MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on any GPU
 MOST_BLOCKS = 2**22  # of a grid, and
@@ -100,7 +81,7 @@ def simulate(
         after which the launch is given up; its report says how many it issued.
     Raises NotSimulated and CannotLaunch.
     """
-    kernel, cluster = launch.kernel, launch.kernel.cluster
+    cluster = launch.kernel.cluster
     launch = replace(launch, cluster=cluster) if cluster and launch.cluster == ALONE else launch
     look_at(launch)
     symbols, ends = addresses(launch, arena)
@@ -108,46 +89,12 @@ def simulate(
     if smem > MOST_SHARED:
         raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
-    findings, places = Findings(shared_names(launch, symbols, ends["shared"])), Places(kernel, launch.find)
-    blocks = basic_blocks(kernel)
-    shared, alive = SharedMemory(geometry.batch, smem), np.ones(geometry.lanes, bool)
-    copies = AsyncCopies(geometry.lanes, shared)
-    unset = unset_at_first(kernel, blocks)
-    undefined = Undefined(geometry, findings, unset if follow_unset else frozenset())
-    fences = dict.fromkeys(fence for one in kernel.instructions for fence in fences_of(one))
-    clocks = LaneClocks(geometry, agents_of(kernel.instructions, geometry), alive, [*fences])
-    running = Running(geometry, clocks, findings, places.show)
-    watch = make_watch(launch, running, copies, arena, undefined)
-    local_bytes = -(-max(ends["local"], 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT
-    state = State(
-        kernel=kernel,
-        geometry=geometry,
-        arena=arena,
-        shared=shared,
-        parameters=np.frombuffer(launch.parameters + bytes(8), np.uint8),
-        symbols=symbols,
-        local=np.zeros((geometry.lanes, local_bytes), np.uint8),
-        watch=watch,
-        copies=copies,
-        alive=alive,
-        units=make_units(running, shared, watch.races, kernel),
-        static_shared=ends["shared"],
-        poisoned=frozenset() if follow_unset else unset,
-    )
-    trace = BlockTrace(geometry.warps, smem) if traced else None
+    state = State(launch, geometry, arena, symbols, ends, shared_names(launch, symbols, ends["shared"]), follow_unset)
+    scheduler = Scheduler(state, budget, BlockTrace(geometry.warps, smem) if traced else None)
     with np.errstate(all="ignore"):
-        scheduler = Scheduler(state, blocks, budget, trace)
-        try:
-            while state.upcoming < geometry.blocks:
-                state.enter(state.upcoming)
-                scheduler.run()
-        except OverBudget:
-            pass
-        except Endless as endless:
-            findings.notice(Hazard.ENDLESS, endless.site, partial(str, endless))
-    arena.late = watch.overlaps.late
-    lengths = [block.end - block.start for block in blocks]
-    return make_report(launch, state, places, np.repeat(scheduler.runs, lengths).tolist(), trace)
+        scheduler.run_all()
+    state.overlaps.end()
+    return make_report(launch, state, scheduler)
 
 
 def look_at(launch: Launch) -> None:
@@ -218,77 +165,26 @@ def shared_names(launch: Launch, symbols: Mapping[str, int], static: int) -> lis
     ]
 
 
-# what looks on --------------------------------------------------------------------------------------------------
-
-
-def make_watch(launch: Launch, running: Running, copies: AsyncCopies, arena: Arena, undefined: Undefined) -> Watch:
-    instructions, clocks = launch.kernel.instructions, running.clocks
-    stores = [i for i in instructions if facts_of(i).stores and touches(i, "global")]
-    flags = any(map(orders_blocks, instructions))
-    elements = [tensor.width for tensor in arena.allocations if tensor.width]
-    piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
-    may_have = flags or any(i.parts[0] == "atom" for i in instructions)
-    listener = MAKE.get()(running, copies, piece, len(arena.bytes) // piece + 1)
-    overlaps = GlobalShadow(running, arena, piece, listener, flags, may_have, arena.before)
-    races = SharedShadow(running, copies.shared.size, smallest_shared(instructions), copies, listener)
-    return Watch(running.findings, AccessLog(), clocks, races, undefined, overlaps, listener)
-
-
-def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
-    """The agents other than threads that access shared memory."""
-    stores = any("bulk_group" in instruction.parts for instruction in instructions)
-    warpgroups = -(-geometry.warps // WARPGROUP) if brings(instructions, "wgmma") else 0
-    if brings(instructions, "tcgen05"):
-        warpgroups = 1  # one queue of multiplications for all threads
-    return Agents(geometry.warps, stores, warpgroups, MOST if brings(instructions, "mbarriers") else 0)
-
-
-def smallest_shared(instructions: Sequence[Instruction]) -> int:
-    return smallest(i for i in instructions if touches(i, "shared"))
-
-
-def orders_blocks(instruction: Instruction) -> bool:
-    """Whether a kernel with this instruction may order its blocks itself."""
-    if instruction.parts[0] in ("ld", "st", "atom", "red"):
-        return is_strong(instruction) and bool((STRONG - {"relaxed"}) & set(instruction.parts))
-    return DEVICE in fences_of(instruction)
-
-
-def make_report(launch: Launch, state: State, places: Places, runs: Sequence[int], trace: BlockTrace | None) -> Report:
-    """runs: by how many warps each instruction was issued."""
-    kernel, watch = launch.kernel, state.watch
-    overlaps, tensors = watch.overlaps, [tensor for tensor in state.arena.allocations if tensor.width]
+def make_report(launch: Launch, state: State, scheduler: Scheduler) -> Report:
+    instructions, findings, overlaps = launch.kernel.instructions, state.findings, state.overlaps
+    lengths = [block.end - block.start for block in state.blocks]
+    runs: list[int] = np.repeat(scheduler.runs, lengths).tolist()  # by how many warps each instruction was issued
     accesses = (
-        MemoryAccess(site, one.opcode, space, places.of(site), one.line, *astuple(tally))
-        for (site, space), tally in watch.log
-        for one in (kernel.instructions[site],)
+        MemoryAccess(site, instructions[site].opcode, space, findings.place(site), instructions[site].line, *tally)
+        for site, space, tally in state.log
     )
     return Report(
-        findings=collected(watch.findings, kernel, places),
+        findings=findings.of(*set(Hazard) - {Hazard.REPEAT, Hazard.ZEROS}),
         accesses=tuple(accesses),
         blocks=state.geometry.blocks,
         issued=tuple(
-            Issued(one.opcode, places.of(n), runs[n], one.line, one.operands)
-            for n, one in enumerate(kernel.instructions)
+            Issued(one.opcode, findings.place(n), runs[n], one.line, one.operands) for n, one in enumerate(instructions)
         ),
-        repeats=collected(overlaps.repeats, kernel, places),
-        zeros=collected(watch.zeros, kernel, places),
+        repeats=findings.of(Hazard.REPEAT),
+        zeros=findings.of(Hazard.ZEROS),
         printed=tuple("".join(state.printed).splitlines()),
         kernel=launch.shown,
-        storers={tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers},
-        trace=trace,
-        **watch.listener.fields(kernel, runs, state.registers),
+        storers={one.name: overlaps.storers(one) for one in state.arena if one.width and overlaps.knows_storers},
+        trace=scheduler.trace,
+        **(state.listener.fields(launch.kernel, runs, state.registers) if state.listener else {}),
     )
-
-
-def collected(findings: Findings, kernel: Kernel, places: Places) -> tuple[Finding, ...]:
-    """Findings of one kind at one line of the source, about one other line, are one."""
-    found: dict[tuple[str, str, object], Finding] = {}
-    for (kind, site, apart), noticed in findings.seen.items():
-        other = places.show(apart) if isinstance(apart, int) else apart
-        key = (kind, places.show(site), other)
-        count = noticed.count + (found[key].count if key in found else 0)
-        line, at = kernel.instructions[site].line, places.of(apart) if isinstance(apart, int) else None
-        first = found.get(key) or Finding(kind, noticed.message, places.of(site), line, 0, at)
-        found[key] = replace(first, count=count)
-    return tuple(found.values())

@@ -4,22 +4,24 @@ Lanes: every thread of every block of the batch, warp after warp, block after bl
 whose size is no multiple of 32 has lanes without a thread in its last warp, which never run.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tutorlib.simulate.ptx.barriers import BlockBarriers
-from tutorlib.simulate.ptx.clocks import LaneClocks
+from tutorlib.simulate.ptx.clocks import Agents, LaneClocks
 from tutorlib.simulate.ptx.copies import BulkCopies
-from tutorlib.simulate.ptx.findings import Findings, NotSimulated
-from tutorlib.simulate.ptx.geometry import WARP, Dim3, Geometry
+from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
+from tutorlib.simulate.ptx.findings import Findings, NamedMemory, NotSimulated
+from tutorlib.simulate.ptx.flags import fences_of
+from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
+from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry, coordinates
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
-from tutorlib.simulate.ptx.ir import Kernel, Register
-from tutorlib.simulate.ptx.mbarriers import Mbarriers
-from tutorlib.simulate.ptx.meetings import ClusterBarriers, Meeting, RegisterPool, Running, WarpgroupMeeting
-from tutorlib.simulate.ptx.memory import Arena, AsyncCopies, Listener, SharedMemory
+from tutorlib.simulate.ptx.ir import Instruction, Register
+from tutorlib.simulate.ptx.mbarriers import MOST, Mbarriers
+from tutorlib.simulate.ptx.meetings import ClusterBarriers, Meeting, RegisterPool, Running, Unit, WarpgroupMeeting
+from tutorlib.simulate.ptx.memory import MAKE, Arena, AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.report import AccessLog
 from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_memory import TensorMemory
@@ -27,147 +29,125 @@ from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.warpgroups import Warpgroups
 
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.simulation import Launch
+
 Where = np.ndarray | Literal[True]  # the lanes that run an instruction: booleans, or True for all
 Step = Callable[[Where], None]
 
 UNSET = 0x7FFF7FFF7FFF7FFF  # a NaN, or several, in every format from fp8 to fp64
+LOCAL_ALIGNMENT = 16
 
 
-@dataclass(frozen=True)
-class Units:
-    """What works beside a block's threads, or is where they wait."""
-
-    barriers: BlockBarriers
-    registers: RegisterPool
-    mbarriers: Mbarriers
-    together: WarpgroupMeeting
-    clusters: ClusterBarriers
-    warpgroups: Warpgroups
-    bulk: BulkCopies
-    tensor: TensorMemory
-
-    @property
-    def meetings(self) -> tuple[Meeting, ...]:
-        """The places at which threads wait."""
-        return self.barriers, self.mbarriers, self.together, self.clusters
-
-    def restart(self) -> None:
-        """Make ready for another batch."""
-        for unit in (*self.meetings, self.registers, self.warpgroups, self.bulk, self.tensor):
-            unit.restart()
-
-    def report_deadlock(self) -> None:
-        """No thread can run any longer. The nearest to the cause is told first: a warp that lacks registers arrives at
-        no mbarrier."""
-        self.barriers.report_deadlock()
-        self.registers.report_deadlock()
-        for meeting in self.meetings[1:]:
-            meeting.report_deadlock()
-
-    def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
-        """These lanes' threads have just ended. alive: (lanes,), those that have not."""
-        self.bulk.leave(lanes)
-        self.clusters.leave(lanes)
-        if self.bulk.geometry.cluster_size > 1:
-            for slot in self.ended(lanes, alive):
-                self.bulk.races.leave(slot)
-        if self.mbarriers.made:
-            for slot in self.ended(lanes, alive):
-                self.mbarriers.leave(slot)
-                self.tensor.leave(slot)
-
-    def ended(self, lanes: np.ndarray, alive: np.ndarray) -> list[int]:
-        """The blocks of these lanes that have no living thread left."""
-        of_block = self.bulk.geometry.of_block
-        slots = np.unique(lanes // of_block)
-        return slots[~alive.reshape(-1, of_block)[slots].any(1)].tolist()
-
-
-def make_units(running: Running, shared: SharedMemory, races: SharedShadow, kernel: Kernel) -> Units:
-    registers, mbarriers = RegisterPool(running, kernel.blocks_per_sm), Mbarriers(running)
-    has_tensor_memory = any(one.parts[0] == "tcgen05" for one in kernel.instructions)
-    return Units(
-        BlockBarriers(running),
-        registers,
-        mbarriers,
-        WarpgroupMeeting(running),
-        ClusterBarriers(running),
-        Warpgroups(running, races, registers),
-        BulkCopies(running, shared, races, mbarriers),
-        TensorMemory(running, races, mbarriers, has_tensor_memory),
-    )
-
-
-@dataclass
-class Watch:
-    """Everything that looks on while a batch runs. zeros: TMA's loads of boxes that have nothing of their tensor."""
-
-    findings: Findings
-    log: AccessLog
-    clocks: LaneClocks
-    races: SharedShadow
-    undefined: Undefined
-    overlaps: GlobalShadow
-    listener: Listener
-    zeros: Findings = field(default_factory=Findings)
-
-
-@dataclass
 class State:
-    """One batch. upcoming: the place of the first block that has not started.
+    """One batch, what works beside its threads, and what looks on.
 
+    blocks: the basic blocks of the program. upcoming: the place of the first block of the grid that has not started.
     symbols: the address of each variable, in its own space. static_shared: bytes of shared memory before the dynamic.
-    alive: lanes whose thread has not ended. poisoned: registers that hold UNSET until they are set; others hold 0.
+    alive: lanes whose thread has not ended. local: (lanes, bytes of a thread). call_space: parameters of functions that
+        are called, for each lane.
+    poisoned: registers that hold UNSET until they are set; others hold 0.
+    meetings: the units at which threads wait; units: all that start anew with a batch.
     """
 
-    kernel: Kernel
-    geometry: Geometry
-    arena: Arena
-    shared: SharedMemory
-    parameters: np.ndarray
-    symbols: dict[str, int]
-    local: np.ndarray  # (lanes, bytes of a thread)
-    watch: Watch
-    copies: AsyncCopies
-    units: Units
-    alive: np.ndarray
-    static_shared: int = 0
-    poisoned: frozenset[str] = frozenset()
-    printed: list[str] = field(default_factory=list)
-    upcoming: int = 0
-
-    def __post_init__(self) -> None:
-        lanes = self.geometry.lanes
+    def __init__(
+        self,
+        launch: "Launch",
+        geometry: Geometry,
+        arena: Arena,
+        symbols: dict[str, int],
+        ends: dict[str, int],
+        names: Sequence[NamedMemory],
+        follow_unset: bool,
+    ) -> None:
+        """ends: the bytes of a block's static shared memory, and of a thread's local memory."""
+        kernel, instructions, lanes = launch.kernel, launch.kernel.instructions, geometry.lanes
+        self.kernel, self.geometry, self.arena, self.symbols = kernel, geometry, arena, symbols
+        self.blocks, self.static_shared, self.upcoming = basic_blocks(kernel), ends["shared"], 0
+        unset = unset_at_first(kernel, self.blocks)
+        self.poisoned = frozenset() if follow_unset else unset
+        self.parameters = np.frombuffer(launch.parameters + bytes(8), np.uint8)
         self.registers: dict[str, np.ndarray] = {}
         self.special: dict[str, np.ndarray] = {}
+        self.printed: list[str] = []
         self.time = 0
-        self.thread, self.slot = self.geometry.thread(), self.geometry.slot()
-        self.warp = self.thread // WARP
+        self.thread, self.slot, self.alive = geometry.thread(), geometry.slot(), np.ones(lanes, bool)
+        self.local = np.zeros((lanes, -(-max(ends["local"], 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT), np.uint8)
         self.local_set = np.zeros(self.local.shape, bool)
-        self.shared_row = self.slot * self.shared.stride
-        self.call_space = {  # parameters of functions that are called, for each lane
+        self.call_space = {
             name: np.zeros((lanes, -(-(variable.size or 8) // 16) * 16), np.uint8)
-            for name, variable in self.kernel.variables.items()
+            for name, variable in kernel.variables.items()
             if variable.space == "param"
         }
+        self.shared = SharedMemory(geometry.batch, ends["shared"] + launch.dynamic_smem)
+        self.shared_row = self.slot * self.shared.stride
+        self.copies, self.log = AsyncCopies(lanes, self.shared), AccessLog()
+
+        self.findings = Findings(kernel, launch.find, names)
+        fences = dict.fromkeys(fence for one in instructions for fence in fences_of(one))
+        self.clocks = LaneClocks(geometry, agents_of(instructions, geometry), self.alive, [*fences])
+        running = Running(geometry, self.clocks, self.findings)
+        stores = [one for one in instructions if facts_of(one).stores and touches(one, "global")]
+        elements = [tensor.width for tensor in arena if tensor.width and self.clocks.agents.stores]
+        piece = min([smallest(stores), *elements])
+        self.listener = MAKE.get()(running, self.copies, piece, len(arena.bytes) // piece + 1)
+        self.undefined = Undefined(geometry, self.findings, unset if follow_unset else frozenset())
+        self.overlaps = GlobalShadow(running, arena, piece, self.listener, instructions)
+        smallest_read = smallest_shared(instructions)
+        self.races = SharedShadow(running, self.shared.size, smallest_read, self.copies, self.listener)
+
+        self.barriers, self.clusters = BlockBarriers(running), ClusterBarriers(running)
+        self.mbarriers, self.together = Mbarriers(running), WarpgroupMeeting(running)
+        self.pool = RegisterPool(running, kernel.blocks_per_sm)
+        self.warpgroups = Warpgroups(running, self.races, self.pool)
+        self.bulk = BulkCopies(running, self.shared, self.races, self.mbarriers)
+        self.tensor = TensorMemory(running, self.races, self.mbarriers, brings(instructions, "tcgen05"))
+        self.meetings: tuple[Meeting, ...] = self.barriers, self.mbarriers, self.together, self.clusters
+        self.units: tuple[Unit, ...] = (
+            self.races,
+            self.overlaps,
+            *self.meetings,
+            self.pool,
+            self.warpgroups,
+            self.bulk,
+            self.tensor,
+        )
 
     def enter(self, first: int) -> None:
         """Make ready for the blocks from this one on."""
         self.geometry.first, self.upcoming = first, first + self.geometry.batch
-        self.shared.clear()
-        self.copies.restart()
-        self.watch.clocks.restart()
-        self.watch.races.restart()
-        self.watch.listener.restart()
-        self.watch.overlaps.restart()
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
-        self.watch.undefined.restart(self.alive)
         self.local_set.fill(False)
+        self.undefined.restart(self.alive)
+        self.shared.clear()
         for name, register in self.registers.items():
             register.fill(self.at_first(name, register.dtype))
-        self.units.restart()
+        self.copies.restart()
+        self.clocks.restart()
+        if self.listener:
+            self.listener.restart()
+        for unit in self.units:
+            unit.restart()
         for name, values in self.special.items():
             values[:] = self.special_values(name)
+
+    def end(self, lanes: np.ndarray) -> None:
+        """These lanes' threads end."""
+        self.alive[lanes] = False
+        self.bulk.leave(lanes)
+        self.clusters.leave(lanes)
+        if self.geometry.cluster_size > 1 or self.mbarriers.made:
+            slots = np.unique(self.slot[lanes])
+            for slot in slots[~self.alive.reshape(self.geometry.batch, -1)[slots].any(1)].tolist():
+                self.races.leave(slot)
+                self.mbarriers.leave(slot)
+                self.tensor.leave(slot)
+
+    def report_deadlock(self) -> None:
+        """No thread can run any longer. The nearest to the cause is told first: a warp that lacks registers arrives at
+        no mbarrier."""
+        for unit in (self.barriers, self.pool, *self.meetings[1:]):
+            unit.report_deadlock()
 
     # operands ---------------------------------------------------------------------------------------------------
 
@@ -192,9 +172,7 @@ class State:
         return name.split(".")[0] in SPECIAL
 
     def special_register(self, name: str) -> np.ndarray:
-        if name not in self.special:
-            self.special[name] = self.special_values(name)
-        return self.special[name]
+        return self.special.setdefault(name, self.special_values(name))
 
     def set_time(self, instructions: int) -> None:
         """The clocks of the machine count the instructions that the threads which go together have run."""
@@ -204,25 +182,11 @@ class State:
                 self.special[name].fill(instructions)
 
     def special_values(self, name: str) -> np.ndarray:
+        """The last letter of %tid.x is the axis."""
         base, _, axis = name.partition(".")
         values = SPECIAL[base](self, "xyz".find(axis) if axis else 0)
         dtype = np.uint64 if base in ("%clock64", "%globaltimer") else np.uint32
         return np.broadcast_to(np.asarray(values), self.geometry.lanes).astype(dtype)
-
-    @property
-    def block(self) -> np.ndarray:
-        """The place of each lane's block."""
-        return self.geometry.first + self.slot
-
-    @property
-    def rank(self) -> np.ndarray:
-        """Each lane's block, counted in its cluster."""
-        return self.slot % self.geometry.cluster_size
-
-    def along(self, numbers: np.ndarray, sizes: Dim3, axis: int) -> np.ndarray:
-        """The coordinate along one axis of these numbers."""
-        below = (1, sizes[0], sizes[0] * sizes[1])[axis]
-        return numbers // below % sizes[axis]
 
 
 def of_the_driver(state: State, axis: int) -> int:
@@ -232,9 +196,9 @@ def of_the_driver(state: State, axis: int) -> int:
 
 TIMERS = ("%clock", "%clock64", "%globaltimer", "%globaltimer_lo")
 SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
-    "%tid": lambda s, axis: s.along(s.thread, s.geometry.block, axis),
+    "%tid": lambda s, axis: coordinates(s.thread, s.geometry.block)[axis],
     "%ntid": lambda s, axis: s.geometry.block[axis],
-    "%ctaid": lambda s, axis: s.along(s.geometry.number(s.block), s.geometry.grid, axis),
+    "%ctaid": lambda s, axis: coordinates(s.geometry.number(s.geometry.first + s.slot), s.geometry.grid)[axis],
     "%nctaid": lambda s, axis: s.geometry.grid[axis],
     "%laneid": lambda s, axis: s.thread % WARP,
     "%warpid": lambda s, axis: s.thread // WARP,
@@ -244,23 +208,39 @@ SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%lanemask_le": lambda s, axis: (2 << s.thread % WARP) - 1,
     "%lanemask_gt": lambda s, axis: 0xFFFFFFFF & -(2 << s.thread % WARP),
     "%lanemask_ge": lambda s, axis: 0xFFFFFFFF & -(1 << s.thread % WARP),
-    "%smid": lambda s, axis: s.block,
+    "%smid": lambda s, axis: s.geometry.first + s.slot,
     "%nsmid": lambda s, axis: s.geometry.blocks,
     "%gridid": lambda s, axis: 0,
     **dict.fromkeys(TIMERS, lambda s, axis: s.time),
     "%clock_hi": lambda s, axis: 0,
     "%globaltimer_hi": lambda s, axis: 0,
-    "%cluster_ctaid": lambda s, axis: s.along(s.rank, s.geometry.cluster, axis),
+    "%cluster_ctaid": lambda s, axis: coordinates(s.slot % s.geometry.cluster_size, s.geometry.cluster)[axis],
     "%cluster_nctaid": lambda s, axis: s.geometry.cluster[axis],
-    "%cluster_ctarank": lambda s, axis: s.rank,
+    "%cluster_ctarank": lambda s, axis: s.slot % s.geometry.cluster_size,
     "%cluster_nctarank": lambda s, axis: s.geometry.cluster_size,
-    "%clusterid": lambda s, axis: s.along(s.block // s.geometry.cluster_size, s.geometry.clusters, axis),
+    "%clusterid": lambda s, axis: coordinates(
+        (s.geometry.first + s.slot) // s.geometry.cluster_size, s.geometry.clusters
+    )[axis],
     "%nclusterid": lambda s, axis: s.geometry.clusters[axis],
     "%is_explicit_cluster": lambda s, axis: s.geometry.cluster_size > 1,
     "%dynamic_smem_size": lambda s, axis: s.shared.size - s.static_shared,
     "%total_smem_size": lambda s, axis: s.shared.size,
     **dict.fromkeys(("%envreg1", "%envreg2"), of_the_driver),
 }
+
+
+def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
+    """The agents other than threads that access shared memory."""
+    stores = any("bulk_group" in instruction.parts for instruction in instructions)
+    warpgroups = -(-geometry.warps // WARPGROUP) if brings(instructions, "wgmma") else 0
+    if brings(instructions, "tcgen05"):
+        warpgroups = 1  # one queue of multiplications for all threads
+    return Agents(geometry.warps, stores, warpgroups, MOST if brings(instructions, "mbarriers") else 0)
+
+
+def smallest_shared(instructions: Sequence[Instruction]) -> int:
+    """The fewest bytes of shared memory that an instruction accesses."""
+    return smallest(i for i in instructions if touches(i, "shared"))
 
 
 def as_index(where: Where) -> np.ndarray | slice:

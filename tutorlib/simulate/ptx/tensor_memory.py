@@ -8,7 +8,6 @@ it cannot know the results. Reads of earlier results must be known to the thread
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from tutorlib.simulate.ptx.descriptors import COLUMNS, LANES, QUARTER, STRIPS, U
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import SharedAccess
+from tutorlib.simulate.ptx.memory import Access
 from tutorlib.simulate.ptx.shadow import NEVER, UNAWAITED, Shadow, SharedShadow
 
 POISON = np.float32(np.nan)  # in columns never written
@@ -30,16 +29,6 @@ NO_COMMIT = "it has waited for no mbarrier to which that was committed"
 TensorUnit = Literal["tcgen05.mma", "tcgen05.cp"]
 
 
-@dataclass(frozen=True)
-class TensorCommit:
-    """One tcgen05.commit of a lane: the mbarriers that hear when what it issued before is over. seen: that, and what
-    the thread knew, in whose order the multiplications come."""
-
-    site: int
-    mbarriers: tuple[MbarrierState, ...]
-    seen: Seen
-
-
 class TensorMemory(Shadow):
     """A piece is a strip of a block's: slot * OF_BLOCK + strip. Its readers are the block's warps and, last, the tensor
     cores, which count what is issued; it is written by these, or by a warp, in the name of its first thread.
@@ -47,6 +36,8 @@ class TensorMemory(Shadow):
     values: what it holds, (slots, lanes, columns). issued: multiplications and copies into each block's; by_lane: lane
     → slot → the number of its last. copies: the sites of tcgen05.cp. open: of each warp in the batch, by whether they
     store, the pieces of its tcgen05.ld and .st that it has not waited for.
+    commits: of each tcgen05.commit, its site, the mbarriers that hear when what its lane issued before is over, and
+    that with what the thread knew, in whose order the multiplications come.
     allocated: slot → start → (columns, site). relinquished: the slots that allocate no more. used: whether the kernel
     has any of it.
     """
@@ -64,7 +55,7 @@ class TensorMemory(Shadow):
         self.values.fill(POISON)
         self.issued = np.zeros(self.geometry.batch, np.int32)
         self.by_lane: dict[int, dict[int, int]] = {}
-        self.commits: list[TensorCommit] = []
+        self.commits: list[tuple[int, Sequence[MbarrierState], Seen]] = []
         self.open: dict[tuple[int, bool], list[np.ndarray]] = {}
         self.allocated: dict[int, dict[int, tuple[int, int]]] = {}
         self.relinquished: set[int] = set()
@@ -158,7 +149,7 @@ class TensorMemory(Shadow):
             self.write_site[filled] = site
             self.by_lane.setdefault(lane, {})[slot] = number
             lanes, blocks, agent = np.full(units.size, lane), np.full(units.size, slot), by.removesuffix(".mma")
-            access = SharedAccess(site, lanes, units.reshape(-1), UNIT, blocks, agent)  # type: ignore[arg-type]
+            access = Access(site, lanes, units.reshape(-1), UNIT, blocks, agent)  # type: ignore[arg-type]
             self.races.on_proxy_read(access, np.full(units.size, self.cores), np.full(units.size, number))
         if by == "tcgen05.cp":
             self.copies.add(site)
@@ -203,20 +194,20 @@ class TensorMemory(Shadow):
         vector = self.clocks.values[self.clocks.row[lane]].copy()
         for slot, number in self.by_lane.get(lane, {}).items():
             vector[self.clocks.base[slot] + self.cores] = number
-        self.commits.append(TensorCommit(site, tuple(mbarriers), Seen(vector)))
+        self.commits.append((site, mbarriers, Seen(vector)))
 
     def deliver(self) -> bool:
         """Carry out the last commit. Whether there was any. The others follow when nothing else can happen: no order is
         promised among arrivals at different mbarriers."""
         if not self.commits:
             return False
-        commit = self.commits.pop()
-        for mbarrier in commit.mbarriers:
+        site, mbarriers, seen = self.commits.pop()
+        for mbarrier in mbarriers:
             if self.mbarriers.ended[mbarrier.place[0]]:
                 says = "a commit may arrive at an mbarrier of a block that has ended: no thread waits for it"
-                self.notice(Hazard.UNWAITED(lacks="end", by="tcgen05"), commit.site, says)
+                self.notice(Hazard.UNWAITED(lacks="end", by="tcgen05"), site, says)
             else:
-                self.mbarriers.arrive_later(commit.site, mbarrier, commit.seen)
+                self.mbarriers.arrive_later(site, mbarrier, seen)
         return True
 
     # the warps' own accesses ----------------------------------------------------------------------------------------

@@ -47,19 +47,15 @@ def from_tf32(bits: np.ndarray) -> np.ndarray:
     return (bits & np.uint32(-(1 << TF32_BITS) & 0xFFFFFFFF)).view(np.float32)
 
 
-def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a + b rounded, and its error (Knuth, TAOCP 2, 4.2.2, theorem B)."""
-    total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
-
-
 def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a + b in float64, rounded to odd: another rounding to fewer bits then gives what one rounding would have.
 
-    Boldo and Melquiond, Emulation of a FMA and correctly rounded sums, IEEE Trans. Computers 57, 2008.
+    Boldo and Melquiond, Emulation of a FMA and correctly rounded sums, IEEE Trans. Computers 57, 2008. The error of a
+    sum: Knuth, TAOCP 2, 4.2.2, theorem B.
     """
-    return made_odd(*two_sum(a, b))
+    total = a + b
+    of_b = total - a
+    return made_odd(total, (a - (total - of_b)) + (b - of_b))
 
 
 def odd_float32(values: np.ndarray) -> np.ndarray:

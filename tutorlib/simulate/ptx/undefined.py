@@ -5,9 +5,8 @@ buffer ahead that it never uses, a block computes rows that its matrix does not 
 it is stored in global memory or decides something. Shared memory that it is stored to becomes undefined again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -33,7 +32,7 @@ class Origin:
 
     kind: Hazard
     site: int
-    message: Callable[[], str]
+    message: str
     bytes: np.ndarray
 
     @property
@@ -60,9 +59,9 @@ class Undefined:
 
     def restart(self, alive: np.ndarray) -> None:
         """A batch begins, of these lanes."""
-        self.held = {name: Origin(Hazard.UNSET, -1, str, every_byte(alive)) for name in self.unset}
+        self.held = {name: Origin(Hazard.UNSET, -1, "", every_byte(alive)) for name in self.unset}
 
-    def note(self, kind: Hazard, site: int, names: list[str], lanes: np.ndarray, message: Callable[[], str]) -> None:
+    def note(self, kind: Hazard, site: int, names: list[str], lanes: np.ndarray, message: str) -> None:
         """An instruction has read memory never written into these registers, for these lanes (booleans)."""
         for name in names:
             self.held[name] = Origin(kind, site, message, every_byte(lanes))
@@ -102,7 +101,9 @@ class Undefined:
                 parts = [bits for _, bits in undefined]
                 self.held[name] = replace(undefined[0][0], bytes=np.bitwise_or.reduce(parts))
             elif name in self.held:
-                self.overwrite(name, active)
+                self.held[name] = replace(self.held[name], bytes=np.where(active, 0, self.held[name].bytes))
+                if not self.held[name].bytes.any():
+                    del self.held[name]
 
     def coming(
         self, site: int, instruction: Instruction, used: list[Origin], active: np.ndarray, first: np.ndarray | None
@@ -135,12 +136,10 @@ class Undefined:
         if instruction.parts[0] != "st" or not any(part.startswith("shared") for part in instruction.parts):
             return []
         to, values = instruction.operands
-        names = register_names(values, addresses=False)
-        count = len(values.items) if isinstance(values, Vector) else 1
-        origins = [origin for origin in map(self.held.get, names) if origin]
-        if len(origins) < count or any(name in self.held for name in register_names(to, addresses=True)):
-            return []
-        return origins
+        items = values.items if isinstance(values, Vector) else (values,)
+        origins = [self.held[item.name] for item in items if isinstance(item, Register) and item.name in self.held]
+        somewhere = any(name in self.held for name in register_names(to, addresses=True))
+        return [] if somewhere or len(origins) < len(items) else origins
 
     def report(self, site: int, instruction: Instruction, origin: Origin, lanes: np.ndarray) -> None:
         if (origin.lanes & lanes).any():
@@ -152,17 +151,8 @@ class Undefined:
         if origin.site >= 0:
             return origin
         lane = int((origin.lanes & lanes).argmax())
-        who = self.geometry.show_thread(lane)
-        use = use_of(instruction)
-        says = partial("{} {} that {} never set".format, who, use, "were" if "registers" in use else "was")
+        says = f"{self.geometry.show_thread(lane)} uses a register ({instruction}) that was never set"
         return replace(origin, site=site, message=says)
-
-    def overwrite(self, name: str, lanes: np.ndarray) -> None:
-        left = np.where(lanes, 0, self.held[name].bytes)
-        if left.any():
-            self.held[name] = replace(self.held[name], bytes=left)
-        else:
-            del self.held[name]
 
 
 def every_byte(lanes: np.ndarray) -> np.ndarray:
@@ -217,12 +207,3 @@ def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) 
     if facts_of(instruction).of_warp:
         return np.repeat(lanes.reshape(-1, WARP).any(1), WARP) & active
     return lanes
-
-
-def use_of(instruction: Instruction) -> str:
-    """An instruction's use of a register."""
-    if facts_of(instruction).adds:
-        return f"has {instruction.parts[0]} add to registers"
-    if not facts_of(instruction).result:
-        return f"uses a register ({instruction})"
-    return f"computes with a register ({instruction})"

@@ -12,7 +12,7 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.descriptors import UNIT
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.meetings import RegisterPool, Unit
-from tutorlib.simulate.ptx.memory import SharedAccess
+from tutorlib.simulate.ptx.memory import Access, Groups
 from tutorlib.simulate.ptx.shadow import SharedShadow
 
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores
@@ -72,25 +72,18 @@ def by_registers(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(parts.transpose(3, 1, 5, 0, 2, 4)).reshape(columns // 2, warps * WARP)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Product:
-    """One wgmma of some warpgroups, which may still be in flight. warpgroups: numbers in the batch.
-
-    groups: of each warp, how many it had committed before, (warpgroups, 4). numbers: among the warpgroup's wgmmas.
-    waited: whether each warp has waited for it.
-    """
+    """One wgmma of some warps. numbers: for each, among its warpgroup's."""
 
     site: int
     acc: Accumulators
-    warpgroups: np.ndarray
-    groups: np.ndarray
     numbers: np.ndarray
-    waited: np.ndarray
 
 
 @dataclass
 class Warpgroups(Unit):
-    """of_block: warpgroups. told: how many wgmmas each was told to do; committed: how many groups each warp has.
+    """of_block: warpgroups. told: how many wgmmas each was told to do. products: that their warps have not waited for.
 
     touched: of each warp, the last use of accumulators since a fence. warpgroup: of each lane.
     """
@@ -107,9 +100,8 @@ class Warpgroups(Unit):
         self.of_block = -(-self.geometry.warps // WARPGROUP)
         warp = np.arange(self.geometry.lanes) // WARP
         self.warpgroup = warp // self.geometry.warps * self.of_block + warp % self.geometry.warps // WARPGROUP
-        self.products: list[Product] = []
-        self.committed = np.zeros(self.geometry.batch * self.geometry.warps, np.int32)
-        self.touched = np.full_like(self.committed, AT_THE_START)
+        self.products = Groups[Product](self.geometry.batch * self.geometry.warps)
+        self.touched = np.full_like(self.products.committed, AT_THE_START)
         self.told = np.zeros(self.geometry.batch * self.of_block, np.int32)
         for acc in self.all_acc.values():
             acc.pending.fill(0)
@@ -157,18 +149,18 @@ class Warpgroups(Unit):
         acc.values[flat] = sums.astype(np.float16) if acc.packed else sums
         acc.pending[flat] += 1
         self.told[warpgroups] += 1
-        numbers, waited = self.told[warpgroups], np.zeros((count, WARPGROUP), bool)
-        self.products.append(Product(site, acc, warpgroups, self.committed[warps], numbers, waited))
+        numbers = self.told[warpgroups]
+        self.products.issue(Product(site, acc, np.repeat(numbers, WARPGROUP)), flat)
         slots, number = warpgroups // self.of_block, warpgroups % self.of_block
         self.pool.need(site, slots, number * WARPGROUP, len(acc.names))
         each = units.shape[1]
         lanes = np.repeat(self.clocks.least(of_lanes(flat).reshape(count, -1)), each)
-        access = SharedAccess(site, lanes, units.reshape(-1), UNIT, np.repeat(slots, each), agent="wgmma")
+        access = Access(site, lanes, units.reshape(-1), UNIT, np.repeat(slots, each), agent="wgmma")
         cores = self.clocks.agents.tensor_cores(number)
         self.races.on_proxy_read(access, np.repeat(cores, each), np.repeat(numbers, each))
 
     def commit(self, warps: np.ndarray) -> None:
-        self.committed[warps] += 1
+        self.products.commit(warps)
 
     def fence(self, warps: np.ndarray) -> None:
         self.touched[warps] = FENCED
@@ -177,23 +169,15 @@ class Warpgroups(Unit):
 
     def wait(self, warps: np.ndarray, open_groups: int) -> None:
         """These warps' groups are over, but for the newest `open_groups`."""
-        limit = np.full(len(self.committed), -1, np.int32)
-        limit[warps] = self.committed[warps] - open_groups
-        for product in self.products:
-            of = self.warps_of(product.warpgroups)
-            waits = (product.groups < limit[of]) & ~product.waited
-            if not waits.any():
-                continue
-            product.waited |= waits
-            done = of[waits]
-            product.acc.pending[done] -= 1
-            if len(free := done[product.acc.pending[done] == 0]):
-                product.acc.give(free)
-            slots, in_block = done // self.geometry.warps, done % self.geometry.warps
-            numbers = np.broadcast_to(product.numbers[:, None], of.shape)[waits]
+        for one in self.products.wait(warps, open_groups):
+            acc, done = one.what.acc, one.lanes
+            acc.pending[done] -= 1
+            if len(free := done[acc.pending[done] == 0]):
+                acc.give(free)
+            slots, in_block = np.divmod(done, self.geometry.warps)
             components = self.clocks.base[slots] + self.clocks.agents.tensor_cores(in_block // WARPGROUP)
+            numbers = one.what.numbers[one.at]
             self.clocks.learn(of_lanes(done), np.repeat(components, WARP), np.repeat(numbers, WARP))
-        self.products = [product for product in self.products if not product.waited.all()]
 
     # what threads must not do meanwhile -----------------------------------------------------------------------------
 
@@ -202,12 +186,8 @@ class Warpgroups(Unit):
         or to test them, which a compiler may do between a fence and a wgmma, and makes safe."""
         early = warps[acc.pending[warps] > 0]
         if len(early):
-            warp = int(early[0])
-            told = next(
-                product.site
-                for product in self.products
-                if product.acc is acc and (self.warps_of(product.warpgroups)[~product.waited] == warp).any()
-            )
+            warp, products = int(early[0]), self.products.in_flight
+            told = next(one.what.site for one in products if one.what.acc is acc and warp in one.lanes)
             says = f"{self.geometry.show_warp(warp)} uses registers that the wgmma at {self.show(told)} may still be "
             says += "adding to: no wait_group has covered it"
             self.notice(Hazard.UNWAITED(lacks="wgmma"), site, says, len(early), told)

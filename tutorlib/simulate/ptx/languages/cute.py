@@ -330,13 +330,13 @@ def simulate_host(
     """
     given = cute_arguments([*tensors.values()], dynamic) if arguments is None else arguments
     module = parse_ptx(compiled.ptx)
-    launches = record_launches(compiled.function, module, given)
-    return simulate_launches(tensors, launches, compiled.stacks.finder(module), traced)
+    launches, find = record_launches(compiled.function, module, given), compiled.stacks.finder(module)
+    return simulate_launches(tensors, [replace(each, find=find) for each in launches], traced)
 
 
 def simulate_launches(
-    tensors: "dict[str, Tensor]", launches: Sequence[Launch], find: Find, traced: bool = False, budget: float = inf
+    tensors: "dict[str, Tensor]", launches: Sequence[Launch], traced: bool = False, budget: float = inf
 ) -> list[Report]:
-    """Simulate what a host function launches, in order. find, traced, budget: as `simulate`."""
+    """Simulate what a host function launches, in order. traced, budget: as `simulate`."""
     pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
-    return [simulate_pieces(replace(each, find=find), pieces, traced, before, budget=budget) for each in launches]
+    return [simulate_pieces(each, pieces, traced, before, budget=budget) for each in launches]

@@ -44,7 +44,7 @@ def decode(instruction: Instruction, site: int, state: State) -> Step:
     except (KeyError, IndexError, ValueError, StopIteration) as error:
         raise NotSimulated(str(instruction), instruction.line) from error
     step = step if instruction.guard is None else guarded(step, op)
-    return wgmma.watched(step, op) if state.units.warpgroups.by_name else step
+    return wgmma.watched(step, op) if state.warpgroups.by_name else step
 
 
 def guarded(step: Step, op: Operation) -> Step:

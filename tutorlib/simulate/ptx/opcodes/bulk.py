@@ -17,7 +17,7 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
-from tutorlib.simulate.ptx.memory import PARAM, GlobalAccess
+from tutorlib.simulate.ptx.memory import PARAM, Access
 from tutorlib.simulate.ptx.opcodes.loads import no_effect, ports, shape_of, step_through
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, Port, SharedPort
@@ -59,7 +59,7 @@ def box_of(op: Operation, lane: int, start: int, place: int, numbers: list[int])
         return box_asked(op, start, place, numbers)
     except CannotCopy as error:
         says = f"TMA, for {op.state.geometry.show_thread(lane)}, {error.what}"
-        op.notice(error.fault, lambda: says)
+        op.notice(error.fault, says)
         return None
 
 
@@ -141,7 +141,7 @@ def load(op: Operation) -> Step:
     and cp.async.bulk.shared.global.mbarrier [to], [from], bytes, [mbarrier]{, blocks}{, policy}"""
     counting = 2 if "tensor" in op.parts else 3
     to, of, counted, copied_to = op.places(0), asked(op, 1), op.places(counting), receivers(op, counting + 1)
-    overlaps, cluster = op.state.watch.overlaps, op.state.geometry.cluster_size
+    overlaps, cluster = op.state.overlaps, op.state.geometry.cluster_size
     # Of a pair's two blocks an mbarrier's address without the bit that tells them apart names the first one's.
     pair = "cta_group::2" in op.parts
 
@@ -154,24 +154,21 @@ def load(op: Operation) -> Step:
             described, at = box
             if described.misses(at):
                 notice_zeros(op, lane, tuple(numbers), described)
-            if overlaps.before:
+            if op.state.arena.before:
                 overlaps.on_bulk_load(access_of(op, lane, described, described.inside(at)[0]))
             units, data = units_of(described, start), fetched(op, described, at)
             for slot in slots:
                 owner = slot - slot % cluster % 2 if pair else slot
-                mbarrier = op.units.mbarriers.counting(op.site, lane, (owner, bar))
+                mbarrier = op.state.mbarriers.counting(op.site, lane, (owner, bar))
                 copies.append(BulkLoad(op.site, lane, slot, units, data, mbarrier, padding=described.padding))
-        op.units.bulk.load(copies)
+        op.state.bulk.load(copies)
 
     return op.by_lanes(load_for)
 
 
 def notice_zeros(op: Operation, lane: int, at: tuple[int, ...], described: TensorMap) -> None:
-    def what() -> str:
-        who, place, shape = op.state.geometry.show_thread(lane), at[::-1], described.shape[::-1]
-        return f"TMA, for {who}, loads a box at {place} of a tensor of {shape}: nothing but zeros"
-
-    op.state.watch.zeros.notice(Hazard.ZEROS, op.site, what)
+    who, place, shape = op.state.geometry.show_thread(lane), at[::-1], described.shape[::-1]
+    op.notice(Hazard.ZEROS, f"TMA, for {who}, loads a box at {place} of a tensor of {shape}: nothing but zeros")
 
 
 def store(op: Operation) -> Step:
@@ -190,7 +187,7 @@ def store(op: Operation) -> Step:
             lane, (_, _, start, place, *numbers) = int(lanes[n]), told[n].tolist()
             if (box := box_of(op, lane, start, place, numbers)) is not None:
                 copies.append((lane, units_of(box[0], start), keeper(op, lane, *box)))
-        op.units.bulk.store(op.site, copies)
+        op.state.bulk.store(op.site, copies)
 
     return op.by_lanes(store_for)
 
@@ -227,18 +224,18 @@ def keeper(op: Operation, lane: int, described: TensorMap, at: tuple[int, ...]) 
         there = tensor_bytes(op, described)[whole[::-1]]
         if data.size:
             different = (data != there).any(-1).reshape(-1)
-            op.state.watch.overlaps.before_bulk_store(access_of(op, lane, described, whole), lambda: different)
+            op.state.overlaps.before_bulk_store(access_of(op, lane, described, whole), lambda: different)
         there[...] = data
 
     return keep
 
 
-def access_of(op: Operation, lane: int, described: TensorMap, whole: tuple[slice, ...]) -> GlobalAccess:
+def access_of(op: Operation, lane: int, described: TensorMap, whole: tuple[slice, ...]) -> Access:
     """To these elements of the tensor, the contiguous mode fastest."""
     at = np.array([described.address - op.state.arena.address])
     for stride, part in zip(described.strides[::-1], whole[::-1], strict=True):
         at = (at[:, None] + np.arange(part.start, part.stop) * stride).reshape(-1)
-    return GlobalAccess(op.site, np.full(len(at), lane), at, described.element, op.instruction)
+    return Access(op.site, np.full(len(at), lane), at, described.element)
 
 
 def store_async(op: Operation) -> Step:
@@ -261,9 +258,9 @@ def store_async(op: Operation) -> Step:
         for (_, slot, bar), stores in told.items():
             at, units = (np.array(each) for each in zip(*stores, strict=True))
             lane = int(lanes[at[0]])
-            mbarrier = op.units.mbarriers.at(op.site, lane, (slot, bar), "has its bytes counted by")
+            mbarrier = op.state.mbarriers.at(op.site, lane, (slot, bar), "has its bytes counted by")
             copies.append(BulkLoad(op.site, lane, slot, units, data[at].view(np.uint8), mbarrier, "st.async"))
-        op.units.bulk.load(copies)
+        op.state.bulk.load(copies)
 
     return op.by_lanes(store_for)
 
@@ -337,9 +334,9 @@ def copy_and_fence(op: Operation) -> Step:
 
 OPCODES: dict[str, OpcodeDecoder] = {
     "cp.async.bulk": copy,
-    "cp.async.bulk.commit_group": lambda op: op.by_lanes(op.units.bulk.commit),
+    "cp.async.bulk.commit_group": lambda op: op.by_lanes(op.state.bulk.commit),
     # {.read} too: threads of the block cannot tell when bytes have reached global memory.
-    "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.units.bulk.wait, open_groups=op.count(0))),
+    "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.state.bulk.wait, open_groups=op.count(0))),
     "cp.async.bulk.prefetch": no_effect,
     "st.async": store_async,
     "tensormap.replace": replace_field,

@@ -121,7 +121,7 @@ def copy(op: Operation) -> Step:
         wanted = op.spread(~read.astype(bool) * size if read.dtype == bool else read)[lanes]
         data = fetch(of, lanes, of_addresses(), wanted)
         rows, places = state.shared.rows(1, size), (state.shared_row[lanes] + access.starts) // size
-        state.watch.races.on_copy(access, lambda: (rows[places] != data).any(1))
+        state.races.on_copy(access, lambda: (rows[places] != data).any(1))
         rows[places] = data
         state.copies.issue(access)
 
@@ -145,11 +145,13 @@ def fetch(port: GlobalPort, lanes: np.ndarray, addresses: np.ndarray, wanted: np
 def wait(op: Operation) -> Step:
     """cp.async.wait_group n, and wait_all, which waits for copies that were not committed too."""
     still_open = int(op.source(0, "s32")[0] & MOST_GROUPS) if op.operands else None
-    copies, races = op.state.copies, op.state.watch.races
+    copies, races = op.state.copies, op.state.races
 
     def step(where: Where) -> None:
         lanes = as_index(where)
-        for access in copies.finish(lanes, copies.issued) if still_open is None else copies.wait(lanes, still_open):
+        for access in (
+            copies.finish(lanes, copies.groups.issued) if still_open is None else copies.wait(lanes, still_open)
+        ):
             races.on_waited(access)
 
     return step
@@ -221,7 +223,7 @@ OPCODES: dict[str, OpcodeDecoder] = {
     **dict.fromkeys(("prefetch", "prefetchu", "applypriority", "discard", "createpolicy"), no_effect),
     "cp.async.ca": copy,
     "cp.async.cg": copy,
-    "cp.async.commit_group": lambda op: lambda where: op.state.copies.commit(as_index(where)),
+    "cp.async.commit_group": lambda op: lambda where: op.state.copies.groups.commit(as_index(where)),
     "cp.async.wait_group": wait,
     "cp.async.wait_all": wait,
     "atom": atomic,

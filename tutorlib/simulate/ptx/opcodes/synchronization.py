@@ -36,8 +36,8 @@ def one_by_one(does: Callable[[Operation, int, SharedPlace, int], object], name:
 
 
 def expect(op: Operation, lane: int, place: SharedPlace, count: int) -> None:
-    if mbarrier := op.units.mbarriers.at(op.site, lane, place, "announces bytes to"):
-        op.units.mbarriers.announce(op.site, mbarrier, count)
+    if mbarrier := op.state.mbarriers.at(op.site, lane, place, "announces bytes to"):
+        op.state.mbarriers.announce(op.site, mbarrier, count)
 
 
 def arrive(op: Operation) -> Step:
@@ -46,7 +46,7 @@ def arrive(op: Operation) -> Step:
     to = op.operands[0]
     returns, expects, relaxed = not isinstance(to, Address), "expect_tx" in op.parts, "relaxed" in op.parts
     token = op.target(to, "b64") if isinstance(to, Register) else None
-    counts, mbarriers = op.values(int(returns) + 1, "u32"), op.units.mbarriers
+    counts, mbarriers = op.values(int(returns) + 1, "u32"), op.state.mbarriers
 
     def arrive_on(mbarrier: MbarrierState, lanes: np.ndarray) -> None:
         if token is not None:
@@ -66,7 +66,7 @@ def by_mbarrier(op: Operation, operand: int, does: Callable[[MbarrierState, np.n
     def arrive_on(lanes: np.ndarray) -> None:
         for (slot, start), which in by_key(*np.array(at(lanes)).reshape(-1, 2).T).items():
             place, here = (slot, start), lanes[which]
-            found = [op.units.mbarriers.at(op.site, lane, place, "arrives on") for lane in here.tolist()]
+            found = [op.state.mbarriers.at(op.site, lane, place, "arrives on") for lane in here.tolist()]
             if found[-1] is not None:
                 does(found[-1], here)
 
@@ -77,16 +77,16 @@ def arrive_after_copies(op: Operation) -> Step:
     """cp.async.mbarrier.arrive{.noinc}: it arrives once the thread's earlier cp.async have written their bytes."""
     op.need_known("async mbarrier arrive noinc shared")
     counts_more = "noinc" not in op.parts
-    return by_mbarrier(op, 0, lambda mbarrier, lanes: op.units.bulk.count_async(op.site, mbarrier, lanes, counts_more))
+    return by_mbarrier(op, 0, lambda mbarrier, lanes: op.state.bulk.count_async(op.site, mbarrier, lanes, counts_more))
 
 
 def test(op: Operation) -> Step:
     """mbarrier.test_wait: whether a phase is over. The first test in a phase finds that it is not."""
-    groups, mbarriers = waits_for_phase(op, None), op.units.mbarriers
+    groups, mbarriers = waits_for_phase(op, None), op.state.mbarriers
 
     def test_for(lanes: np.ndarray) -> None:
         for group in mbarriers.test(groups(lanes)):
-            op.units.bulk.deliver_async(group.mbarrier)  # lest a loop of tests never lets all threads come to rest
+            op.state.bulk.deliver_async(group.mbarrier)  # lest a loop of tests never lets all threads come to rest
 
     return op.by_lanes(test_for)
 
@@ -94,7 +94,7 @@ def test(op: Operation) -> Step:
 def waits_for_phase(op: Operation, then: int | None) -> Callable[[np.ndarray], list[WaitingForPhase]]:
     """For these lanes of a test_wait or try_wait, by what they wait for. then: where the others go on."""
     (places, parities), passed = phase_of(op), op.target(0, "pred")
-    return lambda lanes: op.units.mbarriers.groups(op.site, lanes, places(lanes), parities(lanes), passed, then)
+    return lambda lanes: op.state.mbarriers.groups(op.site, lanes, places(lanes), parities(lanes), passed, then)
 
 
 def phase_of(op: Operation) -> tuple[SharedPlaces, LaneValues]:
@@ -136,21 +136,21 @@ def fence(op: Operation) -> Step:
     knows now, to others in the fence's scope. Behind fence.proxy.async TMA and wgmma may read what threads wrote to
     shared memory; behind that and fence.mbarrier_init they may count on mbarriers."""
     kinds = fences_of(op.instruction)
-    return op.by_lanes(lambda lanes: op.state.watch.clocks.fence(lanes, *kinds)) if kinds else no_effect(op)
+    return op.by_lanes(lambda lanes: op.state.clocks.fence(lanes, *kinds)) if kinds else no_effect(op)
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
-    "mbarrier.init": one_by_one(lambda op, *given: op.units.mbarriers.make(op.site, *given), "init"),
-    "mbarrier.inval": one_by_one(lambda op, lane, place, count: op.units.mbarriers.forget(place), "inval"),
+    "mbarrier.init": one_by_one(lambda op, *given: op.state.mbarriers.make(op.site, *given), "init"),
+    "mbarrier.inval": one_by_one(lambda op, lane, place, count: op.state.mbarriers.forget(place), "inval"),
     "mbarrier.expect_tx": one_by_one(expect, "expect_tx"),
     "mbarrier.arrive": arrive,
     "cp.async.mbarrier.arrive": arrive_after_copies,
     "mbarrier.test_wait": test,
     "mapa": map_address,
-    "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.units.clusters.arrive, relaxed="relaxed" in op.parts)),
-    "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.units.registers.give, count=op.count(0))),
-    "setmaxnreg.inc": lambda op: op.by_lanes(partial(op.units.registers.take, op.site, count=op.count(0))),
+    "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.state.clusters.arrive, relaxed="relaxed" in op.parts)),
+    "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.state.pool.give, count=op.count(0))),
+    "setmaxnreg.inc": lambda op: op.by_lanes(partial(op.state.pool.take, op.site, count=op.count(0))),
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),
-    "griddepcontrol.wait": lambda op: op.by_lanes(op.state.watch.clocks.wait_for_launch_before),
+    "griddepcontrol.wait": lambda op: op.by_lanes(op.state.clocks.wait_for_launch_before),
 }

@@ -22,7 +22,7 @@ from tutorlib.simulate.ptx.descriptors import (
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Register
-from tutorlib.simulate.ptx.memory import SharedAccess
+from tutorlib.simulate.ptx.memory import Access
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.synchronization import fence
@@ -60,13 +60,13 @@ def allocate(op: Operation) -> Step:
         lanes = warps * WARP
         for warp, (_, at), count in zip(warps.tolist(), to(lanes), columns(lanes).tolist(), strict=True):
             slot, number = divmod(warp, state.geometry.warps)
-            start = op.units.tensor.allocate(op.site, slot, number, count)
+            start = op.state.tensor.allocate(op.site, slot, number, count)
             if at + COLUMN > state.shared.size:
                 says = f"tcgen05.alloc writes to byte {at:,} of shared memory, of which the block has "
-                op.notice(Hazard.OUTSIDE(tensor="shared memory"), partial(str, f"{says}{state.shared.size:,}"))
+                op.notice(Hazard.OUTSIDE(tensor="shared memory"), f"{says}{state.shared.size:,}")
                 continue
-            access = SharedAccess(op.site, np.array([warp * WARP]), np.array([at]), COLUMN, np.array([slot]))
-            state.watch.races.before_write(access, lambda: np.ones(1, bool))
+            access = Access(op.site, np.array([warp * WARP]), np.array([at]), COLUMN, np.array([slot]))
+            state.races.before_write(access, lambda: np.ones(1, bool))
             state.shared.rows(COLUMN, 1)[(slot * state.shared.stride + at) // COLUMN] = start
 
     return op.by_warps(allocate_for)
@@ -80,7 +80,7 @@ def deallocate(op: Operation) -> Step:
         lanes = warps * WARP
         for warp, at, count in zip(warps.tolist(), start(lanes).tolist(), columns(lanes).tolist(), strict=True):
             slot, number = divmod(warp, op.state.geometry.warps)
-            op.units.tensor.free(op.site, slot, number, column_of(at)[1], count)
+            op.state.tensor.free(op.site, slot, number, column_of(at)[1], count)
 
     return op.by_warps(free)
 
@@ -101,7 +101,7 @@ def access(op: Operation) -> Step:
     def move(warps: np.ndarray) -> None:
         for warp in warps.tolist():
             given = addresses(np.arange(warp * WARP, (warp + 1) * WARP))
-            op.units.tensor.access(op.site, warp, given, registers, where, stores)
+            op.state.tensor.access(op.site, warp, given, registers, where, stores)
 
     return op.by_warps(move)
 
@@ -123,8 +123,8 @@ def commit(op: Operation) -> Step:
     def commit_for(lanes: np.ndarray) -> None:
         found = at(lanes)
         for lane, (_, place), slots in zip(lanes.tolist(), found, told_to(lanes, found), strict=True):
-            told = (op.units.mbarriers.at(op.site, lane, (slot, place), "commits to") for slot in slots)
-            op.units.tensor.commit(op.site, lane, [mbarrier for mbarrier in told if mbarrier])
+            told = (op.state.mbarriers.at(op.site, lane, (slot, place), "commits to") for slot in slots)
+            op.state.tensor.commit(op.site, lane, [mbarrier for mbarrier in told if mbarrier])
 
     return op.by_lanes(commit_for)
 
@@ -144,11 +144,11 @@ def copy(op: Operation) -> Step:
             first, column = column_of(into_address)
             into = place.at(first if len(rows) < LANES else 0, column)
 
-            if op.units.tensor.issue(op.site, lane, slots, into, units, np.arange(0), "tcgen05.cp"):
+            if op.state.tensor.issue(op.site, lane, slots, into, units, np.arange(0), "tcgen05.cp"):
                 for slot in slots:
                     raw = state.shared.rows(1, UNIT)[(units + slot * state.shared.stride) // UNIT]
                     filled = raw.reshape(len(units), -1).view(np.float32)[rows]
-                    op.units.tensor.values[slot][into.lanes, into.columns] = filled
+                    op.state.tensor.values[slot][into.lanes, into.columns] = filled
 
     return op.by_lanes(copy_for)
 
@@ -211,7 +211,7 @@ def read_shape(op: Operation, value: int, kind: str) -> tuple[int, int, list[tup
 
 def multiply(op: Operation) -> Step:
     """tcgen05.mma.cta_group.kind [accumulators], a, b, shapes and types{, [scales], [scales]}{, {lanes kept}}, adds"""
-    parts, state, tensor = set(op.parts), op.state, op.units.tensor
+    parts, state, tensor = set(op.parts), op.state, op.state.tensor
     kind = next(part.split("::")[1] for part in op.parts if part.startswith("kind::"))
     apart, scaled, pair = "ws" in parts, "block_scale" in parts, "cta_group::2" in parts
     op.need(kind in KINDS and not {"sp", "ashift"} & parts and not (apart and len(op.operands) > 5))
@@ -280,20 +280,20 @@ def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarr
 
 def numbers_in(op: Operation, operand: SharedOperand, there: Fragment, slot: int) -> np.ndarray:
     """(rows, K) of an operand there in a block's tensor memory."""
-    raw = np.ascontiguousarray(op.units.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
+    raw = np.ascontiguousarray(op.state.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
     return operand.sign * from_bits(raw, operand.kind).astype(np.float32, copy=False)
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
-    "tcgen05.relinquish_alloc_permit": lambda op: op.by_warps(op.units.tensor.relinquish),
+    "tcgen05.relinquish_alloc_permit": lambda op: op.by_warps(op.state.tensor.relinquish),
     "tcgen05.cp": copy,
     "tcgen05.mma": multiply,
     "tcgen05.commit": commit,
     **dict.fromkeys(("tcgen05.ld", "tcgen05.st"), access),
-    "tcgen05.wait::ld": lambda op: op.by_warps(partial(op.units.tensor.wait, stores=False)),
-    "tcgen05.wait::st": lambda op: op.by_warps(partial(op.units.tensor.wait, stores=True)),
+    "tcgen05.wait::ld": lambda op: op.by_warps(partial(op.state.tensor.wait, stores=False)),
+    "tcgen05.wait::st": lambda op: op.by_warps(partial(op.state.tensor.wait, stores=True)),
     "tcgen05.fence::after_thread_sync": no_effect,
     "tcgen05.fence::before_thread_sync": fence,
 }

@@ -57,7 +57,7 @@ class Members:
 
     def notice(self, fault: Fault, warp: int, lane: int, what: str, times: int) -> None:
         who = f"{self.op.parts[0]} of lane {lane}, {self.op.state.geometry.show_warp(warp)},"
-        self.op.notice(fault, lambda: f"{who} {what}", times)
+        self.op.notice(fault, f"{who} {what}", times)
 
 
 def shuffle(op: Operation) -> Step:
@@ -130,7 +130,7 @@ def elect(op: Operation) -> Step:
 
     def step(where: Where) -> None:
         runs = members.check(where)
-        op.state.watch.clocks.has_read(np.flatnonzero(runs))
+        op.state.clocks.has_read(np.flatnonzero(runs))
         leader = runs.argmax(1)
         np.copyto(out, np.repeat(leader, WARP), where=where, casting="unsafe")
         np.copyto(leads, (leader[:, None] == LANES).reshape(-1), where=where)  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ def sync_warp(op: Operation) -> Step:
         lanes = np.flatnonzero(members.check(where))
         masks = op.spread(members.mask)[lanes]
         for mask in np.unique(masks):
-            op.state.watch.clocks.meet_by_warp(lanes[masks == mask])
+            op.state.clocks.meet_by_warp(lanes[masks == mask])
 
     return step
 
@@ -204,7 +204,7 @@ def formatted(state: State, address: int, local: np.ndarray, at: int) -> str:
 def fail_assertion(op: Operation) -> Step:
     show = op.state.geometry.show_thread
     return op.by_lanes(
-        lambda lanes: op.notice(Hazard.ASSERTION, lambda: f"an assertion does not hold in {show(int(lanes[0]))}")
+        lambda lanes: op.notice(Hazard.ASSERTION, f"an assertion does not hold in {show(int(lanes[0]))}")
     )
 
 

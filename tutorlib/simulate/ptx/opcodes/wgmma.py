@@ -77,7 +77,7 @@ class RegisterOperand:
         return self.sign * matrix(words, piece, self.kind).astype(np.float32, copy=False).reshape(len(warps), ROWS, -1)
 
 
-Tell = Callable[[np.ndarray], None]  # takes the lanes of whole warpgroups
+Tell = Callable[[np.ndarray], np.ndarray]  # takes the lanes of whole warpgroups, and gives them
 
 
 def multiplication(op: Operation) -> Tell:
@@ -100,7 +100,7 @@ def multiply(op: Operation) -> Tell:
     op.need(d_kind in ("f32", "f16") and {a_kind, b_kind} <= FACTORS and len(op.parts) == 8)
     names = op.register_names(0)
     registers = [op.state.storage(item) for item in map(Register, names)]
-    acc = op.units.warpgroups.acc(names, registers, packed=d_kind == "f16")
+    acc = op.state.warpgroups.acc(names, registers, packed=d_kind == "f16")
     adds, signs = op.predicate(3), [op.immediate(n) for n in (4, 5)]
     *a_by_columns, b_by_columns = [op.immediate(n) for n in range(6, len(op.operands))] or [0]
     columns = int(shape[len("m64n") :].split("k")[0])
@@ -120,9 +120,11 @@ def tell(
     b: SharedOperand,
     adds: Callable[[], np.ndarray],
     lanes: np.ndarray,
-) -> None:
+) -> np.ndarray:
+    if not len(lanes):
+        return lanes
     first = lanes[:: WARPGROUP * WARP]  # a lane of each warpgroup
-    units = op.units.warpgroups
+    units = op.state.warpgroups
     warpgroups, slots = units.warpgroup[first], op.state.slot[first]
     b_units = inside(op, b.units(first))
     read = [b_units.reshape(len(first), -1)]
@@ -134,6 +136,7 @@ def tell(
         left = a.numbers(units.warps_of(warpgroups))
     products = left @ b.numbers(b_units, slots).swapaxes(1, 2)
     units.tell(op.site, acc, warpgroups, np.concatenate(read, axis=1), products, op.spread(adds())[first])
+    return lanes
 
 
 def inside(op: Operation, units: np.ndarray) -> np.ndarray:
@@ -142,13 +145,13 @@ def inside(op: Operation, units: np.ndarray) -> np.ndarray:
     beyond = units > size - UNIT
     if beyond.any():
         what = f"the tensor cores read byte {units.max():,} of shared memory, of which the block has {size:,}"
-        op.notice(Hazard.OUTSIDE(tensor="shared memory"), lambda: what, int(beyond.sum()))
+        op.notice(Hazard.OUTSIDE(tensor="shared memory"), what, int(beyond.sum()))
     return np.where(beyond, 0, units)
 
 
 def watched(step: Step, op: Operation) -> Step:
     """The step, looked at where the instruction uses registers into which wgmmas add."""
-    by_name = op.units.warpgroups.by_name
+    by_name = op.state.warpgroups.by_name
     names = (*read(op.instruction), *written(op.instruction))
     used = {id(acc): acc for name in names if (acc := by_name.get(name))}
     if not used:
@@ -161,14 +164,14 @@ def watched(step: Step, op: Operation) -> Step:
         every = np.arange(op.state.geometry.lanes // WARP)
         warps = every if where is True else every[of_warps(where).any(1)]  # of which some threads at least run it
         for acc in used.values():
-            op.units.warpgroups.touch(op.site, acc, warps, moves)
+            op.state.warpgroups.touch(op.site, acc, warps, moves)
         step(where)
 
     return look_and_do
 
 
 OPCODES: dict[str, OpcodeDecoder] = {
-    "wgmma.fence": lambda op: op.by_warps(op.units.warpgroups.fence),
-    "wgmma.commit_group": lambda op: op.by_warps(op.units.warpgroups.commit),
-    "wgmma.wait_group": lambda op: op.by_warps(partial(op.units.warpgroups.wait, open_groups=op.count(0))),
+    "wgmma.fence": lambda op: op.by_warps(op.state.warpgroups.fence),
+    "wgmma.commit_group": lambda op: op.by_warps(op.state.warpgroups.commit),
+    "wgmma.wait_group": lambda op: op.by_warps(partial(op.state.warpgroups.wait, open_groups=op.count(0))),
 }
