@@ -14,9 +14,9 @@ UNSIGNED = {ct.uint8, *WIDE}
 INTEGERS = {ct.int8, ct.int16, ct.int32, ct.int64, *UNSIGNED}
 FP8 = (ct.float8_e4m3fn, ct.float8_e5m2, ct.float8_e8m0fnu)
 STORED = (ct.bool_, *INTEGERS, ct.float16, ct.bfloat16, ct.float32, ct.float64, *FP8)
-FROM_TORCH = {getattr(torch, dtype.name.rstrip("_")): dtype for dtype in STORED}
-STORAGE = {dtype: kind for kind, dtype in FROM_TORCH.items()} | WIDE  # what an array's elements are in memory
-# What a tile computes with.
+FROM_TORCH: dict[Any, ct.DType] = {getattr(torch, dtype.name.rstrip("_")): dtype for dtype in STORED}
+# What an array's elements are in memory, and what a tile computes with.
+STORAGE: dict[ct.DType, torch.dtype] = {dtype: kind for kind, dtype in FROM_TORCH.items()} | WIDE
 CARRIER = STORAGE | dict.fromkeys(WIDE, torch.int64) | dict.fromkeys((ct.tfloat32, *FP8), torch.float32)
 LARGEST_FP8 = {ct.float8_e4m3fn: 448.0, ct.float8_e5m2: 57344.0}
 

@@ -106,7 +106,7 @@ class Finding:
     @property
     def sentence(self) -> Flaw:
         """As it stands in a verdict."""
-        return self.kind().told(self.message) + f" ({self.place or f'line {self.ptx_line} of the PTX'})."
+        return Flaw("") + self.message + f" ({self.place or f'line {self.ptx_line} of the PTX'})."
 
 
 Find = Callable[[Instruction], SourceLine | None]
