@@ -29,8 +29,8 @@ from tutorlib.kernels.doubling import double_on_cpu
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.measuring import launchers
 from tutorlib.notebook.check import CheckFailed, check
-from tutorlib.simulate.cutile.hosts import SMS, launches_interpreted
 from tutorlib.simulate.ptx import schedule
+from tutorlib.simulate.stand_in.tiles import SMS, launches_interpreted
 
 # CuTe: what compiles, what is looked at, what is said ----------------------------------------------------------------
 

@@ -18,9 +18,9 @@ from tutorlib.kernels.attention.operator import (
     scores,
     why_not_fused,
 )
-from tutorlib.simulate.cutile.hosts import launches_interpreted
 from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
+from tutorlib.simulate.stand_in.tiles import launches_interpreted
 
 CASES = {  # configuration, queries, keys
     "head_dim 64": (AttentionConfig(64, tile_n=64), 128, 192),

@@ -10,7 +10,7 @@ from tutorlib.kernels.attention import launch
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
 from tutorlib.problems.catalogue import copy, gemm, gemm_fp8, gemm_m_major, gemm_tf32, transpose, vector_add
 from tutorlib.problems.problem import torch_dtype
-from tutorlib.simulate.cutile.hosts import launches_interpreted
+from tutorlib.simulate.stand_in.tiles import launches_interpreted
 
 
 def gemm_into(dtype, out):

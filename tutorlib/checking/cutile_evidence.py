@@ -181,7 +181,7 @@ class TileRequest(Request):
 def interpret(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]) -> Interpreted:
     """The call on copies of these tensors. Raises CompileFailed, NotSimulated and a placeholder's error."""
     from tutorlib.compiling.dsls import refusals
-    from tutorlib.simulate.cutile.hosts import launches_interpreted
+    from tutorlib.simulate.stand_in.tiles import launches_interpreted
 
     *inputs, output = (tensor.clone() for tensor in tensors)
     try:
@@ -209,8 +209,8 @@ def plan_of(host: Callable[..., None], tensors: "Sequence[Tensor]", target: str,
     import torch
 
     from tutorlib.compiling.dsls import exported
-    from tutorlib.simulate.cutile.hosts import launches_to
     from tutorlib.simulate.cutile.run import array_constraint, constraint, parameters
+    from tutorlib.simulate.stand_in.tiles import launches_to
 
     storages = [tensor.untyped_storage() for tensor in tensors]
     memories: list[bytes] = []

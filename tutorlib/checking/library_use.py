@@ -19,7 +19,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import Served, WrongKind, need_callable
-from tutorlib.dsl.functions import inside_of_kernel
+from tutorlib.dsl.functions import function_of
 from tutorlib.failure import Fail, Flaw
 
 
@@ -173,7 +173,7 @@ def plain_function(value: Any) -> FunctionType | None:
     """The Python function under @cute.jit, in a @ct.kernel or behind a property, or None."""
     try:
         value = getattr(value, "fget" if isinstance(value, property) else "__func__", value)
-        found = unwrap(inside_of_kernel(value))
+        found = unwrap(function_of(value))
     except Exception:  # from objects that make up attributes, as torch.classes does
         return None
     return found if isinstance(found, FunctionType) else None

@@ -5,7 +5,6 @@ tile kernels holds a program for the host, too (its section .nv.host), which the
 it: a cubin is safe to load only if its author is trusted.
 """
 
-import os
 import re
 import shutil
 import sys
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
-from tutorlib.compiling.programs import packaged_program, run_compiler, sections
+from tutorlib.compiling.programs import cubin_by, sections
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.dsl.launching import dynamic_smem
@@ -82,7 +81,7 @@ def compile_host(answer: Callable[..., None], *args: Any) -> None:
     """Compile what `call_host` calls. Raises as that does."""
     from cutlass import cute
 
-    with_reader_line(lambda more: cute.compile(answer, *args, options=more) if more else cute.compile(answer, *args))
+    with_reader_line(lambda more: cute.compile(answer, *args, options=more))
 
 
 def cute_arguments(tensors: "Sequence[Tensor]", dynamic: bool) -> list[Any]:
@@ -119,23 +118,11 @@ def with_reader_line(build: Callable[[str], Any]) -> Any:
     return attempt("--generate-line-info")
 
 
-TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras would take for its own
-
-
 @lru_cache(maxsize=64)
 def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
     """A cubin, byte for byte as cuTile compiles it. arch: "sm_90". Raises CompileFailed and ToolMissing."""
-    tileiras = packaged_program("nvidia-cuda-tileiras", "tileiras")
-    environment = {name: value for name, value in os.environ.items() if name not in TOOLKIT}
-    with tempfile.TemporaryDirectory() as folder:
-        file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
-        file.write_bytes(tile_ir)
-        done = run_compiler(
-            [tileiras, "--gpu-name", arch, f"-O{opt_level}", "--lineinfo", "-o", cubin, file], Path(folder), environment
-        )
-        if done.returncode:
-            raise CompileFailed(f"tileiras refuses its Tile IR: {' '.join(done.stderr.split())[:240]}")
-        return inspect_tile_kernel(arch, cubin.read_bytes())
+    options = "--gpu-name", arch, f"-O{opt_level}", "--lineinfo"
+    return inspect_tile_kernel(arch, cubin_by("nvidia-cuda-tileiras", "tileiras", options, tile_ir, "Tile IR")[0])
 
 
 def inspect_tile_kernel(arch: str, cubin: bytes) -> Compiled:

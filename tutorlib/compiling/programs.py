@@ -58,13 +58,13 @@ def sandbox_compilers(sandbox: SandboxOf) -> None:
     _sandbox = sandbox
 
 
-def run_compiler(
-    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras would take for its own
+
+
+def run_compiler(command: Sequence[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
     """The command in a folder that holds all that it reads and writes.
 
-    environment: its variables outside of a sandbox; None for this process's. Raises CompileFailed where it does not
-    end, or uses too much memory.
+    Raises CompileFailed where it does not end, or uses too much memory.
     """
     plain = list(map(str, command))
     name = Path(plain[0]).name
@@ -75,7 +75,7 @@ def run_compiler(
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=error,
-                env=environment,
+                env={name: value for name, value in os.environ.items() if name not in TOOLKIT},
                 check=False,
                 timeout=LIMIT_S,
             )
@@ -202,14 +202,18 @@ def assemble(ptx: str) -> tuple[bytes, str]:
     """
     code = re.sub(r"(?m)^\s*\.(loc|file)\b.*$", "", re.split(r"(?m)^\s*\.section\b", ptx)[0])
     target = re.findall(r"(?m)^\.target (\w+)", code)[0]
+    return cubin_by(NVCC, "ptxas", ["--verbose", "--gpu-name", target], code.encode(), "PTX")
+
+
+def cubin_by(package: str, name: str, options: Sequence[str], code: bytes, language: str) -> tuple[bytes, str]:
+    """The cubin that a package's program makes of code, and what it prints. Raises CompileFailed and ToolMissing."""
+    program = packaged_program(package, name)
     with tempfile.TemporaryDirectory() as folder:
-        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        source.write_text(code, encoding="utf-8")
-        ptxas = packaged_program("nvidia-cuda-nvcc", "ptxas")
-        command = [ptxas, "--verbose", "--gpu-name", target, "--output-file", cubin, source]
-        done = run_compiler(command, Path(folder))
+        source, cubin = Path(folder, "kernel"), Path(folder, "kernel.cubin")
+        source.write_bytes(code)
+        done = run_compiler([program, *options, "-o", cubin, source], Path(folder))
         if done.returncode:
-            raise CompileFailed(f"ptxas refuses its PTX: {' '.join(done.stderr.split())[:240]}")
+            raise CompileFailed(f"{name} refuses its {language}: {' '.join(done.stderr.split())[:240]}")
         return cubin.read_bytes(), done.stderr
 
 

@@ -24,6 +24,9 @@ DTYPES: dict[DType, Names] = {
 }
 
 
+ALIGNED = 16  # bytes
+
+
 @dataclass(frozen=True)
 class TensorSpec:
     """A tensor in global memory that a kernel is compiled for: all of it but the data.
@@ -32,7 +35,7 @@ class TensorSpec:
         is the default for every rank: the last mode is contiguous.
     dynamic: the sizes and strides are left to the call, as `mark_layout_dynamic` does; the contiguous stride stays 1.
     divisibility: in a dynamic layout, a number that the contiguous size is known to be a multiple of.
-    align: bytes that the address is known to be a multiple of.
+    Its address is known to be a multiple of ALIGNED bytes.
     """
 
     shape: tuple[int, ...]
@@ -40,7 +43,6 @@ class TensorSpec:
     order: tuple[int, ...] | None = None
     dynamic: bool = False
     divisibility: int = 1
-    align: int = 16
 
     @classmethod
     def like(cls, tensor: Any, dynamic: bool = False) -> "TensorSpec":
@@ -68,7 +70,7 @@ class TensorSpec:
             shape,
             stride_order=self.stride_order,
             memspace=cute.AddressSpace.gmem,
-            assumed_align=self.align,
+            assumed_align=ALIGNED,
         )
 
     def constraint(self) -> Any:
@@ -80,7 +82,7 @@ class TensorSpec:
         from cuda.tile.compilation import ArrayConstraint
 
         fastest, names = self.stride_order.index(0), DTYPES[self.dtype]
-        vector = 16 // names.bytes
+        vector = ALIGNED // names.bytes
         return ArrayConstraint(
             getattr(ct, names.torch),
             len(self.shape),
@@ -94,5 +96,5 @@ class TensorSpec:
                 for mode in range(len(self.shape))
             ),
             shape_divisible_by=tuple(vector if size % vector == 0 else 1 for size in self.shape),
-            base_addr_divisible_by=self.align,
+            base_addr_divisible_by=ALIGNED,
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
 from unittest import mock
 
@@ -71,14 +71,8 @@ def compilations_noted() -> Iterator[list[bool]]:
         yield noted
 
 
-def function_of(kernel: Any) -> FunctionType:
-    """The Python function under @ct.kernel. cuTile has no public name for it."""
-    function: FunctionType = kernel._pyfunc
-    return function
-
-
-def inside_of_kernel(value: Any) -> Any:
-    """The function of a @ct.kernel; any other value unchanged. It does not import cuTile."""
+def function_of(value: Any) -> Any:
+    """The Python function under a @ct.kernel, for which cuTile has no public name; any other value unchanged."""
     if any(str(kind.__module__).startswith("cuda.tile") for kind in type(value).__mro__):
         return getattr(value, "_pyfunc", value)
     return value

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -11,24 +12,6 @@ import torch
 CUDA = torch.device("cuda", 0)
 SHARED_MEMORY, REGISTERS = 227 * 2**10, 65536
 MakeTensorMap = Callable[[int, int, list[int], list[int], list[int], int], bytes]
-
-
-@dataclass(frozen=True)
-class TritonLaunch:
-    """arguments: of the kernel in the PTX, in order: tensors, numbers, descriptors as bytes, and None for 0.
-
-    threads: of a block. shared: bytes of dynamic shared memory. grid: of blocks, whole clusters. overlapping: whether
-    it is a programmatic dependent launch.
-    """
-
-    ptx: str
-    name: str
-    grid: tuple[int, int, int]
-    threads: int
-    shared: int
-    cluster: tuple[int, int, int]
-    arguments: Sequence[Any]
-    overlapping: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,9 +39,9 @@ class Utils:
 
 
 class Driver:
-    def __init__(self, capability: tuple[int, int], utils: Utils, launch: Callable[[TritonLaunch], None]) -> None:
+    def __init__(self, capability: tuple[int, int], utils: Utils, launch: Callable[..., None]) -> None:
         self.capability, self.utils = capability, utils
-        self.launcher_cls = lambda src, metadata: TritonLauncher(list(src.signature.values()), metadata, launch)
+        self.launcher_cls = lambda src, metadata: partial(launch_compiled, launch, [*src.signature.values()], metadata)
         says = {"get_device_capability": capability, "get_current_device": 0, "get_current_stream": 0}
         says |= {"get_active_torch_device": CUDA, "get_device_interface": torch.cuda}
         says |= {"get_benchmarker": one_millisecond}
@@ -73,29 +56,24 @@ class Driver:
         return GPUTarget("cuda", major * 10 + minor, 32)
 
 
-@dataclass(frozen=True)
-class TritonLauncher:
-    """Of one compiled kernel. kinds: of its arguments."""
+def launch_compiled(launch: Callable[..., None], kinds: list[Any], told: Any, *call: Any) -> None:
+    """What Triton calls for a launch. kinds: of the kernel's arguments. told: its metadata.
 
-    kinds: list[Any]
-    metadata: Any
-    launch: Callable[[TritonLaunch], None]
+    call: blocks along x, y and z, the stream, the compiled kernel, its packed metadata, facts for hooks and two hooks;
+    then the kernel's arguments.
+    """
+    from triton.runtime import _allocation
 
-    def __call__(self, x: int, y: int, z: int, stream: int, compiled: Any, *more: Any) -> None:
-        """more: packed metadata, facts for hooks and two hooks; then the kernel's arguments."""
-        from triton.runtime import _allocation
-
-        told, arguments = self.metadata, more[4:]
-        blocks, scratch = getattr(told, "num_ctas", 1), None
-        if told.global_scratch_size:
-            size = x * y * z * blocks * told.global_scratch_size
-            scratch = _allocation._allocator.get()(size, told.global_scratch_align, stream)
-        described = iter(getattr(told, "tensordesc_meta", None) or [])
-        cluster = (blocks, 1, 1) if blocks > 1 else tuple(getattr(told, "cluster_dims", (1, 1, 1)))
-        values = [*flattened(self.kinds, arguments, described), scratch, None]
-        grid, threads = (x * blocks, y, z), told.num_warps * 32
-        pdl = bool(getattr(told, "launch_pdl", False))
-        self.launch(TritonLaunch(compiled.asm["ptx"], told.name, grid, threads, told.shared, cluster, values, pdl))
+    x, y, z, stream, compiled, _, _, _, _, *arguments = call
+    blocks, scratch = getattr(told, "num_ctas", 1), None
+    if told.global_scratch_size:
+        size = x * y * z * blocks * told.global_scratch_size
+        scratch = _allocation._allocator.get()(size, told.global_scratch_align, stream)
+    described = iter(getattr(told, "tensordesc_meta", None) or [])
+    cluster = (blocks, 1, 1) if blocks > 1 else tuple(getattr(told, "cluster_dims", (1, 1, 1)))
+    values = [*flattened(kinds, arguments, described), scratch, None]
+    sizes = (x * blocks, y, z), told.num_warps * 32, told.shared, cluster
+    launch(compiled.asm["ptx"], told.name, *sizes, values, bool(getattr(told, "launch_pdl", False)))
 
 
 def flattened(kinds: Sequence[Any], args: Sequence[Any], described: Iterator[Any]) -> Iterator[Any]:
@@ -118,10 +96,13 @@ def one_millisecond(call: Any, *args: Any, quantiles: Sequence[float] | None = N
 
 @contextmanager
 def launches_taken_over(
-    capability: tuple[int, int], sms: int, launch: Callable[[TritonLaunch], None], tensor_map: MakeTensorMap
+    capability: tuple[int, int], sms: int, launch: Callable[..., None], tensor_map: MakeTensorMap
 ) -> Iterator[None]:
     """Kernels compile for this capability, autotuners take the smallest of their configurations.
 
+    launch: takes the PTX; the kernel's name; the grid's blocks, whole clusters; a block's threads; bytes of dynamic
+    shared memory; a cluster's blocks; the kernel's arguments in the PTX, in order: tensors, numbers, descriptors as
+    bytes, and None for 0; and whether it is a programmatic dependent launch.
     tensor_map: makes a descriptor for TMA of an address, the element's kind, and the tensor's sizes, the distances of
     its modes in bytes, the box and the swizzle.
     """

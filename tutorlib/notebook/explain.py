@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import is_placeholder
-from tutorlib.dsl.functions import inside_of_kernel, says_it_is_jit
+from tutorlib.dsl.functions import function_of, says_it_is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 
@@ -136,5 +136,5 @@ def show_source(*things: Any) -> None:
     """The code of functions, methods, classes and cuTile kernels, formatted in JupyterLab and in exported pages."""
     from IPython.display import Markdown, display
 
-    code = "\n\n".join(dedent(getsource(inside_of_kernel(thing))).rstrip() for thing in things)
+    code = "\n\n".join(dedent(getsource(function_of(thing))).rstrip() for thing in things)
     display(Markdown(f"{MONOSPACED}\n\n```python\n{code}\n```\n\n</div>"))

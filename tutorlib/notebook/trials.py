@@ -115,7 +115,7 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
 
     Without a GPU its launches are interpreted; lines say so and list the findings. Raises CompileFailed.
     """
-    from tutorlib.simulate.cutile.hosts import launches_interpreted
+    from tutorlib.simulate.stand_in.tiles import launches_interpreted
 
     if not (reason := device.why_not(MMA_SYNC)):
         import torch

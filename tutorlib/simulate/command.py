@@ -22,7 +22,7 @@ import numpy as np
 
 from tutorlib.compiling.dsls import module_of
 from tutorlib.compiling.errors import CompileFailed, ToolMissing, compile_failure, without_colours
-from tutorlib.dsl.functions import inside_of_kernel
+from tutorlib.dsl.functions import function_of
 from tutorlib.dsl.refusals import cute_message
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
@@ -116,7 +116,7 @@ def load_target(target: str) -> tuple[Any, str]:
         return path, name
     module = imported(path)
     public = {name: value for name, value in vars(module).items() if callable(value) and not name.startswith("_")}
-    own = [name for name, value in public.items() if inside_of_kernel(value).__module__ == module.__name__]
+    own = [name for name, value in public.items() if function_of(value).__module__ == module.__name__]
     has = f"it has {', '.join(own) or 'no functions'}"
     if not name:
         raise BadInput(f"{path}: name a kernel, as in {path}::HOST; {has}")

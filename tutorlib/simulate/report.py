@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tutorlib.compiling.errors import shortened
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
@@ -141,14 +142,12 @@ def number_of(number: int, one: str, several: str = "") -> str:
 
 def alike_launches(launches: Sequence[LaunchReport]) -> list[tuple[LaunchReport, int]]:
     """Launches of one kernel, from one line and with one result: the first of them, and how many they are."""
-    times = Counter(map(launch_likeness, launches))
-    first = {launch_likeness(launch): launch for launch in reversed(launches)}
-    return [(first[each], times[each]) for each in times]
-
-
-def launch_likeness(launch: LaunchReport) -> tuple[object, ...]:
-    found = tuple(fingerprint(one, "") for one in launch.findings)
-    return launch.kernel, str(launch.launched_at), launch.blocks, found, launch.printed, launch.stopped
+    alike: dict[tuple[object, ...], list[LaunchReport]] = {}
+    for launch in launches:
+        found = tuple(fingerprint(one, "") for one in launch.findings)
+        seen = launch.kernel, str(launch.launched_at), launch.blocks, found, launch.printed, launch.stopped
+        alike.setdefault(seen, []).append(launch)
+    return [(same[0], len(same)) for same in alike.values()]
 
 
 def launch_lines(launch: LaunchReport, times: int) -> Iterator[str]:
@@ -159,15 +158,12 @@ def launch_lines(launch: LaunchReport, times: int) -> Iterator[str]:
     for first, *others in causes(launch.findings):
         yield f"✗ {first.kind}: {first.message}"
         if where := where_of(first):
-            called = "".join(f", called from {near(file)}:{line}" for file, line in called_from(first))
+            frames = first.place.called_from if first.place else ()
+            called = "".join(f", called from {near(file)}:{line}" for file, line in frames)
             yield f"    {where}{f': {first.place.text}' if first.place else ''}{called}"
         if others:
             follow = "finding that follows" if len(others) == 1 else "findings that follow"
             yield f"    and {len(others)} {follow}: {brief(others)}"
-
-
-def called_from(finding: Finding) -> Sequence[tuple[str, int]]:
-    return finding.place.called_from if finding.place else ()
 
 
 def where_of(finding: Finding) -> str:
@@ -208,35 +204,19 @@ def near(file: str) -> str:
 
 
 def cost_lines(launch: LaunchReport) -> list[str]:
-    """The cost of the accesses of each source line over the launch, marked if it is more than necessary."""
-    return [
-        f"{'!' if taken > needed else ' '} {opcode:9} {taken:>9,} {UNITS[space]:10} of {needed:,} needed: "
-        + cut(str(place or "lines without debug information"))
-        for place, opcode, space, taken, needed in costs(launch)
-    ]
-
-
-Cost = tuple[SourceLine | None, str, str, int, int]  # line, opcode, space, taken, needed
-
-
-def costs(launch: LaunchReport) -> list[Cost]:
-    """The accesses of each source line by one opcode to one space, summed over the launch."""
-    sums: dict[tuple[str, str, str], Cost] = {}
+    """The accesses of each source line by one opcode, "ld.shared" or "ldmatrix", to one space: their cost over the
+    launch, marked if it is more than necessary."""
+    taken, needed = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
     for access in launch.accesses:
-        opcode = short(access.opcode)
-        key = str(access.place), opcode, access.space
-        place, _, _, taken, needed = sums.get(key, (access.place, opcode, access.space, 0, 0))
-        sums[key] = place, opcode, access.space, taken + access.taken, needed + access.needed
-    return list(sums.values())
-
-
-def short(opcode: str) -> str:
-    """ "ld.shared.v4.b32" as "ld.shared", "cp.async.cg.shared.global" as "cp.async"."""
-    return ".".join(opcode.split(".")[: 1 if opcode.startswith("ldmatrix") else 2])
-
-
-def cut(line: str) -> str:
-    return line if len(line) <= WIDEST else f"{line[: WIDEST - 1]}…"
+        opcode = ".".join(access.opcode.split(".")[: 1 if access.opcode.startswith("ldmatrix") else 2])
+        key = str(access.place or "lines without debug information"), opcode, access.space
+        taken[key] += access.taken
+        needed[key] += access.needed
+    return [
+        f"{'!' if cost > needed[place, opcode, space] else ' '} {opcode:9} {cost:>9,} {UNITS[space]:10} "
+        f"of {needed[place, opcode, space]:,} needed: {shortened(place, WIDEST)}"
+        for (place, opcode, space), cost in taken.items()
+    ]
 
 
 def fingerprint(finding: Finding, kernel: str) -> str:
@@ -249,8 +229,7 @@ def fingerprint(finding: Finding, kernel: str) -> str:
 def launch_data(launch: LaunchReport) -> dict[str, Any]:
     at = place_data(launch.launched_at)
     about = {"kernel": launch.kernel, "file": at["file"], "line": at["line"], "test": launch.test or None}
-    done = {"blocks": launch.blocks, "instructions": launch.instructions, "stopped": launch.stopped or None}
-    return about | done
+    return about | {"blocks": launch.blocks, "instructions": launch.instructions, "stopped": launch.stopped or None}
 
 
 def findings_data(launch: LaunchReport, number: int) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutorlib.dsl.functions import inside_of_kernel, says_it_is_jit, says_it_is_kernel
+from tutorlib.dsl.functions import function_of, says_it_is_jit, says_it_is_kernel
 from tutorlib.simulate.ptx.languages.cpp import simulate_source
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
@@ -118,7 +118,7 @@ def with_streams(function: Any, arguments: list[Any], stream: Any) -> list[Any]:
 
 
 def parameters_of(function: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(inside_of_kernel(function)).parameters.values())
+    return list(inspect.signature(function_of(function)).parameters.values())
 
 
 def is_stream(parameter: inspect.Parameter) -> bool:

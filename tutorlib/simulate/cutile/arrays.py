@@ -12,7 +12,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit
+from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit, poison
 from tutorlib.simulate.cutile.launch import LOAD, NEVER, STORE, Access, How, TileLaunch
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, scalar, tile_of
 from tutorlib.simulate.ptx.findings import NotSimulated
@@ -109,7 +109,7 @@ class TiledView:
         return self.array.dtype
 
     def num_tiles(self, axis: int) -> Tile:
-        return tiles_along(self.array.data.shape[int(axis)], self.traversal_steps[int(axis)])
+        return num_tiles(self.array, axis, self.traversal_steps)
 
     def load(self, index, **options) -> Tile:
         how = {"steps": self.traversal_steps, "padding_mode": self.padding_mode}
@@ -184,7 +184,10 @@ class Elements:
         histories, me, before = launch.histories, launch.running, array.history[where]
         numbers, which = distinct(before)
         for number in numbers:
-            self.notice_repeat(histories.writer(number), how)
+            writer = histories.writer(number)
+            if writer >= 0 and how.writes and not how.strong:
+                who = "it" if writer == me.number else f"block {launch.show(writer)}"
+                launch.notice("repeat", array.name, f"stores {self}, where {who} has stored before")
             other = histories.conflict(number, me, how)
             if other and (changed is None or changed[before == number].any()):
                 self.notice_conflict(other, how)
@@ -192,12 +195,6 @@ class Elements:
             me.known = histories.acquired(numbers, me.known)
         after = torch.tensor([histories.continued(number, me, how) for number in numbers], dtype=torch.int32)
         array.history[where] = after[0] if which is None else after[which]
-
-    def notice_repeat(self, writer: int, how: How) -> None:
-        if writer >= 0 and how.writes and not how.strong:
-            launch = self.array.launch
-            who = "it" if writer == launch.running.number else f"block {launch.show(writer)}"
-            launch.notice("repeat", self.array.name, f"stores {self}, where {who} has stored before")
 
     def notice_conflict(self, other: Access, how: How) -> None:
         launch, name = self.array.launch, self.array.name
@@ -249,12 +246,9 @@ def box_at(array: Array, index, shape: tuple[int, ...], steps: tuple[int, ...], 
 
 
 def num_tiles(array: Array, /, axis: int, shape, order="C") -> Tile:
-    shape = as_shape(shape) or (1,) * array.ndim
-    return tiles_along(array.data.shape[axis_order(order, array.ndim)[int(axis)]], shape[int(axis)])
-
-
-def tiles_along(size: int, step: int) -> Tile:
-    return scalar(-(-size // step))
+    """shape: of the tiles, or the steps from one to the next."""
+    shape, along = as_shape(shape) or (1,) * array.ndim, axis_order(order, array.ndim)[int(axis)]
+    return scalar(-(-array.data.shape[along] // shape[int(axis)]))
 
 
 WEAK = {"memory_order": ct.MemoryOrder.WEAK, "memory_scope": ct.MemoryScope.NONE}
@@ -269,10 +263,20 @@ PADDING = {
 def load(
     array: Array, /, index, shape, *, order="C", padding_mode=UNDETERMINED, check_bounds=True, steps=(), **options
 ) -> Tile:
-    """steps: between the origins of tiles, where they are not the tile's shape."""
+    """steps: between the origins of tiles, where they are not the tile's shape.
+
+    A use of what stands for elements that do not exist is a finding, if the tile has others.
+    """
     axes, size = axis_order(order, array.ndim), as_shape(shape) or (1,) * array.ndim
     box, how = box_at(array, index, size, steps or size, axes), How.of(True, False, **(WEAK | options))
-    return Tile(load_box(box, padding_mode, check_bounds, how).permute(axes).reshape(as_shape(shape)), array.dtype)
+    look_at(box, check_bounds, "loads")
+    number = PADDING.get(padding_mode, 0)
+    if padding_mode == UNDETERMINED and not box.whole:
+        says = f"loads {box}, which {array} does not have all of: the rest is undetermined without a padding_mode"
+        launch = array.launch
+        number = launch.padding_of(array.name, array.dtype, says) if box.count else poison(array.dtype)
+    data = box.load(torch.tensor(number, dtype=CARRIER[array.dtype]), how)
+    return Tile(data.permute(axes).reshape(as_shape(shape)), array.dtype)
 
 
 def store(array: Array, /, index, tile: Value, *, order="C", check_bounds=True, steps=(), **options) -> None:
@@ -282,17 +286,6 @@ def store(array: Array, /, index, tile: Value, *, order="C", check_bounds=True, 
     look_at(box, check_bounds, "stores")
     box.store(data.reshape(size).permute(sorted(range(len(axes)), key=axes.__getitem__)), how)
     array.launch.running.epoch += how.releases
-
-
-def load_box(box: Elements, padding_mode: ct.PaddingMode, check_bounds: bool, how: How) -> Tensor:
-    """The tile of a box; a use of what stands for elements that do not exist is a finding if the box has others."""
-    look_at(box, check_bounds, "loads")
-    array, number = box.array, PADDING.get(padding_mode, 0)
-    if padding_mode == UNDETERMINED and not box.whole:
-        says = f"loads {box}, which {array} does not have all of: the rest is undetermined without a padding_mode"
-        launch = array.launch
-        number = launch.padding_of(array.name, array.dtype, says) if box.count else launch.undetermined(array.dtype)
-    return box.load(torch.tensor(number, dtype=CARRIER[array.dtype]), how)
 
 
 def look_at(box: Elements, check_bounds: bool, verb: str) -> None:
@@ -350,8 +343,7 @@ def atomic(name: str, array: Array, indices, /, *operands: Value, mask=None, che
     some = places(array, indices, mask, check_bounds)
     array.launch.count_load(array.name, some.count, prod(some.shape))
     spread = [convert(v, array.dtype).broadcast_to(some.shape) for v in operands]
-    nothing = array.launch.undetermined(array.dtype)
-    result = spread[0].clone() if name == "cas" else torch.full_like(spread[0], nothing)
+    result = spread[0].clone() if name == "cas" else torch.full_like(spread[0], poison(array.dtype))
     if not some.count:
         return Tile(result, array.dtype)
     how = How.of(True, True, **(ATOMICALLY | options))

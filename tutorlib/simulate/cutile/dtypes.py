@@ -9,37 +9,15 @@ from torch import Tensor
 
 from tutorlib.simulate.ptx.findings import NotSimulated
 
-STORAGE = {  # what an array's elements are in memory; torch has few operations on its own wide unsigned dtypes
-    ct.bool_: torch.bool,
-    ct.int8: torch.int8,
-    ct.int16: torch.int16,
-    ct.int32: torch.int32,
-    ct.int64: torch.int64,
-    ct.uint8: torch.uint8,
-    ct.uint16: torch.int16,
-    ct.uint32: torch.int32,
-    ct.uint64: torch.int64,
-    ct.float16: torch.float16,
-    ct.bfloat16: torch.bfloat16,
-    ct.float32: torch.float32,
-    ct.float64: torch.float64,
-    ct.float8_e4m3fn: torch.float8_e4m3fn,
-    ct.float8_e5m2: torch.float8_e5m2,
-    ct.float8_e8m0fnu: torch.float8_e8m0fnu,
-}
-CARRIER = STORAGE | {  # what a tile computes with, where torch has few operations on the dtype itself
-    ct.uint16: torch.int64,
-    ct.uint32: torch.int64,
-    ct.uint64: torch.int64,
-    ct.tfloat32: torch.float32,
-    ct.float8_e4m3fn: torch.float32,
-    ct.float8_e5m2: torch.float32,
-    ct.float8_e8m0fnu: torch.float32,
-}
-FROM_TORCH = {getattr(torch, dtype.name.rstrip("_")): dtype for dtype in STORAGE}
-
-INTEGERS = frozenset({ct.int8, ct.int16, ct.int32, ct.int64, ct.uint8, ct.uint16, ct.uint32, ct.uint64})
-UNSIGNED = frozenset({ct.uint8, ct.uint16, ct.uint32, ct.uint64})
+WIDE = {ct.uint16: torch.int16, ct.uint32: torch.int32, ct.uint64: torch.int64}  # torch has few operations on its own
+UNSIGNED = {ct.uint8, *WIDE}
+INTEGERS = {ct.int8, ct.int16, ct.int32, ct.int64, *UNSIGNED}
+FP8 = (ct.float8_e4m3fn, ct.float8_e5m2, ct.float8_e8m0fnu)
+STORED = (ct.bool_, *INTEGERS, ct.float16, ct.bfloat16, ct.float32, ct.float64, *FP8)
+FROM_TORCH = {getattr(torch, dtype.name.rstrip("_")): dtype for dtype in STORED}
+STORAGE = {dtype: kind for kind, dtype in FROM_TORCH.items()} | WIDE  # what an array's elements are in memory
+# What a tile computes with.
+CARRIER = STORAGE | dict.fromkeys(WIDE, torch.int64) | dict.fromkeys((ct.tfloat32, *FP8), torch.float32)
 LARGEST_FP8 = {ct.float8_e4m3fn: 448.0, ct.float8_e5m2: 57344.0}
 
 

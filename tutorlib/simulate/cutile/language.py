@@ -8,7 +8,8 @@ a tile's operators never pass through it, so those had to be replaced either way
 import builtins
 import inspect
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import reduce
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -20,10 +21,6 @@ from tutorlib.simulate.cutile.dtypes import DTypeName, dtype_of
 from tutorlib.simulate.cutile.launch import TileLaunch
 from tutorlib.simulate.cutile.tile import Tile, Value, common, scalar, tile_of
 from tutorlib.simulate.ptx.findings import NotSimulated
-
-
-class KernelAssertion(AssertionError):
-    """A ct.assert_ of the kernel does not hold."""
 
 
 def own(module: ModuleType) -> dict[str, Callable]:
@@ -59,7 +56,7 @@ class Language:
             "mma": mma,
             "where": where,
             "static_eval": lambda expr, /: expr,
-            "static_assert": static_assert,
+            "static_assert": assert_,
             "static_exception": ct.static_exception,
             "ensure_constant": lambda value, /: value,
             "assert_": assert_,
@@ -77,27 +74,16 @@ class Language:
         return DTypeName(value, ops.astype) if isinstance(value, ct.DType) else value
 
 
-def static_assert(condition, message=None, /) -> None:
-    if not condition:
-        raise KernelAssertion(message or "ct.static_assert")
+def assert_(condition: Any, /, message: str | None = None) -> None:
+    """ct.assert_ and ct.static_assert, whose condition is no tile."""
+    if not (condition.data.all() if isinstance(condition, Tile) else condition):
+        raise AssertionError(message or "an assertion of the kernel's")
 
 
-def assert_(condition: Value, /, message: str | None = None) -> None:
-    if not tile_of(condition).data.all():
-        raise KernelAssertion(message or "ct.assert_")
-
-
-class Range:
+def scalars(*bounds: Tile | int) -> list[Tile]:
     """A loop's range: its variable is a scalar known at run time only."""
-
-    def __init__(self, *bounds: Tile | int) -> None:
-        self.dtype = ct.int32
-        for bound in bounds:
-            self.dtype = common(scalar(0, self.dtype), bound)
-        self.numbers = range(*map(operator.index, bounds))
-
-    def __iter__(self) -> Iterator[Tile]:
-        return (scalar(n, self.dtype) for n in self.numbers)
+    dtype = reduce(lambda dtype, bound: common(scalar(0, dtype), bound), bounds, ct.int32)
+    return [scalar(n, dtype) for n in range(*map(operator.index, bounds))]
 
 
 def of_tiles(elementwise: Callable, builtin: Callable) -> Callable:
@@ -106,7 +92,7 @@ def of_tiles(elementwise: Callable, builtin: Callable) -> Callable:
 
 
 BUILTINS = vars(builtins) | {
-    "range": Range,
+    "range": scalars,
     "min": of_tiles(tile.minimum, min),
     "max": of_tiles(tile.maximum, max),
     "float": of_tiles(lambda x: x.astype(ct.float32), float),

@@ -169,8 +169,8 @@ class TileLaunch:
         elements of a tile that lie outside the array, which are undetermined; "endless": a block loads an element
         forever that no block changes; "repeat": an element is stored a second time, which is no fault
         (`Report.repeats`).
-    undetermined: the number that stands where cuTile leaves a value of a dtype undetermined.
-    padding: the same for a load, where it is another number. silent: whether the kernel prints nothing.
+    padding: by load, what stands where cuTile leaves a value undetermined, if not `poison`.
+    silent: whether the kernel prints nothing.
     running: the block that runs; last: the number of the last one.
     changes: how often a block changed an element's value.
     padded: the loads that left elements undetermined, as findings; padding_blocks: the blocks that did them.
@@ -183,7 +183,6 @@ class TileLaunch:
 
     grid: tuple[int, int, int]
     file: str
-    undetermined: Callable[[ct.DType], Number] = poison
     padding: Padding = field(default_factory=dict)
     silent: bool = False
     running: Running = field(default_factory=lambda: Running(0))
@@ -251,7 +250,7 @@ class TileLaunch:
         self.padding_blocks.add(self.running.number)
         if (array, line) not in self.padded:
             self.padded[array, line] = self.finding("unset", array, what, line)
-        return self.padding.get((array, line), self.undetermined)(dtype)
+        return self.padding.get((array, line), poison)(dtype)
 
     def count_load(self, array: str, elements: int, tile: int) -> None:
         """A tile was loaded, with so many elements of the array; gathered ones count, too."""

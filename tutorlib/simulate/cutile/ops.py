@@ -76,17 +76,12 @@ def reduction(combine: Callable) -> Callable:
         x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
         axes = sorted({axis % x.ndim for axis in (range(x.ndim) if axis is None else as_shape(axis))}, reverse=True)
         for axis in axes:
-            x = fold_axis(lambda a, b: combine(a, b, **options), x, axis)
+            while (size := x.shape[axis]) > 1:
+                halves = (Tile(x.data.narrow(axis, at, size // 2), x.dtype) for at in (0, size // 2))
+                x = combine(*halves, **options)
         return x if keepdims else Tile(x.data.squeeze(axes), x.dtype)
 
     return apply
-
-
-def fold_axis(combine: Callable[[Tile, Tile], Tile], x: Tile, axis: int) -> Tile:
-    """x with this axis halved until its size is 1."""
-    while (size := x.shape[axis]) > 1:
-        x = combine(*(Tile(x.data.narrow(axis, at, size // 2), x.dtype) for at in (0, size // 2)))
-    return x
 
 
 def arg_extreme(find: Callable, take: Callable, worst: float) -> Callable:

@@ -27,10 +27,10 @@ from torch import Tensor
 from tutorlib.dsl.failure import Fail, Flaw, failures_in
 from tutorlib.dsl.functions import function_of
 from tutorlib.simulate.cutile.arrays import Array
-from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, Number, category, poison
+from tutorlib.simulate.cutile.dtypes import FROM_TORCH, STORAGE, Number, category, poison
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.launch import Endless, Load, Padding, TileLaunch
-from tutorlib.simulate.cutile.tile import Tile
+from tutorlib.simulate.cutile.tile import scalar
 from tutorlib.simulate.ptx.findings import Finding, NotSimulated
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.tensors import one_thread
@@ -86,11 +86,14 @@ def constraint(parameter: Parameter, arg: Any) -> Any:
     if isinstance(arg, list):
         element = array_constraint(arg[0])
         return ListConstraint(element, alias_groups=(), elements_may_alias=False)
-    if isinstance(arg, bool | float):
-        return ScalarConstraint(ct.bool_ if isinstance(arg, bool) else ct.float32)
-    if isinstance(arg, int):
-        return ScalarConstraint(ct.int32)
-    return ConstantConstraint(arg)
+    dtype = dtype_of_scalar(arg)
+    return ScalarConstraint(dtype) if dtype else ConstantConstraint(arg)
+
+
+def dtype_of_scalar(arg: Any) -> ct.DType | None:
+    """ct.launch's for a number that is passed at run time; None for another value."""
+    dtypes = ((bool, ct.bool_), (int, ct.int32), (float, ct.float32))
+    return next((dtype for kind, dtype in dtypes if isinstance(arg, kind)), None)
 
 
 def array_constraint(tensor: Tensor) -> ArrayConstraint:
@@ -204,7 +207,6 @@ def run(
     grid: Sequence[int],
     args: Sequence[Any],
     arch: str = ARCH,
-    undetermined: Callable[[ct.DType], Number] = poison,
     accepted: Accepted | None = None,
 ) -> TileReport:
     """Run a kernel over a grid of up to three sizes; tensors among the arguments are read and written in place.
@@ -220,16 +222,16 @@ def run(
         raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
     refuse(kernel, args, arch, [] if accepted is None else accepted)
     x, y, z = *grid, *(1,) * (3 - len(grid))
-    launch = TileLaunch((x, y, z), function_of(kernel).__code__.co_filename, undetermined)
+    launch = TileLaunch((x, y, z), function_of(kernel).__code__.co_filename)
     linecache.checkcache(launch.file)
 
     def again(padding: Padding, blocks: Sequence[int]) -> None:
-        interpret(kernel, args, TileLaunch(launch.grid, launch.file, undetermined, padding, silent=True), blocks)
+        interpret(kernel, args, TileLaunch(launch.grid, launch.file, padding, silent=True), blocks)
 
     with one_thread():
         arrays = interpret(kernel, args, launch, range(launch.blocks))
         findings = [*launch.findings()]
-        if launch.padded and undetermined is poison:
+        if launch.padded:
             findings += uses(launch, arrays, again)
     storers = {a.name: launch.histories.writers(a.history).numpy() for a in arrays}
     return TileReport(
@@ -273,7 +275,5 @@ def value(parameter: Parameter, arg: Any, launch: TileLaunch, arrays: list[Array
         return arrays[-1]
     if isinstance(arg, list | tuple):
         return type(arg)(value(parameter.item(n), item, launch, arrays) for n, item in enumerate(arg))
-    if isinstance(arg, bool | int | float):
-        dtype = ct.bool_ if isinstance(arg, bool) else ct.int32 if isinstance(arg, int) else ct.float32
-        return Tile(torch.tensor(arg, dtype=CARRIER[dtype]), dtype)
-    return arg
+    dtype = dtype_of_scalar(arg)
+    return scalar(arg, dtype) if dtype else arg

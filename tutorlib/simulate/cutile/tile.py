@@ -113,7 +113,7 @@ def subtile(index, shape: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple(slice(i * n, (i + 1) * n) for i, n in zip(as_shape(index), shape, strict=True))
 
 
-def scalar(n: int, dtype: ct.DType = ct.int32) -> Tile:
+def scalar(n: Number, dtype: ct.DType = ct.int32) -> Tile:
     """A number that is known at run time only."""
     return Tile(torch.tensor(n, dtype=CARRIER[dtype]), dtype)
 

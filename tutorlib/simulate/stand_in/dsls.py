@@ -1,30 +1,28 @@
-"""The CuTe DSL, cuTile and Triton, each taken over in a block: their launches go to the stand-in GPU."""
+"""The CuTe DSL and Triton, each taken over in a block: their launches go to the stand-in GPU."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
-from unittest import mock
 
 import torch
 
-from tutorlib.compiling.dsls import refusals
-from tutorlib.dsl.functions import function_of
 from tutorlib.dsl.launching import (
     call_packed,
     calls_taken_over,
     ffi_calls_taken_over,
 )
 from tutorlib.dsl.tracing import allocations, locations, no_abort
-from tutorlib.dsl.triton import TritonLaunch, launches_taken_over
+from tutorlib.dsl.triton import launches_taken_over
 from tutorlib.simulate.ptx.descriptors import write_tensor_map
 from tutorlib.simulate.ptx.findings import by_loc
+from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.languages.cute import STACKS, Host, OnDevice, Stacks
 from tutorlib.simulate.ptx.launch import pack_parameters, pick_kernel
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.simulation import Launch
-from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
+from tutorlib.simulate.stand_in.gpu import StandInGpu
 
 
 class Hosts:
@@ -37,7 +35,7 @@ class Hosts:
     def load(self, built: Any, libraries: Sequence[str] = ()) -> Any:
         """The function's engine."""
         if id(built) not in self.loaded:
-            self.loaded[id(built)] = Host(built, parse_ptx(built.__ptx__), SMS, libraries)
+            self.loaded[id(built)] = Host(built, parse_ptx(built.__ptx__), self.gpu.sms, libraries)
         return self.loaded[id(built)].engine
 
     def run(self, built: Any, packed: Sequence[Any]) -> None:
@@ -62,7 +60,7 @@ def cute_on(gpu: StandInGpu) -> Iterator[None]:
     """The CuTe DSL: it compiles for the stand-in GPU, which runs the compiled functions that are called."""
     hosts = Hosts(gpu)
     with ExitStack() as stack:
-        stack.enter_context(calls_taken_over(f"sm_{gpu.arch}", SMS, hosts.run, hosts.names))
+        stack.enter_context(calls_taken_over(f"sm_{gpu.arch}", gpu.sms, hosts.run, hosts.names))
         if find_spec("tvm_ffi"):
             stack.enter_context(ffi_calls_taken_over(hosts.load, hosts.launch_all, hosts.on_device))
         stack.enter_context(no_abort())
@@ -72,42 +70,19 @@ def cute_on(gpu: StandInGpu) -> Iterator[None]:
 
 
 @contextmanager
-def cutile_on(gpu: StandInGpu) -> Iterator[None]:
-    """cuTile: a launch is interpreted, tile by tile; its autotuner takes the first configuration."""
-    import cuda.tile as ct
-    from cuda.tile import tune
-
-    from tutorlib.simulate.cutile.run import TileReport, refuse_launch, run
-
-    def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, **options: Any) -> None:
-        def interpreted() -> TileReport:
-            with refusals():
-                return run(kernel, grid, args, f"sm_{gpu.arch.rstrip('af')}")
-
-        refuse_launch(stream, grid, kernel, args)
-        gpu.run_other_work()
-        gpu.take(function_of(kernel).__name__, interpreted)
-
-    def first_of(search_space: Sequence[Any], *args: Any, **options: Any) -> tune.TuningResult:
-        best = tune.Measurement(config=search_space[0], mean_us=1.0, num_samples=1, error_margin_us=0.0)
-        return tune.TuningResult(best=best, successes=(best,), failures=())
-
-    with mock.patch.object(ct, "launch", launch), mock.patch.object(tune, "exhaustive_search", first_of):
-        yield
-
-
-@contextmanager
 def triton_on(gpu: StandInGpu) -> Iterator[None]:
     """Triton: its launches go to the stand-in GPU."""
 
-    def launch(one: TritonLaunch) -> None:
-        module = parse_ptx(one.ptx)
-        kernel = pick_kernel(module, one.name)
+    def launch(
+        ptx: str, name: str, grid: Dim3, threads: int, shared: int, cluster: Dim3, arguments: list[Any], pdl: bool
+    ) -> None:
+        module = parse_ptx(ptx)
+        kernel = pick_kernel(module, name)
         values = (  # gradients too, which autograd makes
-            gpu.hold(value).data_ptr() if isinstance(value, torch.Tensor) else value or 0 for value in one.arguments
+            gpu.hold(value).data_ptr() if isinstance(value, torch.Tensor) else value or 0 for value in arguments
         )
-        sizes = one.grid, kernel.threads or (one.threads, 1, 1), one.shared, pack_parameters(kernel, values)
-        gpu.launch(Launch(module, kernel, *sizes, by_loc(module), one.cluster, overlapping=one.overlapping))
+        sizes = grid, kernel.threads or (threads, 1, 1), shared, pack_parameters(kernel, values)
+        gpu.launch(Launch(module, kernel, *sizes, by_loc(module), cluster, overlapping=pdl))
 
-    with launches_taken_over(gpu.capability, SMS, launch, write_tensor_map):
+    with launches_taken_over(gpu.capability, gpu.sms, launch, write_tensor_map):
         yield

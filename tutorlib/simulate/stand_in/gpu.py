@@ -40,6 +40,7 @@ class StandInGpu:
 
     arch: str
     took: Callable[[Report], None]
+    sms: int = SMS
     held: dict[int, tuple[Piece, StorageWeakRef]] = field(default_factory=dict)
     before: LaunchBefore = field(default_factory=LaunchBefore)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LIBRARIES = {  # the module here, and its function, that takes the library over
     "torch": ("torch_cuda", "torch_on"),
     "cutlass": ("dsls", "cute_on"),
-    "cuda.tile": ("dsls", "cutile_on"),
+    "cuda.tile": ("tiles", "cutile_on"),
     "triton": ("dsls", "triton_on"),
 }
 

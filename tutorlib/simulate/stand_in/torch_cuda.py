@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -14,7 +15,7 @@ from torch.utils._pytree import tree_iter
 from tutorlib.simulate.ptx.languages.cute import OnDevice
 from tutorlib.simulate.ptx.launch import fresh_memory
 from tutorlib.simulate.ptx.memory import ALIGNMENT
-from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
+from tutorlib.simulate.stand_in.gpu import StandInGpu
 from tutorlib.simulate.tensors import poison
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
@@ -74,9 +75,6 @@ class OnCuda(TorchFunctionMode):
                         poison(tensor.detach())
         return result
 
-    def get_default(self) -> torch.device:
-        return self.default
-
     def held(self, tensor: torch.Tensor) -> torch.Tensor:
         if not self.gpu.holds(tensor):
             align(tensor)
@@ -134,21 +132,27 @@ def align(tensor: torch.Tensor) -> None:
 # torch.cuda
 
 
-class Stream:
-    cuda_stream = stream_id = device_index = 0
-    device = CUDA
+class Made:
+    """With any arguments."""
 
     def __init__(self, *args: Any, **options: Any) -> None: ...
+
+
+class Stream(Made):
+    cuda_stream = stream_id = device_index = 0
+    device = CUDA
 
     def synchronize(self, *others: Any) -> None: ...
 
     wait_stream = wait_event = record_event = synchronize
 
 
-class CudaEvent:
-    cuda_event = 1
+CURRENT, DEFAULT = Stream(), Stream()
+CURRENT.cuda_stream = CURRENT.stream_id = 7
 
-    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+class CudaEvent(Made):
+    cuda_event = 1
 
     def record(self, *args: Any) -> None: ...
 
@@ -161,10 +165,8 @@ class CudaEvent:
         return 1.0
 
 
-class CUDAGraph:
+class CUDAGraph(Made):
     """Its launches run when it is captured: that is its first replay."""
-
-    def __init__(self, *args: Any, **options: Any) -> None: ...
 
     def replay(self) -> None: ...
 
@@ -179,7 +181,7 @@ class Properties:
     name: str
     major: int
     minor: int
-    multi_processor_count: int = SMS
+    multi_processor_count: int
     total_memory: int = 80 * 2**30
     max_threads_per_multi_processor: int = 2048
     shared_memory_per_multiprocessor: int = 228 * 2**10
@@ -192,11 +194,11 @@ class Properties:
 @contextmanager
 def torch_on(gpu: StandInGpu) -> Iterator[None]:
     """torch.cuda speaks of this GPU, and "cuda" is where its tensors are."""
-    properties, stream = Properties("a simulated GPU", *gpu.capability), Stream()
+    properties = Properties("a simulated GPU", *gpu.capability, gpu.sms)
     says: dict[str, Any] = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "is_bf16_supported": True,
         "get_device_capability": gpu.capability, "get_device_properties": properties,
-        "get_device_name": properties.name, "current_stream": stream, "default_stream": stream,
+        "get_device_name": properties.name, "current_stream": CURRENT, "default_stream": DEFAULT,
         "mem_get_info": (properties.total_memory, properties.total_memory), "is_current_stream_capturing": False,
         **dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), 0),
         **dict.fromkeys(
@@ -223,7 +225,7 @@ def torch_on(gpu: StandInGpu) -> Iterator[None]:
         # torch's own function makes a mode that would come after this one
         set_default = lambda device: setattr(mode, "default", torch.device(device or CPU))  # noqa: E731
         stack.enter_context(mock.patch.object(torch, "set_default_device", set_default))
-        stack.enter_context(mock.patch.object(torch, "get_default_device", mode.get_default))
+        stack.enter_context(mock.patch.object(torch, "get_default_device", partial(getattr, mode, "default")))
         yield
 
 

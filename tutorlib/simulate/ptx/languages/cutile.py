@@ -11,18 +11,16 @@ from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.programs import listing_of
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.functions import function_of
-from tutorlib.simulate.ptx.findings import Find, NotSimulated, SourceLine, quoted
+from tutorlib.simulate.ptx.findings import Find, SourceLine, quoted
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.launch import pick_kernel, run
-from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.launch import run
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-CAPABILITY = "80"
-ARCH = f"sm_{CAPABILITY}"  # later targets use TMA and warp-group instructions
+ARCH = "sm_80"  # later targets use TMA and warp-group instructions
 
 
 def simulate_cutile(
@@ -30,7 +28,7 @@ def simulate_cutile(
 ) -> Report:
     """Launch a @ct.kernel on contiguous tensors in ordinary memory, by name, followed by constants.
 
-    traced: as `simulate`. Raises CompileFailed and NotSimulated.
+    traced: as `simulate`. Raises CompileFailed, and what `run` raises.
     """
     compiled = compile_cutile(kernel, [*map(TensorSpec.like, tensors.values()), *constants], ARCH)
     return launch(compiled, finder(kernel, compiled), grid, tensors, traced)
@@ -40,7 +38,6 @@ def launch(
     compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor | float]", traced: bool = False
 ) -> Report:
     """tensors: by name, in the order of the kernel's parameters; numbers among them, where it takes some."""
-    entry = pick_kernel(parse_ptx(compiled.ptx), "")
     arguments: dict[str, Any] = {}
     for name, tensor in tensors.items():
         arguments[name] = tensor
@@ -48,8 +45,6 @@ def launch(
             continue
         arguments |= {f"{name}.shape[{n}]": size for n, size in enumerate(tensor.shape)}
         arguments |= {f"{name}.stride[{n}]": stride for n, stride in enumerate(tensor.stride())}
-    if len(arguments) != len(entry.parameters) or entry.threads is None:
-        raise NotSimulated(f"a cuTile kernel with {len(entry.parameters)} parameters")
     # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
     return run(compiled.ptx, grid, (), arguments, find=lambda module: find, traced=traced, follow_unset=False)
 

@@ -57,14 +57,18 @@ class FloatRow:
             directed = self.as_fma if direction else None
             result = directed_fma(*directed(*values), direction) if directed else self.does(*values)
             result = flushed(result.astype(np.float32, copy=False) if single else result)
-            if "sat" in parts:
-                result = np.where(np.isnan(result), 0, np.clip(result, 0, 1)).astype(result.dtype)
-            if "relu" in parts:
-                result = np.maximum(result, 0)
+            result = clamped(result, parts)
             bits = np.ascontiguousarray(to_bits(result, kind)).view(f"u{bits_of(kind) // 8}")
             np.copyto(out, bits.view(out.dtype) if bits.itemsize == out.itemsize else bits, where=where)
 
         return step
+
+
+def clamped(values: Array, modes: set[str]) -> Array:
+    """.sat: to 0 … 1, a NaN to 0; .relu: to numbers from 0 on."""
+    if "sat" in modes:
+        values = np.where(np.isnan(values), 0, np.clip(values, 0, 1)).astype(values.dtype)
+    return np.where(values < 0, 0, values).astype(values.dtype) if "relu" in modes else values
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
@@ -165,10 +169,7 @@ def converted(values: np.ndarray, to: str, of: str, modes: set[str]) -> np.ndarr
             values = TO_INTEGER[mode](values)
         if "ftz" in modes and of == "f32":
             values = flush(values)
-        if "sat" in modes:
-            values = np.where(np.isnan(values), 0, np.clip(values, 0, 1)).astype(values.dtype)
-        if "relu" in modes:
-            values = np.where(values < 0, 0, values).astype(values.dtype)
+        values = clamped(values, modes)
     return to_bits(values, to, min(modes & {"rn", "rz", "rna", "rp"}, default="rn"))
 
 
@@ -215,8 +216,7 @@ COMPARE = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
 }  # fmt: skip
-UNORDERED = {f"{name}u": name for name in ("eq", "ne", "lt", "le", "gt", "ge")}
-NAMES = " ".join([*COMPARE, *UNORDERED, "num", "nan"])
+NAMES = " ".join([*COMPARE, "equ neu ltu leu gtu geu num nan"])
 COMBINE = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
@@ -227,9 +227,8 @@ def compare(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     unordered = np.isnan(a) | np.isnan(b)
     if name in ("num", "nan"):
         return ~unordered if name == "num" else unordered
-    if name in UNORDERED:
-        return COMPARE[UNORDERED[name]](a, b) | unordered
-    return COMPARE[name](a, b) & ~unordered
+    holds = COMPARE[name.removesuffix("u")](a, b)
+    return holds | unordered if name.endswith("u") else holds & ~unordered
 
 
 def set_predicate(op: Operation) -> Step:

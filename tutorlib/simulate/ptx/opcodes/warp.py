@@ -13,6 +13,7 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import LANES, WARP, source_lanes
 from tutorlib.simulate.ptx.ir import Symbol, Vector
 from tutorlib.simulate.ptx.memory import LOCAL
+from tutorlib.simulate.ptx.opcodes.loads import COMBINE
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 
@@ -82,8 +83,6 @@ VOTES: dict[str, Result] = {
     "uni": lambda holds, runs: (holds | ~runs).all(1) | ~(holds & runs).any(1),
     "ballot": lambda holds, runs: ((holds & runs) * BIT).sum(1, dtype=np.uint32),
 }
-REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-              "xor": np.bitwise_xor}  # fmt: skip
 
 
 def vote(op: Operation) -> Step:
@@ -100,15 +99,16 @@ def vote(op: Operation) -> Step:
 
 def reduce(op: Operation) -> Step:
     """redux.sync of integers"""
-    mode, kind = op.parts[2], op.kind
+    mode, kind = op.one_of("add min max and or xor"), op.kind
     op.need_known(f"sync {mode}")
+    ufunc: np.ufunc = COMBINE[mode]  # type: ignore[assignment]
     out, a, members = op.target(0, kind), op.source(1, kind), Members(2, op)
     limits = np.iinfo(a.dtype)
     neutral = np.array({"min": limits.max, "max": limits.min, "and": -1}.get(mode, 0)).astype(a.dtype)
 
     def step(where: Where) -> None:
         runs, values = members.check(where), by_warp(a, op)
-        found = REDUCTIONS[mode].reduce(np.where(runs, values, neutral), axis=1)
+        found = ufunc.reduce(np.where(runs, values, neutral), axis=1)
         np.copyto(out, np.repeat(found, WARP), where=where, casting="unsafe")
 
     return step

@@ -12,6 +12,7 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Register, Vector
+from tutorlib.simulate.ptx.opcodes.matrices import fragment, matrix
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.types import bits_of, from_bits
@@ -69,13 +70,11 @@ class RegisterOperand:
     sign: int
 
     def numbers(self, warps: np.ndarray) -> np.ndarray:
-        """(warpgroups, 64, K). warps: (warpgroups, 4). Lane l has the (l % 4)-th part of row l / 4, in its second
-        register of the row 8 below, in the third and fourth of the other half of K."""
-        lanes = (warps[..., None] * WARP + np.arange(WARP)).reshape(-1)
-        raw = np.stack([np.broadcast_to(r, self.state.geometry.lanes)[lanes] for r in self.registers], axis=1)
-        values = from_bits(np.ascontiguousarray(raw), self.kind).astype(np.float32, copy=False)  # (lanes, 4 · elements)
-        parts = values.reshape(len(warps), WARPGROUP, 8, 4, 2, 2, -1)  # …, row, part, half of K, half of rows, element
-        return self.sign * parts.transpose(0, 1, 5, 2, 4, 3, 6).reshape(len(warps), ROWS, -1)
+        """(warpgroups, 64, K). warps: (warpgroups, 4), of which each has 16 rows, as A of mma.sync."""
+        every, element = self.state.geometry.lanes, bits_of(self.kind)
+        words = [of_warps(np.broadcast_to(register, every))[warps.reshape(-1)] for register in self.registers]
+        piece = fragment("A", ROWS // WARPGROUP, 0, BYTES_OF_K * 8 // element, element)
+        return self.sign * matrix(words, piece, self.kind).astype(np.float32, copy=False).reshape(len(warps), ROWS, -1)
 
 
 Tell = Callable[[np.ndarray], np.ndarray]  # takes the lanes of whole warpgroups, and gives them
