@@ -201,7 +201,7 @@ def cpp_on_torch(on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Cal
     def put(kernel: Callable[..., object]) -> list:
         launches = []
 
-        def load(compiled: CompiledCpp, grid: LaunchGrid, args: Sequence[Any]) -> Callable[[], object]:
+        def load(compiled: CompiledCpp, grid: LaunchGrid, args: Sequence[Any], block: object) -> Callable[[], object]:
             launches.append((compiled.arch, grid, args[-3:]))
             return lambda: kernel(*args)
 

@@ -243,7 +243,7 @@ def test_the_message_leads_to_the_mend(id, row):
 
 
 ACCESS = MemoryAccess(
-    site=3, opcode="ld.shared.b32", space="shared", place=None, ptx_line=12, warps=4, taken=8, needed=4, worst=1
+    site=3, opcode="ld.shared.b32", space="shared", place=None, ptx_line=12, warps=4, taken=8, needed=4
 )
 
 

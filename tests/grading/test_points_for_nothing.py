@@ -182,13 +182,12 @@ needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bu
 # Exercise → how it names the function, and the answer's cell. Each gives a right result.
 NAMING = {
     "02.2": (
-        "in torch",
+        "by another name",
         """
-        from torch.distributed import _pycute as theirs
+        from tensor_layouts import compose as theirs
 
         def compose(a, b):
-            made = theirs.composition(theirs.Layout(a.shape, a.stride), theirs.Layout(b.shape, b.stride))
-            return Layout(made.shape, made.stride)
+            return theirs(a, b)
         """,
     ),
     "02.4": (

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -117,7 +116,7 @@ def run(launcher: Launcher, problem: Problem, shape: Shape, inputs: tuple[Tensor
 
 def at(exercise: KernelExercise, shape: Shape) -> KernelExercise:
     """The exercise at this size alone, without the budget that a check has at its own sizes."""
-    return replace(exercise, shapes=(shape,), rules=(), rules_at={}, budget=inf)
+    return replace(exercise, shapes=(shape,), rules=(), rules_at={})
 
 
 def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: tuple[Tensor, ...]) -> Tensor:

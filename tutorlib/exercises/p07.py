@@ -84,11 +84,16 @@ def without(part: str) -> Callable[..., bool]:
     return wrong
 
 
-def configs(tk: Sequence[int] = (32,), ctas: Sequence[int] = (1,), occupancy: Sequence[int] = (1,)) -> Draw:
-    """Calls of `fits` with tiles of any size, some of which fit."""
+SIDES, LONG_SIDES = (64, 128, 256), (128, 256, 256)
+
+
+def configs(
+    tk: Sequence[int] = (32,), ctas: Sequence[int] = (1,), occupancy: Sequence[int] = (1,), sides: Sequence[int] = SIDES
+) -> Draw:
+    """Calls of `fits` of which a quarter to three quarters fit, so that no twelve are all alike."""
 
     def draw(rng: Random) -> tuple:
-        tm, tn = (rng.choice((64, 128, 256)) for _ in range(2))
+        tm, tn = (rng.choice(sides) for _ in range(2))
         rest = ((1, 2, 4), ctas, (4, 8), occupancy)
         return tm, tn, rng.choice(tk), *map(rng.choice, rest)
 
@@ -118,10 +123,10 @@ FITS = value_exercise(
     ("07.5", "fits", 3),
     fits,
     {
-        "registers": beside(REGISTERS, configs(ctas=(1, 2)), n=12),
+        "registers": beside(REGISTERS, configs(ctas=(1, 2), sides=LONG_SIDES), n=12),
         "shared memory": beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12),
-        "two CTAs": beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,)), n=12),
-        "blocks that share an SM": beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12),
+        "two CTAs": beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,), sides=LONG_SIDES), n=12),
+        "blocks that share an SM": beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=20),
     },
     mistakes={
         "elements": without("bytes"),

@@ -87,7 +87,7 @@ def test_transpose_without_its_padding_is_right_and_slow():
     assert torch.equal(out, want)
     (column,) = {a.place.text: a for a in report.accesses if a.space == "shared" and a.wasted}.values()
     assert column.place.text == "out[(y + j) * rows + x] = tile[threadIdx.x][threadIdx.y + j];"
-    assert column.wasted == 31 * column.needed  # 32 threads of a warp on one bank
+    assert column.taken == 25 * column.needed  # on one bank are 32, 32, 32 or 4 threads of a warp: of 100 rows
 
 
 def test_transpose_one_row_too_many():

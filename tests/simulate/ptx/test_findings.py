@@ -361,7 +361,7 @@ class TestRegisters:
         stored = f"{PLACE} add.u32 %r7, %r8, 1; st.shared.b32 [%r3], %r7; mov.b32 %r9, 1; bar.sync 0; {OUT}"
         assert not run(stored)[0].findings
         (finding,) = run(stored.replace("bar.sync 0;", "bar.sync 0; ld.shared.b32 %r9, [%r3];"))[0].findings
-        assert (finding.kind, "computes with a register (add.u32)" in finding.message) == ("unset", True)
+        assert (finding.kind, "uses a register (add.u32)" in finding.message) == ("unset", True)
 
     @pytest.mark.parametrize(("distance", "reported"), [(1, False), (8, True)])
     def test_a_shuffle_gives_it_to_one_lane(self, distance, reported):
