@@ -8,7 +8,7 @@ a tile's operators never pass through it, so those had to be replaced either way
 import builtins
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -80,10 +80,15 @@ def assert_(condition: Any, /, message: str | None = None) -> None:
         raise AssertionError(message or "an assertion of the kernel's")
 
 
-def scalars(*bounds: Tile | int) -> list[Tile]:
+class Range:
     """A loop's range: its variable is a scalar known at run time only."""
-    dtype = reduce(lambda dtype, bound: common(scalar(0, dtype), bound), bounds, ct.int32)
-    return [scalar(n, dtype) for n in range(*map(operator.index, bounds))]
+
+    def __init__(self, *bounds: Tile | int) -> None:
+        self.dtype = reduce(lambda dtype, bound: common(scalar(0, dtype), bound), bounds, ct.int32)
+        self.numbers = range(*map(operator.index, bounds))
+
+    def __iter__(self) -> Iterator[Tile]:
+        return (scalar(n, self.dtype) for n in self.numbers)
 
 
 def of_tiles(elementwise: Callable, builtin: Callable) -> Callable:
@@ -92,7 +97,7 @@ def of_tiles(elementwise: Callable, builtin: Callable) -> Callable:
 
 
 BUILTINS = vars(builtins) | {
-    "range": scalars,
+    "range": Range,
     "min": of_tiles(tile.minimum, min),
     "max": of_tiles(tile.maximum, max),
     "float": of_tiles(lambda x: x.astype(ct.float32), float),

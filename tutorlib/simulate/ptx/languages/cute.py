@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from math import inf
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -90,16 +90,13 @@ def finder_of(module: Module, place: Callable[[int], SourceLine | None]) -> Find
     return find
 
 
-class Origins(dict[str, str]):
+@cache
+def origin_of(file: str) -> str:
     """Whose a file of code is: "kernel", "dsl" or neither; "here" for this module, where compilations begin."""
-
-    def __missing__(self, file: str) -> str:
-        own = "" if file.startswith("<") else "kernel"
-        self[file] = "here" if file == __file__ else "dsl" if is_of_the_dsl(file) else own
-        return self[file]
+    own = "" if file.startswith("<") else "kernel"
+    return "here" if file == __file__ else "dsl" if is_of_the_dsl(file) else own
 
 
-ORIGINS = Origins()
 # The functions that the DSL makes of the bodies of a kernel's loops and branches
 CONTROL_FLOW = re.compile(
     r"(?:loop_body|(?:el)?if_region|while_region|(?:ifexp_)?(?:then|else)_block)_\d+|while_\w+_block"
@@ -112,7 +109,7 @@ def frames_of_the_kernel(frame: FrameType | None) -> list[Frame]:
     Of a body of a loop or a branch, which is a function to the DSL, the call is none.
     """
     frames, of_the_kernel, in_body = list[Frame](), 0, False
-    while frame is not None and (origin := ORIGINS[frame.f_code.co_filename]) != "here":
+    while frame is not None and (origin := origin_of(frame.f_code.co_filename)) != "here":
         if origin == "dsl":
             of_the_kernel = len(frames)
         elif origin == "kernel":
@@ -150,7 +147,7 @@ def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], a
         raise
 
 
-def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80", **named: Any) -> Traced:
+def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80") -> Traced:
     """Compile a @cute.jit host function, or an object that can be called as one, for such arguments.
 
     Its machine code is not for use: ptxas does not optimize it.
@@ -160,7 +157,7 @@ def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str =
     stacks = Stacks()
     with tempfile.TemporaryDirectory() as folder, locations(STACKS, stacks.number), no_abort():
         options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info --ptxas-options=-O1"
-        built = cute.compile(host, *arguments, **named, options=options)
+        built = cute.compile(host, *arguments, options=options)
     return Traced(built, built.__ptx__, stacks)
 
 
