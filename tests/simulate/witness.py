@@ -85,11 +85,11 @@ def sizes_of(problem: Problem, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
 
 
 def inputs_of(problem: Problem, shape: Shape) -> tuple[Tensor, ...]:
-    """From SEED, the same on every machine: integers over powers of two, none of which is rounded.
+    """From SEED, the same on every machine: integers over powers of two, none of which is rounded, and zeros.
 
     A problem of integers draws its own, which may be places in an array.
     """
-    if any(op.dtype not in SIGNIFICANT for op in problem.inputs):
+    if any(op.dtype not in SIGNIFICANT and not op.size for op in problem.inputs):
         return problem.random(shape, torch.Generator().manual_seed(SEED))
     generator = np.random.default_rng(SEED)
     sizes = dict(zip(problem.dims, shape, strict=True))
@@ -97,6 +97,8 @@ def inputs_of(problem: Problem, shape: Shape) -> tuple[Tensor, ...]:
 
 
 def draw(op: Operand, shape: Shape, sizes: dict[str, int], generator: np.random.Generator) -> Tensor:
+    if op.size:
+        return torch.zeros(shape, dtype=torch_dtype(op.dtype))
     most = 2 ** min(SIGNIFICANT[op.dtype], TF32 if "K" in sizes else 24)
     exponents = generator.integers(0, BINADES, shape) + round(np.log2(sizes.get(op.variance, 1)) / 2)
     values = np.ldexp(generator.integers(-most, most, shape, endpoint=True) / most, -exponents) * op.scale
@@ -143,17 +145,22 @@ def digest(*tensors: Tensor) -> str:
     return found.hexdigest()[:16]
 
 
+def digest_inputs(problem: Problem, inputs: tuple[Tensor, ...]) -> str:
+    """Without those that begin as zeros."""
+    return digest(*(tensor for op, tensor in zip(problem.inputs, inputs, strict=True) if not op.size))
+
+
 def keep(id: str, problem: Problem, shape: Shape, inputs: tuple[Tensor, ...], output: Tensor) -> Kept:
     """output: of the call on these inputs, both in ordinary memory."""
     changed = bits(output) ^ bits(exact(problem, inputs, shape))
     packed = base64.b85encode(zlib.compress(changed.tobytes(), 9)).decode()
-    return Kept(id, shape, digest(*inputs), digest(output), packed)
+    return Kept(id, shape, digest_inputs(problem, inputs), digest(output), packed)
 
 
 def restore(kept: Kept, problem: Problem) -> tuple[tuple[Tensor, ...], Tensor]:
     """The inputs and the GPU's output for them. Raises Changed."""
     inputs = inputs_of(problem, kept.shape)
-    if digest(*inputs) != kept.inputs:
+    if digest_inputs(problem, inputs) != kept.inputs:
         raise Changed(f"{kept.exercise}: these are not the inputs that the GPU had: run tests.simulate.witness again")
     like = exact(problem, inputs, kept.shape)
     changed = np.frombuffer(zlib.decompress(base64.b85decode(kept.differs)), bits(like).dtype).reshape(like.shape)

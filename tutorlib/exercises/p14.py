@@ -557,7 +557,7 @@ OTHERS = (
         ),
         spans=(FEW_TILES, FEW_TILES, MANY_TILES),
         shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
-        simulated_shapes=((129, 200, 72), (64, 4096, 128)),
+        simulated_shapes=((129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
         library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
     ),

@@ -233,6 +233,11 @@ def static_gemm(
 
     from tutorlib.kernels.hopper.gemm import Beside, launch_gemm
 
+    def of_unknown_size(tensor: Any) -> Any:
+        """TMA's descriptor would lose a mode of one row, and take a box beside the only one for that one."""
+        layout = cute.make_layout(tuple(map(Int32, tensor.shape)), stride=tensor.stride)
+        return cute.make_tensor(tensor.iterator, layout)
+
     def launch(a: Any, b: Any, c: Any, *memory: Any) -> None:  # tensors of static shapes
         (m, n), k = c.shape, a.shape[1]
         if k % VECTOR or n % VECTOR:
@@ -240,8 +245,7 @@ def static_gemm(
         config, parts = choose(m, n, k)
         if config.transposed:
             a, b, c = b, a, cute.make_tensor(c.iterator, cute.select(c.layout, [1, 0]))
-        # A layout that knows of one box only would take a box beside C for that one: so it does not know.
-        c = cute.make_tensor(c.iterator, cute.make_layout(tuple(map(Int32, c.shape)), stride=c.stride))
+        a, b, c = map(of_unknown_size, (a, b, c))
         acc, flags = memory if config.stream_k else (None, None)
         clusters = Int32(max(sms // config.cluster_size, 1))
         launch_gemm(a, b, c, Beside(None, None, acc, flags, None), clusters, config, parts)
