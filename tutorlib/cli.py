@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from dataclasses import replace
 from datetime import date
@@ -162,6 +163,21 @@ def grade_class(
 
 
 add_simulate_to(app)
+
+
+@app.command()
+def progress() -> None:
+    """Show your points so far: the best result of `check` for each exercise on this machine."""
+    from rich.markdown import Markdown
+
+    from tutorlib.notebook import contents
+    from tutorlib.notebook.standing import NoRecord, best, course_of, heads
+
+    try:
+        table = contents.progress(course_of(best(), heads()))
+    except NoRecord as error:
+        raise fail(str(error), 1) from None
+    out.print(Markdown(re.sub(r"<br>.*?(?= \|)", "", table)), soft_wrap=False)  # a line for each page
 
 
 @app.command()

@@ -6,10 +6,12 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.trial_course import make_course
 from tutorlib import CheckFailed, check
 from tutorlib.checking.exercise import Outcome
+from tutorlib.cli import app
 from tutorlib.notebook import standing
 from tutorlib.notebook.check import RESULTS
 from tutorlib.notebook.standing import (
@@ -106,6 +108,11 @@ class TestStanding:
         assert self.states() == ["passed", "partial", "failed"]
         assert (self.standing().points, self.standing().max_points) == (3, 6)
         assert self.standing().next.id == "90.2"
+
+    def test_the_command_shows_the_table_without_the_summaries(self):
+        shown = CliRunner().invoke(app, ["progress"]).stdout
+        assert "00 · Start here" in shown
+        assert "How an exercise" not in shown
 
     def test_what_was_not_run_is_neither_passed_nor_failed_and_waits(self):
         for id in EXERCISES:
