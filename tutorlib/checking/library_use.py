@@ -78,10 +78,10 @@ def refuse_library_use(answer: Any, told: Told) -> None:
             words[name.partition(".")[0]] = spelled
         with suppress(AttributeError, KeyError, IndexError):  # no module, or one that was not imported
             tool = attrgetter(name)(sys.modules[module[0]])
-            tools |= dict.fromkeys((id(tool), id(plain_function(tool) or tool)), spelled)
+            tools |= dict.fromkeys((id(tool), *map(id, codes_of(plain_function(tool)))), spelled)
     for value in within_reach(answer):
         function = plain_function(value)
-        found = tools.get(id(value)) or tools.get(id(function))
+        found = next((tools[id(part)] for part in (value, *codes_of(function)) if id(part) in tools), "")
         if not found and function and not is_installed(function):
             found = next((words[word] for word in words_in(function) if word in words), "")
         if found:
@@ -179,9 +179,11 @@ def plain_function(value: Any) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
-def codes_of(function: FunctionType) -> list[CodeType]:
-    """A function's code as written, before @cute.jit put another in its place, and the codes of those inside it."""
-    codes = [getattr(function, "_original_code", function.__code__)]
+def codes_of(function: FunctionType | None) -> list[CodeType]:
+    """A function's code as written, before @cute.jit put another in its place, and the codes of those inside it: what
+    `make_gemm` returns has one of these.
+    """
+    codes = [getattr(function, "_original_code", function.__code__)] if function else []
     for code in codes:  # it grows
         codes += [part for part in code.co_consts if isinstance(part, CodeType)]
     return codes
