@@ -293,7 +293,7 @@ show_ladder("09", "10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# In the table the second buffer gains 9 to 10%, and registers fetched ahead 6 to 7% more; the figure's *10 two
+# In the table the second buffer gains 9 to 11%, and registers fetched ahead 6 to 7% more; the figure's *10 two
 # buffers* has both. Why so little, when the first picture halves the time of a tile? Its ticks are an example, your
 # loop refills a buffer later than the model does, and the picture shows one block alone. An SM holds two: while one
 # waits, the other multiplies, so notebook 09's loop had already filled a part of the gaps.

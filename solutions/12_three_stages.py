@@ -572,8 +572,8 @@ check("12.6", gemm_m_major)
 
 # %% [markdown]
 # Here is one block of it, line by line. Each access should take no more wavefronts or sectors than it needs; the two
-# lower panels show the banks. (In the ladder's table the course's kernel is 6% slower than 12.4 on both GPUs, though
-# its accesses take no more than they need. One hypothesis is the order of its machine instructions, which the appendix
+# lower panels show the banks. (In the ladder's table the course's kernel is 6 to 7% slower than 12.4, though its
+# accesses take no more than they need. One hypothesis is the order of its machine instructions, which the appendix
 # prints for *tuned*: if `ldmatrix` comes too late, the tensor cores wait for operands, and a profiler counts more
 # stalls on the *short scoreboard*, which are waits for shared memory. This page does not test it.)
 

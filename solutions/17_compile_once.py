@@ -22,8 +22,8 @@
 # > do not have. After the appendix (exercises 17.7 and 17.8), you can also lay out shared memory with structs and call
 # > PTX instructions that the DSL does not wrap.
 # >
-# > **It takes** about 70 minutes, on any machine; its appendix about 20 more. Do the exercises in the
-# > order of the page, which is not always that of their numbers.
+# > **It takes** about 70 minutes, on any machine; its appendix about 20 more. Do the exercises in the order of the
+# > page, which is not always that of their numbers.
 
 # %%
 import os
