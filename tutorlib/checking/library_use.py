@@ -85,12 +85,12 @@ def refuse_library_use(answer: Any, told: Told) -> None:
         if not found and function and not is_installed(function):
             found = next((words[word] for word in words_in(function) if word in words), "")
         if found:
-            raise used(f"uses {found}, which does what you are asked to write")
+            raise refusal(f"uses {found}, which does what you are asked to write")
         if function and function.__module__.startswith(CHECKS) and "." not in function.__qualname__:
-            raise used(f"calls {function.__module__}.{function.__qualname__}, which belongs to the checks")
+            raise refusal(f"calls {function.__module__}.{function.__qualname__}, which belongs to the checks")
 
 
-def used(does: str) -> WrongKind:
+def refusal(does: str) -> WrongKind:
     return WrongKind(Flaw(f"it {does}.\n  Page 00 says what an answer may use.", Fail.LIBRARY))
 
 
