@@ -9,7 +9,7 @@ class ConfigError(ValueError):
 
 
 def whole_numbers(name: str, given: Any, count: int, least: int | None = None) -> tuple[int, ...]:
-    """A setting as a tuple of int, from JSON's list and NumPy's numbers, too. Raises ConfigError unless all are ≥ least."""
+    """A setting as a tuple of int, from lists and NumPy's numbers, too. Raises ConfigError unless all are ≥ least."""
     numbers = tuple(given) if isinstance(given, list | tuple) else (given,)
     if len(numbers) == count and not any(isinstance(n, bool) or not hasattr(n, "__index__") for n in numbers):
         numbers = tuple(map(index, numbers))
