@@ -266,7 +266,6 @@ class SimulatedTiles:
     evidence: TileEvidence
     problem: Problem
     reports: "list[Report]" = field(default_factory=list)
-    traced: bool = False
 
     def on(self, work: Work) -> Call:
         from tutorlib.simulate.ptx.languages.cutile import by_cubin, launch
@@ -278,7 +277,7 @@ class SimulatedTiles:
         def call() -> None:
             memories = plan.laid_out(work.tensors)
             self.reports = [
-                launch(made, find, one.grid, named_arguments(one, memories, list(work.named)), self.traced)
+                launch(made, find, one.grid, named_arguments(one, memories, list(work.named)))
                 for made, find, one in zip(compiled, finders, plan.launches, strict=True)
             ]
 

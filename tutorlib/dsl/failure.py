@@ -103,7 +103,6 @@ class Hazard(FailureKind):
     PROXY = "proxy"
     MBARRIER = "mbarrier"
     DEADLOCK = "deadlock"
-    REGISTERS = "registers"
 
 
 class Flaw(str):

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import computed_twice, issued
+from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
@@ -198,7 +198,7 @@ EXERCISES = (
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
         part=inside(judge.elementwise, "op", jit=False),
-        rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
+        rules=(issued(EXPONENTIAL) <= 16,),
         mistakes=lambda shape: QUICK,
         library=of_course(FUSED, "gelu"),
     ),
@@ -222,7 +222,7 @@ EXERCISES = (
         simulated_shapes=FITTING,
         whole=WHOLE,
         part=inside(judge.with_op, "op", jit=False),
-        rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
+        rules=(issued(EXPONENTIAL) <= 256,),
         library=of_course(FUSED, "bias_gelu", "gelu"),
     ),
     CuteExercise(
@@ -264,7 +264,7 @@ EXERCISES = (
         shapes=GATED,
         whole=GATED[1:],
         part=inside(judge.with_gate, "activate", jit=False),
-        rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
+        rules=(issued(EXPONENTIAL) <= 256,),
         library=of_course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),
     ),
     case_exercise(

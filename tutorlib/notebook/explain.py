@@ -51,16 +51,19 @@ def explain(
     if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel) and judged_elsewhere():
         print(f"{kernel} is handed in: there is no explanation now.")
         return None
-    from tutorlib.draw.simulated import picture_of
+    from tutorlib.draw.simulated import Story, picture_of
     from tutorlib.simulate.ptx import NotSimulated
+    from tutorlib.simulate.ptx.memory import listening
 
     try:
         if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel):
-            reports = of_exercise(kernel, arguments[0], tuple(shape))
+            with listening(Story):
+                reports = of_exercise(kernel, arguments[0], tuple(shape))
         else:
             tensors = [arg if isinstance(arg, int) else arg.cpu() for arg in arguments]
             named = {f"argument {n}": arg for n, arg in enumerate(tensors)}
-            reports = simulation_of(kernel, grid, constants, dynamic, block)(named)
+            with listening(Story):
+                reports = simulation_of(kernel, grid, constants, dynamic, block)(named)
     except NotSimulated as error:
         print(f"not explained: {error}")
         return None
@@ -88,7 +91,6 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
     shape = shape or exercise.sizes_simulated[0]
     launcher = exercise.simulator(exercise.evidence(Served(answer), (shape,), ()))
-    launcher.traced = True
     work = Work(exercise.problem, shape, "cpu")
     work.refill(torch.Generator().manual_seed(0))
     launcher.on(work)()
@@ -105,19 +107,19 @@ def simulation_of(
     if isinstance(kernel, str):
         from tutorlib.simulate.ptx.languages.cpp import simulate_source
 
-        return lambda named: [simulate_source(kernel, named, "80", grid, block, traced=True)]
+        return lambda named: [simulate_source(kernel, named, "80", grid, block)]
     if says_it_is_jit(kernel):
         from tutorlib.compiling.spec import TensorSpec
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         def simulate_cute(named: dict[str, Any]) -> "list[Report]":
             specs = [TensorSpec.like(tensor, dynamic) for tensor in named.values()]
-            return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic, traced=True)
+            return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic)
 
         return simulate_cute
     from tutorlib.simulate.ptx.languages.cutile import simulate_cutile
 
-    return lambda named: [simulate_cutile(kernel, grid, named, constants, traced=True)]
+    return lambda named: [simulate_cutile(kernel, grid, named, constants)]
 
 
 def describe(report: "Report") -> str:

@@ -24,7 +24,7 @@ def simulate_source(
     kernel: str = "",
     **more: Any,
 ) -> Report:
-    """A launch of one kernel of a source, as `tool.simulate` takes it. more: cluster and traced, as `run` has them.
+    """A launch of one kernel of a source, as `tool.simulate` takes it. more: cluster, as `run` has it.
 
     CUDA Tile C++ is compiled for sm_80, whatever `arch` is.
     Raises ValueError if something of the launch is missing or does not fit, CompileFailed, and OSError.
@@ -33,29 +33,23 @@ def simulate_source(
     if not grid:
         raise ValueError("a kernel of PTX or CUDA C++ needs a grid")
     if "__tile_global__" in text:
-        traced = more.get("traced", False)
-        return simulate_tile_cpp(compile_cpp(text, ARCH), grid, named, traced, file, blank_lines(text))
+        return simulate_tile_cpp(compile_cpp(text, ARCH), grid, named, file, blank_lines(text))
     if re.search(r"(?m)^\s*\.target\b", text):
         return run(text, grid, block, named, dynamic_smem, kernel, **more)
     return simulate_cuda(text, grid, block, named, dynamic_smem, kernel, f"sm_{arch}", file, **more)
 
 
 def simulate_tile_cpp(
-    compiled: CompiledCpp,
-    grid: Sequence[int],
-    arguments: Mapping[str, Any],
-    traced: bool = False,
-    file: str = FILE,
-    skipped: int = 0,
+    compiled: CompiledCpp, grid: Sequence[int], arguments: Mapping[str, Any], file: str = FILE, skipped: int = 0
 ) -> Report:
     """Launch a Tile C++ kernel that was compiled for sm_80. arguments: by name, in the order of its parameters.
 
-    traced: as `simulate`. file, skipped: as `in_file`.
+    file, skipped: as `in_file`.
     """
     find = in_file(by_cubin(compiled.cubin, FILE, compiled.source.splitlines()), file, skipped)
     # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
     given = compiled.ptx, grid, (), arguments, 0, compiled.name
-    return run(*given, find=lambda module: find, traced=traced, follow_unset=False)
+    return run(*given, find=lambda module: find, follow_unset=False)
 
 
 def simulate_cuda(

@@ -314,26 +314,19 @@ def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms
 
 
 def simulate_host(
-    compiled: Traced,
-    tensors: "dict[str, Tensor]",
-    arguments: Sequence[Any] | None = None,
-    *,
-    dynamic: bool = False,
-    traced: bool = False,
+    compiled: Traced, tensors: "dict[str, Tensor]", arguments: Sequence[Any] | None = None, *, dynamic: bool = False
 ) -> list[Report]:
     """Call a host function on tensors in ordinary memory, by name, and simulate what it launches, in order.
 
-    arguments: None for these tensors, row-major, their layouts dynamic or not. traced: as `simulate`.
+    arguments: None for these tensors, row-major, their layouts dynamic or not.
     """
     given = cute_arguments([*tensors.values()], dynamic) if arguments is None else arguments
     module = parse_ptx(compiled.ptx)
     launches, find = record_launches(compiled.function, module, given), compiled.stacks.finder(module)
-    return simulate_launches(tensors, [replace(each, find=find) for each in launches], traced)
+    return simulate_launches(tensors, [replace(each, find=find) for each in launches])
 
 
-def simulate_launches(
-    tensors: "dict[str, Tensor]", launches: Sequence[Launch], traced: bool = False, budget: float = inf
-) -> list[Report]:
-    """Simulate what a host function launches, in order. traced, budget: as `simulate`."""
+def simulate_launches(tensors: "dict[str, Tensor]", launches: Sequence[Launch], budget: float = inf) -> list[Report]:
+    """Simulate what a host function launches, in order. budget: as `simulate`."""
     pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
-    return [simulate_pieces(each, pieces, traced, before, budget=budget) for each in launches]
+    return [simulate_pieces(each, pieces, before, budget=budget) for each in launches]

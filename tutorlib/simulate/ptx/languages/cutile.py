@@ -24,19 +24,17 @@ ARCH = "sm_80"  # later targets use TMA and warp-group instructions
 
 
 def simulate_cutile(
-    kernel: Any, grid: Sequence[int], tensors: "Mapping[str, Tensor]", constants: Sequence[Any], traced: bool = False
+    kernel: Any, grid: Sequence[int], tensors: "Mapping[str, Tensor]", constants: Sequence[Any]
 ) -> Report:
     """Launch a @ct.kernel on contiguous tensors in ordinary memory, by name, followed by constants.
 
-    traced: as `simulate`. Raises CompileFailed, and what `run` raises.
+    Raises CompileFailed, and what `run` raises.
     """
     compiled = compile_cutile(kernel, [*map(TensorSpec.like, tensors.values()), *constants], ARCH)
-    return launch(compiled, finder(kernel, compiled), grid, tensors, traced)
+    return launch(compiled, finder(kernel, compiled), grid, tensors)
 
 
-def launch(
-    compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor | float]", traced: bool = False
-) -> Report:
+def launch(compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor | float]") -> Report:
     """tensors: by name, in the order of the kernel's parameters; numbers among them, where it takes some."""
     arguments: dict[str, Any] = {}
     for name, tensor in tensors.items():
@@ -46,7 +44,7 @@ def launch(
         arguments |= {f"{name}.shape[{n}]": size for n, size in enumerate(tensor.shape)}
         arguments |= {f"{name}.stride[{n}]": stride for n, stride in enumerate(tensor.stride())}
     # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
-    return run(compiled.ptx, grid, (), arguments, find=lambda module: find, traced=traced, follow_unset=False)
+    return run(compiled.ptx, grid, (), arguments, find=lambda module: find, follow_unset=False)
 
 
 def finder(kernel: Any, compiled: Compiled) -> Find:

@@ -75,7 +75,7 @@ def box_asked(op: Operation, start: int, place: int, numbers: list[int]) -> Box:
     else:
         (size,), at = numbers, (0,)
         units = (size // UNIT,)
-        described = TensorMap(place, UNIT, units, (UNIT,), units, swizzle=0, numbers=1, padded=UNIT)
+        described = TensorMap(place, UNIT, units, (UNIT,), units, swizzle=0, numbers=1)
         if start % UNIT or place % UNIT or size % UNIT:
             what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
             raise CannotCopy(f"{what}: all three must be multiples of {UNIT}", Hazard.MISALIGNED)
@@ -160,7 +160,7 @@ def load(op: Operation) -> Step:
             for slot in slots:
                 owner = slot - slot % cluster % 2 if pair else slot
                 mbarrier = op.state.mbarriers.counting(op.site, lane, (owner, bar))
-                copies.append(BulkLoad(op.site, lane, slot, units, data, mbarrier, padding=described.padding))
+                copies.append(BulkLoad(op.site, lane, slot, units, data, mbarrier))
         op.state.bulk.load(copies)
 
     return op.by_lanes(load_for)
@@ -210,7 +210,7 @@ def tensor_bytes(op: Operation, described: TensorMap) -> np.ndarray:
 def fetched(op: Operation, described: TensorMap, at: tuple[int, ...]) -> np.ndarray:
     """A box's bytes as units of 16, zeros where it lies outside of the tensor."""
     whole, part = described.inside(at)
-    data = np.zeros((*described.box[::-1], described.padded), np.uint8)
+    data = np.zeros((*described.box[::-1], described.element), np.uint8)
     data[part[::-1]][..., : described.element] = tensor_bytes(op, described)[whole[::-1]]
     return data.reshape(-1, UNIT)
 
@@ -220,7 +220,7 @@ def keeper(op: Operation, lane: int, described: TensorMap, at: tuple[int, ...]) 
     whole, part = described.inside(at)
 
     def keep(units: np.ndarray) -> None:
-        data = units.reshape(*described.box[::-1], described.padded)[part[::-1]][..., : described.element]
+        data = units.reshape(*described.box[::-1], described.element)[part[::-1]]
         there = tensor_bytes(op, described)[whole[::-1]]
         if data.size:
             different = (data != there).any(-1).reshape(-1)
@@ -324,7 +324,7 @@ def copy_and_fence(op: Operation) -> Step:
     target, source = op.addresses(0), op.addresses(1)
 
     def copy_for(warps: np.ndarray) -> None:
-        first = of.flags(warps * WARP)
+        first = op.state.geometry.flags(warps * WARP)
         for byte in range(0, BYTES if len(warps) else 0, WORD):
             _, words = of.read(first, source() + source().dtype.type(byte))
             to.write(first, target() + target().dtype.type(byte), words)

@@ -133,7 +133,7 @@ def fetch(port: GlobalPort, lanes: np.ndarray, addresses: np.ndarray, wanted: np
     data = np.zeros((len(lanes), port.width), np.uint8)
     reads = wanted > 0
     if reads.any():
-        where = port.flags(lanes[reads])
+        where = port.state.geometry.flags(lanes[reads])
         _, rows = port.read(True if where.all() else where, addresses)
         data[reads] = np.ascontiguousarray(rows).view(np.uint8)
         partly = wanted < port.width
@@ -189,7 +189,7 @@ def atomic(op: Operation) -> Step:
     def through(port: Port, where: Where, at: np.ndarray) -> None:
         assert isinstance(port, GlobalPort | SharedPort)
         _, access, _ = port.reach(where, at)
-        port.on_atomic(access)
+        port.shadow.on_atomic(access)
         operands = [op.spread(v)[access.lanes] for v in given]
         before = apply_in_turns(port.rows, port.row_of(access), operands, COMBINE[operation], kind)
         if out is not None:
