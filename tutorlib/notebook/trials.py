@@ -99,9 +99,9 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     if misfit := wrong_parameters(compiled, len(args) - integers, integers):
         raise CompileFailed(misfit)
     if reason:
-        from tutorlib.simulate.ptx.languages.cpp import simulate_tile_cpp
+        from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
-        return simulated("", reason, lambda: [simulate_tile_cpp(compiled, grid, by_position(args))])
+        return simulated("", reason, lambda: [simulate_cuda(source, grid, (), by_position(args))])
 
     import torch
 
@@ -124,9 +124,9 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
         torch.cuda.synchronize()
         return
     print(f"{getattr(host, '__name__', 'its launches')}: interpreted: {reason}")
-    with refusals(), launches_interpreted() as launched:
+    with refusals(), launches_interpreted() as reports:
         host(*tensors)
-    for finding in (finding for one in launched for finding in one.report.findings):
+    for finding in (finding for report in reports for finding in report.findings):
         print(finding.message)
 
 

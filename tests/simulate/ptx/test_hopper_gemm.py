@@ -21,7 +21,7 @@ from tutorlib.compiling.dsls import lasting_folder
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
 
 TARGET = "sm_90a"
 ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags", "operand")
@@ -30,7 +30,7 @@ SCALE = 0.75
 
 def compile_config(config: HopperConfig, package: ModuleType = launch) -> Traced:
     """The host function for matrices of any shape. package: `kernels.hopper.launch`, or that of a changed copy."""
-    return compile_for(package.make_gemm(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
+    return compile_with_lines(package.make_gemm(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
 
 
 compiled_once = cache(compile_config)
