@@ -65,13 +65,6 @@ class CannotCross(Exception):
     """A value is none of those which may cross, or a message is none."""
 
 
-class Tag:
-    """The first element of a list that is a value of another kind."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-
 @dataclass(frozen=True)
 class Direction:
     """Messages of one direction.
@@ -127,7 +120,7 @@ class Direction:
         try:
             return msgpack.unpackb(
                 message,
-                ext_hook=tag,
+                ext_hook=lambda code, _: TAGS[KINDS[code]],
                 list_hook=self.made,
                 strict_map_key=False,
                 unicode_errors="surrogatepass",
@@ -140,9 +133,9 @@ class Direction:
 
     def made(self, parts: list[Any]) -> Any:
         """A list, or what its tag says."""
-        if not parts or type(parts[0]) is not Tag:
+        if not parts or type(parts[0]) is not msgpack.ExtType:
             return parts
-        kind, parts = parts[0].kind, parts[1:]
+        kind, parts = KINDS[parts[0].code], parts[1:]
         return getattr(self, kind)(*parts) if kind in ("record", "function") else READERS[kind](*parts)
 
     def function(self, module: str, name: str) -> Any:
@@ -167,12 +160,6 @@ REPLIES = Direction(RESULTS, requests=False)  # what an answer returns, and evid
 REQUESTS = Direction(  # what an answer takes, and requests for evidence
     (*RESULTS, "tutorlib.checking.", "tutorlib.compiling.spec", "tutorlib.exercises.judges."), requests=True
 )
-
-
-def tag(code: int, data: bytes) -> Tag:
-    if code < 0 or data:
-        raise CannotCross("no tag")
-    return Tag(KINDS[code])
 
 
 # Exceptions ----------------------------------------------------------------------------------------------------------
