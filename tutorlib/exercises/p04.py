@@ -227,10 +227,8 @@ def in_blocks_of_8_by_32(shape: Shape, storers: np.ndarray) -> str | None:
 EXERCISES = (
     *ON_THE_HOST,
     COUNTING,
-    CuteExercise(
-        id="04.4",
-        title="vector_add",
-        points=3,
+    CuteExercise.of(
+        ("04.4", "vector_add", 3),
         problem=vector_add("fp32"),
         shapes=((128,), (4096,), (128 * 1001,)),
         simulated_shapes=((128,), (4096,), (128 * 250,)),  # where each block adds all, the work grows with the square
@@ -246,10 +244,8 @@ EXERCISES = (
             issued("") <= 3072,
         ),
     ),
-    CuteExercise(
-        id="04.5",
-        title="vector_add of any size",
-        points=4,
+    CuteExercise.of(
+        ("04.5", "vector_add of any size", 4),
         problem=vector_add("fp32"),
         shapes=((1,), (127,), (1000,), (100_003,)),
         simulated_shapes=((1,), (127,), (904,), (30_003,)),
@@ -267,10 +263,8 @@ EXERCISES = (
         ),
         dynamic=True,
     ),
-    CuteExercise(
-        id="04.6",
-        title="leaky_relu, four elements a thread",
-        points=4,
+    CuteExercise.of(
+        ("04.6", "leaky_relu, four elements a thread", 4),
         problem=LEAKY_RELU,
         shapes=((4,), (2048,), (4 * 12_347,)),
         counted=(2048,),
@@ -289,10 +283,8 @@ EXERCISES = (
         divisible=4,
         requires=("ld.global.v4", "st.global.v4"),
     ),
-    CuteExercise(
-        id="04.7",
-        title="add_bias, in two directions",
-        points=3,
+    CuteExercise.of(
+        ("04.7", "add_bias, in two directions", 3),
         problem=ADD_BIAS,
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
         whole=((64, 64),),
@@ -311,10 +303,8 @@ EXERCISES = (
         dynamic=True,
         order=in_blocks_of_8_by_32,
     ),
-    CuteExercise(
-        id="04.8",
-        title="row_max, a reduction",
-        points=4,
+    CuteExercise.of(
+        ("04.8", "row_max, a reduction", 4),
         problem=ROW_MAX,
         shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
         counted=(5, 1000),

@@ -156,10 +156,8 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
 
 
 EXERCISES = (
-    CutileExercise(
-        id="06.1",
-        title="add",
-        points=2,
+    CutileExercise.of(
+        ("06.1", "add", 2),
         problem=vector_add("fp32"),
         once=True,
         rules=(IN_FP32,),
@@ -186,10 +184,8 @@ EXERCISES = (
             "torch._refs._broadcast_shapes": "_broadcast_shapes",
         },
     ),
-    CutileExercise(
-        id="06.3",
-        title="scale_rows",
-        points=3,
+    CutileExercise.of(
+        ("06.3", "scale_rows", 3),
         problem=SCALE_ROWS,
         once=True,
         rules=(IN_FP32, issued("mul.rn.f32|fma.rn.f32") <= 384),  # of 6,144 elements
@@ -200,10 +196,8 @@ EXERCISES = (
         loads=lambda shape: {**each_once(shape), 1: shape[0] * tiles(shape[1], square_tiles(shape)[1])},
         tiles=lambda shape: {0: math.prod(square_tiles(shape))},
     ),
-    CutileExercise(
-        id="06.4",
-        title="row_sums",
-        points=3,
+    CutileExercise.of(
+        ("06.4", "row_sums", 3),
         problem=ROW_SUMS,
         once=True,
         counted=ROWS_IN_FOURS[1],
@@ -215,10 +209,8 @@ EXERCISES = (
         loads=each_once,
         tiles=lambda shape: {0: math.prod(long_tiles(shape))},
     ),
-    CutileExercise(
-        id="06.5",
-        title="softmax",
-        points=4,
+    CutileExercise.of(
+        ("06.5", "softmax", 4),
         problem=softmax("fp32", "steep"),
         once=True,
         rules=(IN_FP32,),
@@ -228,20 +220,16 @@ EXERCISES = (
         tiles=lambda shape: {0: power_of_two(shape[1])},
         loads=each_once,
     ),
-    CutileExercise(
-        id="06.6",
-        title="softmax_of",
-        points=3,
+    CutileExercise.of(
+        ("06.6", "softmax_of", 3),
         problem=softmax("fp32"),
         shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
         simulated_shapes=((5, 64), (7, 129)),
         planned=((2, 5000), (3000, 9)),
         unlike=unlike_one_launch,
     ),
-    CutileExercise(
-        id="06.7",
-        title="long_softmax",
-        points=4,
+    CutileExercise.of(
+        ("06.7", "long_softmax", 4),
         problem=softmax("fp32", "steep"),
         once=True,
         rules=(IN_FP32,),

@@ -343,7 +343,7 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 ON_TENSOR_CORES = (issued("mma.sync") >= 216,)
 
 tiled_gemm = partial(
-    CutileExercise,
+    CutileExercise.of,
     shapes=SMALL,
     whole=WHOLE,
     simulated_shapes=SMALL[2:3],
@@ -356,9 +356,7 @@ tiled_gemm = partial(
 )
 EXERCISES = (
     tiled_gemm(
-        id="07.1",
-        title="gemm",
-        points=4,
+        ("07.1", "gemm", 4),
         problem=gemm("bf16"),
         library=COURSE_GEMMS | TILE_OF_PRODUCT,
         factors="bfloat16",
@@ -380,9 +378,7 @@ EXERCISES = (
         holds=no_spill,
     ),
     tiled_gemm(
-        id="07.4",
-        title="persistent gemm",
-        points=5,
+        ("07.4", "persistent gemm", 5),
         problem=gemm("bf16"),
         tiers=(0.7, 0.9),
         factors="bfloat16",
@@ -395,9 +391,7 @@ EXERCISES = (
     ),
     FITS,
     tiled_gemm(
-        id="07.6",
-        title="gemm through tf32",
-        points=3,
+        ("07.6", "gemm through tf32", 3),
         problem=gemm_tf32(),
         factors="tfloat32",
         besides=(gemm("bf16"), "bfloat16"),
@@ -410,10 +404,8 @@ EXERCISES = (
         constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
         library=COURSE_GEMMS,
     ),
-    CutileExercise(
-        id="07.7",
-        title="fp8, 320 rows",
-        points=6,
+    CutileExercise.of(
+        ("07.7", "fp8, 320 rows", 6),
         needs=FP8_MMA,
         problem=gemm_fp8(),
         once=True,
@@ -435,10 +427,8 @@ EXERCISES = (
         products=lambda shape: 320 * padded(shape[1:], skinny_tile(shape)),
         library=COURSE_GEMMS,
     ),
-    CutileExercise(
-        id="07.8",
-        title="partial_products",
-        points=4,
+    CutileExercise.of(
+        ("07.8", "partial_products", 4),
         problem=parts_of_gemm(STEP),
         shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 88)),  # 6 steps in 5 parts: runs of 2
         simulated_shapes=((3, 136, 72, 40),),
@@ -453,10 +443,8 @@ EXERCISES = (
         constants=lambda shape: (64, 32, STEP),
         library=COURSE_GEMMS,
     ),
-    CutileExercise(
-        id="07.9",
-        title="split_gemm",
-        points=4,
+    CutileExercise.of(
+        ("07.9", "split_gemm", 4),
         problem=gemm("bf16"),
         shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
         simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both

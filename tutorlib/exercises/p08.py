@@ -127,10 +127,8 @@ BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12
 OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
 
 EXERCISES = (
-    CppExercise(
-        id="08.1",
-        title="vector_add",
-        points=3,
+    CppExercise.of(
+        ("08.1", "vector_add", 3),
         problem=vector_add("fp32"),
         shapes=((1024,), (1,), (5000,)),
         counted=(5000,),
@@ -142,10 +140,8 @@ EXERCISES = (
         grid=blocks_of(VECTOR_TILE),
         library={"in_tiles": in_tiles},
     ),
-    CppExercise(
-        id="08.2",
-        title="first gemm",
-        points=3,
+    CppExercise.of(
+        ("08.2", "first gemm", 3),
         problem=gemm("bf16"),
         mistakes=along_k,
         whole=(CUBE, SHORT[0]),
@@ -169,10 +165,8 @@ EXERCISES = (
             "b_by_columns": lambda m, n, k, size: by_pitch(size, a=k, b=n, c=n),
         },
     ),
-    CppExercise(
-        id="08.4",
-        title="gemm with promises",
-        points=4,
+    CppExercise.of(
+        ("08.4", "gemm with promises", 4),
         problem=gemm("bf16"),
         mistakes=along_k,
         whole=(CUBE,),
@@ -189,10 +183,8 @@ EXERCISES = (
         grid=tile_grid,
         library={"Variant.source": Variant.source},
     ),
-    CppExercise(
-        id="08.5",
-        title="persistent gemm",
-        points=5,
+    CppExercise.of(
+        ("08.5", "persistent gemm", 5),
         problem=gemm("bf16"),
         mistakes=along_k,
         whole=(CUBE,),

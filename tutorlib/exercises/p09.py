@@ -164,7 +164,7 @@ COLUMNS = value_exercise(
 
 # Kernels and their parts ----------------------------------------------------------------------------------------------
 
-gemm_exercise = partial(CuteExercise, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
+gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
 made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
     gemm_exercise,
     counted=WHOLE_TILES,
@@ -175,16 +175,12 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
 EXERCISES = (
     LOADED,
     made_exercise(
-        id="09.2",
-        title="swizzled shared memory",
-        points=3,
+        ("09.2", "swizzled shared memory", 3),
         part=inside(ampere, "smem", small=MADE, jit=False),
         library=course("smem_layout"),
     ),
     gemm_exercise(
-        id="09.3",
-        title="single buffer",
-        points=4,
+        ("09.3", "single buffer", 4),
         part=inside(ampere, "main_loop", small=ONE_STAGE),
         # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
         rules=(
@@ -195,31 +191,23 @@ EXERCISES = (
         library=COURSE_LOOPS,
     ),
     made_exercise(
-        id="09.4",
-        title="who copies what",
-        points=3,
+        ("09.4", "who copies what", 3),
         part=inside(ampere, "g2s", small=MADE, jit=False),
         library=course("make_copy_g2s"),
     ),
     made_exercise(
-        id="09.5",
-        title="who multiplies what",
-        points=2,
+        ("09.5", "who multiplies what", 2),
         part=inside(ampere, "mma", small=MADE, jit=False),
         library=course("make_mma"),
     ),
     made_exercise(
-        id="09.6",
-        title="operands",
-        points=3,
+        ("09.6", "operands", 3),
         part=inside(ampere, "operands", small=MADE, jit=False),
         library=course("make_operands"),
     ),
     COLUMNS,
     gemm_exercise(
-        id="09.8",
-        title="vectorized write-back",
-        points=3,
+        ("09.8", "vectorized write-back", 3),
         # in groups the compiler does not merge stores of single elements
         part=inside(ampere_in_groups, "epilogue", jit=False),
         shapes=EDGES,
@@ -230,9 +218,7 @@ EXERCISES = (
         library=course("store"),
     ),
     gemm_exercise(
-        id="09.9",
-        title="your GEMM",
-        points=6,
+        ("09.9", "your GEMM", 6),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
@@ -245,9 +231,7 @@ EXERCISES = (
         library=COURSE_KERNEL | COURSE_LOOPS | course(*PARTS),
     ),
     gemm_exercise(
-        id="09.10",
-        title="load, with zeros at the edges",
-        points=4,
+        ("09.10", "load, with zeros at the edges", 4),
         part=inside(ampere_method, "load", jit=False, **TWO_VECTORS),
         simulated_shapes=((65, 72, 136), (64, 64, 128)),
         requires=("cp.async",),
@@ -256,18 +240,14 @@ EXERCISES = (
         library=course("load"),
     ),
     gemm_exercise(
-        id="09.11",
-        title="fetch",
-        points=2,
+        ("09.11", "fetch", 2),
         part=inside(ampere_method, "fetch", small=K_BLOCKS, jit=False),
         requires=("ldmatrix",),
         rules=(issued("ldmatrix") <= 2000, *no_other_waits(64)),
         library=course("fetch"),
     ),
     gemm_exercise(
-        id="09.12",
-        title="multiply",
-        points=2,
+        ("09.12", "multiply", 2),
         part=inside(ampere_method, "multiply", jit=False),
         requires=("mma.sync",),
         rules=(issued("mma") <= 6144, issued("") <= 23_000, *no_other_waits(64)),  # no arithmetic but mma.sync

@@ -271,10 +271,8 @@ EXERCISES = (
     READING,
     VISITING,
     CHOOSING,
-    CuteExercise(
-        id="11.4",
-        title="blocks in groups",
-        points=3,
+    CuteExercise.of(
+        ("11.4", "blocks in groups", 3),
         part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
         problem=gemm("bf16"),
         shapes=((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72)),  # grids of 8×8, 11×5 and 2×17 tiles

@@ -58,10 +58,8 @@ def trans_row(lane: int) -> tuple[int, int]:
 
 
 EXERCISES = (
-    CuteExercise(
-        id="12.1",
-        title="multistage",
-        points=5,
+    CuteExercise.of(
+        ("12.1", "multistage", 5),
         part=inside(ampere, "main_loop", small=STAGES, stages=3),
         problem=gemm("bf16"),
         shapes=SHAPES,
@@ -90,10 +88,8 @@ EXERCISES = (
         },
         library={"occupancy.blocks_per_sm": blocks_per_sm},
     ),
-    CuteExercise(
-        id="12.3",
-        title="tuned",
-        points=3,
+    CuteExercise.of(
+        ("12.3", "tuned", 3),
         arch="90",  # an A100's shared memory would refuse what is fastest on an H100
         spills=False,
         part=Configured(),
@@ -104,10 +100,8 @@ EXERCISES = (
         tiers=(0.98,),  # page 10's configuration has 0.973 (figures/data/sweeps/h200_gemm_stages.json)
         requires=("cp.async", "ldmatrix", "mma.sync"),
     ),
-    CuteExercise(
-        id="12.4",
-        title="your kernel",
-        points=4,
+    CuteExercise.of(
+        ("12.4", "your kernel", 4),
         part=InGroups(tuned=True),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         once=True,
@@ -135,10 +129,8 @@ EXERCISES = (
             "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in range(16, 32)],
         },
     ),
-    CuteExercise(
-        id="12.6",
-        title="A column-major",
-        points=8,
+    CuteExercise.of(
+        ("12.6", "A column-major", 8),
         part=InGroups(),
         faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),

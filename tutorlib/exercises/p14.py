@@ -95,29 +95,23 @@ WHOLE: dict[Shape, KernelSettings] = {
 
 
 SHARED = gemm_shared(judge.ACCUMULATORS, judge.FLAGS)
-part: Any = partial(CuteExercise, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
+part: Any = partial(CuteExercise.of, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
 
 PART_EXERCISES = (
     part(
-        id="14.5",
-        title="load_shared",
-        points=3,
+        ("14.5", "load_shared", 3),
         part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
         rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
         library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
     ),
     part(
-        id="14.7",
-        title="produce_tiles",
-        points=3,
+        ("14.7", "produce_tiles", 3),
         part=inside(judge.persistent, "produce", small=PRODUCE),
         rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
     ),
     part(
-        id="14.13",
-        title="take_roles",
-        points=3,
+        ("14.13", "take_roles", 3),
         part=inside(judge.persistent, "roles", small=ROLES),
         faults=(judge.registers_late,),
         rules=(
@@ -129,9 +123,7 @@ PART_EXERCISES = (
         library={"take_roles": InModule(PARTS, "take_roles")},
     ),
     part(
-        id="14.14",
-        title="consume_tiles",
-        points=4,
+        ("14.14", "consume_tiles", 4),
         part=inside(judge.persistent, "consume", small=CONSUME, defer_stores=True),
         faults=(judge.not_deferred,),
         counted=IN_TURN,
@@ -146,9 +138,7 @@ PART_EXERCISES = (
         library={"consume_tiles": InModule(PARTS, "consume_tiles")},
     ),
     part(
-        id="14.15",
-        title="store_pieces",
-        points=3,
+        ("14.15", "store_pieces", 3),
         part=inside(judge.persistent, "store", small=STORE, defer_stores=True),
         faults=(judge.stores_in_turn,),
         rules=at_most(  # the first piece may wait for a buffer too
@@ -163,24 +153,18 @@ PART_EXERCISES = (
         library={"store_pieces": InModule(PARTS, "store_pieces")},
     ),
     part(
-        id="14.16",
-        title="free_stage",
-        points=3,
+        ("14.16", "free_stage", 3),
         part=inside(judge.persistent, "free", small=FREE, cluster=(2, 1)),
         library={"free_stage": InModule(PARTS, "free_stage")},
     ),
     part(
-        id="14.17",
-        title="hand_over",
-        points=4,
+        ("14.17", "hand_over", 4),
         problem=SHARED,
         part=inside(judge.persistent, "give", "add", small=HAND_OVER, stream_k=True),
         library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
     ),
     part(
-        id="14.18",
-        title="my_gemm",
-        points=4,
+        ("14.18", "my_gemm", 4),
         problem=SHARED,
         part=judge.WholeKernel(small=WHOLE),
         shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
@@ -405,7 +389,7 @@ A_GROUP_IN_EACH_STEP = (
 
 
 choosing: Any = partial(
-    judge.ChosenExercise,
+    judge.ChosenExercise.of,
     needs=WGMMA,
     problem=SHARED,
     patterned=False,
@@ -414,17 +398,13 @@ choosing: Any = partial(
 loop: Any = partial(part, shapes=LOOP_SHAPES, requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"))
 OTHERS = (
     loop(
-        id="14.1",
-        title="produce",
-        points=4,
+        ("14.1", "produce", 4),
         part=inside(judge.specialized, "produce", small=STEPS),
         rules=LOOP_RULES,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
     ),
     loop(
-        id="14.2",
-        title="consume",
-        points=5,
+        ("14.2", "consume", 5),
         part=inside(judge.specialized, "consume", small=STEPS),
         rules=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
@@ -532,9 +512,7 @@ OTHERS = (
         library={"course.gemm_time": gemm_time},
     ),
     choosing(
-        id="14.11",
-        title="fastest",
-        points=4,
+        ("14.11", "fastest", 4),
         part=judge.Chosen(
             by_shape=False,
             timed=(LARGE,),
@@ -546,9 +524,7 @@ OTHERS = (
         tiers=(0.98, 0.99),  # the default configuration has 0.974 there (figures/data/sweeps/h200_hopper_levers.json)
     ),
     choosing(
-        id="14.12",
-        title="choose",
-        points=6,
+        ("14.12", "choose", 6),
         part=judge.Chosen(
             by_shape=True,
             timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),

@@ -191,10 +191,8 @@ FUSED, LAYER = "ampere.fused", "layers"
 
 
 EXERCISES = (
-    CuteExercise(
-        id="16.1",
-        title="gelu",
-        points=2,
+    CuteExercise.of(
+        ("16.1", "gelu", 2),
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
         part=inside(judge.elementwise, "op", jit=False),
@@ -202,10 +200,8 @@ EXERCISES = (
         mistakes=lambda shape: QUICK,
         library=of_course(FUSED, "gelu"),
     ),
-    CuteExercise(
-        id="16.2",
-        title="every_row",
-        points=2,
+    CuteExercise.of(
+        ("16.2", "every_row", 2),
         problem=linear_gelu(),
         shapes=SHAPES,
         simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
@@ -213,10 +209,8 @@ EXERCISES = (
         part=inside(judge.with_bias_matrix, "as_matrix", jit=False),
         library=of_course(FUSED, "every_row"),
     ),
-    CuteExercise(
-        id="16.3",
-        title="bias_gelu",
-        points=2,
+    CuteExercise.of(
+        ("16.3", "bias_gelu", 2),
         problem=linear_gelu(),
         shapes=SHAPES,
         simulated_shapes=FITTING,
@@ -225,10 +219,8 @@ EXERCISES = (
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=of_course(FUSED, "bias_gelu", "gelu"),
     ),
-    CuteExercise(
-        id="16.4",
-        title="fetch",
-        points=4,
+    CuteExercise.of(
+        ("16.4", "fetch", 4),
         problem=linear_add(),
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
@@ -237,10 +229,8 @@ EXERCISES = (
         rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
         library=of_course(FUSED, "fetch_operand"),
     ),
-    CuteExercise(
-        id="16.5",
-        title="largest",
-        points=4,
+    CuteExercise.of(
+        ("16.5", "largest", 4),
         problem=tile_amax((64, 64)),
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
@@ -256,10 +246,8 @@ EXERCISES = (
         interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,)),
         interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3)),
     ),
-    CuteExercise(
-        id="16.7",
-        title="gated",
-        points=3,
+    CuteExercise.of(
+        ("16.7", "gated", 3),
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],

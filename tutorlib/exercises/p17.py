@@ -319,10 +319,8 @@ EXERCISES = (
         {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
         library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
     ),
-    CuteExercise(
-        id="17.8",
-        title="majority, by lop3",
-        points=3,
+    CuteExercise.of(
+        ("17.8", "majority, by lop3", 3),
         problem=MAJORITY,
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,

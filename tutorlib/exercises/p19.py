@@ -278,10 +278,8 @@ def keys_each(shape: Shape) -> dict[int, int]:
 
 
 EXERCISES = (
-    CutileExercise(
-        id="19.1",
-        title="online_step",
-        points=4,
+    CutileExercise.of(
+        ("19.1", "online_step", 4),
         problem=soft_average(),
         library=COURSE_ATTENTION | ONLINE_STEP,
         once=True,
@@ -293,10 +291,8 @@ EXERCISES = (
         loads=lambda shape: {0: math.prod(shape), 1: tiles(shape[0], 16) * shape[1]},
         rules=(*EXPONENTIALS, issued("ex2") <= 432, issued("max.f32") <= 1200),
     ),
-    CutileExercise(
-        id="19.2",
-        title="attend",
-        points=4,
+    CutileExercise.of(
+        ("19.2", "attend", 4),
         problem=one_head(),
         library=COURSE_ATTENTION,
         once=True,
@@ -323,10 +319,8 @@ EXERCISES = (
             "the end of K": beside(SHORT_HEADS, head_of_keys, n=20),
         },
     ),
-    CutileExercise(
-        id="19.4",
-        title="causal",
-        points=5,
+    CutileExercise.of(
+        ("19.4", "causal", 5),
         problem=one_head(causal=True),
         library=COURSE_ATTENTION,
         once=True,
@@ -344,10 +338,8 @@ EXERCISES = (
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=keys_of_head,
     ),
-    CutileExercise(
-        id="19.5",
-        title="attention",
-        points=6,
+    CutileExercise.of(
+        ("19.5", "attention", 6),
         problem=many_heads(),
         library=COURSE_ATTENTION,
         once=True,
@@ -366,10 +358,8 @@ EXERCISES = (
         loads=keys_loaded,
         order=longest_first,
     ),
-    CutileExercise(
-        id="19.6",
-        title="combine",
-        points=4,
+    CutileExercise.of(
+        ("19.6", "combine", 4),
         problem=combined(),
         library=COURSE_ATTENTION,
         once=True,
@@ -382,10 +372,8 @@ EXERCISES = (
         loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
         widest=lambda shape: {0: splits_of(shape) * shape[2], 1: splits_of(shape)},
     ),
-    CutileExercise(
-        id="19.7",
-        title="grad_q",
-        points=4,
+    CutileExercise.of(
+        ("19.7", "grad_q", 4),
         problem=gradient_of_queries(),
         library=COURSE_ATTENTION,
         once=True,
