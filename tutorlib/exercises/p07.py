@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, attempt, plain, same, show_call
 from tutorlib.compiling.spec import DType
@@ -200,8 +200,7 @@ def persistent_blocks(shape: Shape) -> tuple[int]:
 
 STEP = 16  # along K
 
-COURSE_GEMMS = {name: InModule("tutorlib.kernels.cutile", name) for name in ("plain", "persistent", "slabs")}
-TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile", "tile_of_product")}
+COURSE_GEMMS = of_course("cutile", "plain", "persistent", "slabs")
 
 
 def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
@@ -353,15 +352,16 @@ tiled_gemm = partial(
     loads=loads_of_tiles,
     products=products_of_tiles,
     bench_shape=BENCH,
+    problem=gemm("bf16"),
+    factors="bfloat16",
+    rules=ON_TENSOR_CORES,
+    mistakes=cut_short,
+    library=COURSE_GEMMS,
 )
 EXERCISES = (
     tiled_gemm(
         ("07.1", "gemm", 4),
-        problem=gemm("bf16"),
-        library=COURSE_GEMMS | TILE_OF_PRODUCT,
-        factors="bfloat16",
-        rules=ON_TENSOR_CORES,
-        mistakes=cut_short,
+        library=COURSE_GEMMS | of_course("cutile", "tile_of_product"),
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
     ),
@@ -379,15 +379,10 @@ EXERCISES = (
     ),
     tiled_gemm(
         ("07.4", "persistent gemm", 5),
-        problem=gemm("bf16"),
         tiers=(0.7, 0.9),
-        factors="bfloat16",
-        rules=ON_TENSOR_CORES,
-        mistakes=cut_short,
         order=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
-        library=COURSE_GEMMS,
     ),
     FITS,
     tiled_gemm(
@@ -402,7 +397,6 @@ EXERCISES = (
         inspected=SMALL[2],
         grid=persistent_blocks,
         constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
-        library=COURSE_GEMMS,
     ),
     CutileExercise.of(
         ("07.7", "fp8, 320 rows", 6),

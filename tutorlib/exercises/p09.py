@@ -7,11 +7,11 @@ from tensor_layouts import Layout, is_layout, size
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import Rule, at_most, issued, looped
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import shorten
-from tutorlib.exercises.judges.ampere import COURSE_KERNEL, COURSE_LOOPS, ampere, ampere_in_groups, ampere_method
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere, ampere_in_groups, ampere_method
 from tutorlib.exercises.judges.cute_host import layout_returned
 from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.failure import FailureKind, Flaw
@@ -35,16 +35,8 @@ MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
 
-PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply", "store")
-
-
-def course(*names: str) -> dict[str, InModule]:
-    """The course's own parts of the kernel."""
-    module = {"store": "tutorlib.kernels.ampere.gemm"}
-    return {
-        f"{name} of the course": InModule(module.get(name, "tutorlib.kernels.ampere.thread_share"), name)
-        for name in names
-    }
+course = partial(of_course, "ampere.thread_share")
+PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply")
 
 
 def no_other_waits(loop: int) -> tuple[Rule, ...]:
@@ -215,7 +207,7 @@ EXERCISES = (
         requires=("st.global.v4",),
         # a store right behind an equal one is left out by the compiler
         rules=(issued("st.global") <= 128, issued("bar.sync") <= 96),
-        library=course("store"),
+        library=of_course("ampere.gemm", "store"),
     ),
     gemm_exercise(
         ("09.9", "your GEMM", 6),
@@ -228,7 +220,7 @@ EXERCISES = (
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library=COURSE_KERNEL | COURSE_LOOPS | course(*PARTS),
+        library=COURSE_LOOPS | course(*PARTS) | of_course("ampere.gemm", "make_gemm", "store"),
     ),
     gemm_exercise(
         ("09.10", "load, with zeros at the edges", 4),

@@ -161,6 +161,7 @@ blackwell_exercise = partial(
     problem=gemm("bf16"),
     shapes=SHAPES,
 )
+loop_exercise = partial(blackwell_exercise, requires=LOOP_INSTRUCTIONS, vain=judge.freed_late)
 EXERCISES = (
     value_exercise(
         ("15.1", "tmem_columns", 2),
@@ -196,7 +197,7 @@ EXERCISES = (
         ("15.3", "tensor_memory", 3),
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
         part=inside(judge.blackwell, "allocate", "release", small=NARROW),
-        library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release", "pair_allocate", "pair_release")},
+        library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release")},
         rules=(
             # of two blocks
             issued("bar.sync|barrier") <= 36,
@@ -204,27 +205,21 @@ EXERCISES = (
             issued("tcgen05.relinquish_alloc_permit") >= 2,
         ),
     ),
-    blackwell_exercise(
+    loop_exercise(
         ("15.4", "produce", 3),
-        requires=LOOP_INSTRUCTIONS,
         part=inside(judge.blackwell, "produce", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "produce_tiles"),
         rules=(NO_BARRIERS, SPLIT),
     ),
-    blackwell_exercise(
+    loop_exercise(
         ("15.5", "multiply", 5),
-        requires=LOOP_INSTRUCTIONS,
         part=inside(judge.blackwell, "multiply", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "multiply_tiles"),
         rules=(NO_BARRIERS, WAITS),
     ),
-    blackwell_exercise(
+    loop_exercise(
         ("15.6", "store", 4),
-        requires=LOOP_INSTRUCTIONS,
         part=inside(judge.blackwell, "store", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "store_tiles"),
         rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
     ),
@@ -302,7 +297,7 @@ EXERCISES = (
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
         padded=False,
-        library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "pair_allocate", "pair_release")},
+        library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "allocate", "release")},
         rules=(
             # 4 SMs: 24 warps
             blocks >= 4,

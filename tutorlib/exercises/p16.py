@@ -189,7 +189,7 @@ EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
 KERNELS = "tutorlib.kernels"
 FUSED, LAYER = "ampere.fused", "layers"
 
-
+fused_exercise = partial(CuteExercise.of, shapes=SHAPES, whole=WHOLE)
 EXERCISES = (
     CuteExercise.of(
         ("16.1", "gelu", 2),
@@ -200,41 +200,33 @@ EXERCISES = (
         mistakes=lambda shape: QUICK,
         library=of_course(FUSED, "gelu"),
     ),
-    CuteExercise.of(
+    fused_exercise(
         ("16.2", "every_row", 2),
         problem=linear_gelu(),
-        shapes=SHAPES,
         simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
-        whole=WHOLE,
         part=inside(judge.with_bias_matrix, "as_matrix", jit=False),
         library=of_course(FUSED, "every_row"),
     ),
-    CuteExercise.of(
+    fused_exercise(
         ("16.3", "bias_gelu", 2),
         problem=linear_gelu(),
-        shapes=SHAPES,
         simulated_shapes=FITTING,
-        whole=WHOLE,
         part=inside(judge.with_op, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=of_course(FUSED, "bias_gelu", "gelu"),
     ),
-    CuteExercise.of(
+    fused_exercise(
         ("16.4", "fetch", 4),
         problem=linear_add(),
-        shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
-        whole=WHOLE,
         part=inside(judge.with_fetch, "fetch", jit=False),
         rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
         library=of_course(FUSED, "fetch_operand"),
     ),
-    CuteExercise.of(
+    fused_exercise(
         ("16.5", "largest", 4),
         problem=tile_amax((64, 64)),
-        shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
-        whole=WHOLE,
         part=inside(judge.with_reduction, "reduce", jit=False),
         requires=("bar.sync",),
         rules=(issued("bar.sync") <= 120, issued("shfl") <= 270),  # one barrier and five shuffles take 120 and 144
