@@ -11,13 +11,7 @@ from tutorlib.checking.facts import at_most, count_issued, counted, issued
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.cpp import (
-    Variant,
-    blocks_of,
-    in_tiles,
-    persistent_grid,
-    tile_grid,
-)
+from tutorlib.kernels.cpp import Variant, blocks_of, in_tiles, persistent_grid, tile_grid
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, vector_add
 from tutorlib.problems.differences import WrongResult, mistakes_along_k

@@ -385,13 +385,7 @@ A_GROUP_IN_EACH_STEP = (
 )
 
 
-choosing: Any = partial(
-    judge.ChosenExercise.of,
-    needs=WGMMA,
-    problem=SHARED,
-    patterned=False,
-    spills=False,
-)
+choosing: Any = partial(judge.ChosenExercise.of, needs=WGMMA, problem=SHARED, patterned=False, spills=False)
 loop: Any = partial(part, shapes=LOOP_SHAPES, requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"))
 OTHERS = (
     loop(

@@ -14,14 +14,7 @@ from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.exercises.judges import p15 as judge
 from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import TCGEN05
-from tutorlib.models.block_formats import (
-    E2M1,
-    MX_BLOCK,
-    NV_BLOCK,
-    quantize_mx,
-    quantize_nv,
-    scaled_dot,
-)
+from tutorlib.models.block_formats import E2M1, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv, scaled_dot
 from tutorlib.models.memory import accumulator_place, tmem_columns
 from tutorlib.problems.catalogue import gemm
 

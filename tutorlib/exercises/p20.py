@@ -128,13 +128,7 @@ ALL_PARTS = (
     issued("bar.sync") >= 64,
 )
 
-slot: Any = partial(
-    CuteExercise.of,
-    needs=WGMMA,
-    problem=attention_problem(),
-    patterned=False,
-    shapes=SHAPES,
-)
+slot: Any = partial(CuteExercise.of, needs=WGMMA, problem=attention_problem(), patterned=False, shapes=SHAPES)
 
 
 course = partial(of_course, "attention.roles")

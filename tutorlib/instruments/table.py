@@ -16,7 +16,6 @@ import torch
 from cutlass import cute
 from torch import Tensor
 
-from tutorlib.course.answers import load_answers
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -42,7 +41,7 @@ from tutorlib.measuring.timing import measure
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems import fused as fused_problems
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
-from tutorlib.problems.catalogue import gemm, gemm_fp8, softmax, vector_add
+from tutorlib.problems.catalogue import gemm, gemm_fp8, vector_add
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, new_generator
@@ -64,20 +63,7 @@ def by_host(name: str, host: Callable[..., Any], **others: Any) -> Candidate:
     return Candidate(name, HostLauncher(host), **others)
 
 
-# Notebooks 06 to 08: cuTile and Tile C++ ------------------------------------------------------------------------------
-
-
-def softmax_rows() -> Sweep:
-    """Notebook 06's kernels, a row in one tile and online, by the row's length."""
-    answers = load_answers("06_cutile_tiles")
-    tiles = {"one tile a row": ("06.5", None), **{f"online, tiles of {t}": ("06.7", t) for t in (1024, 4096)}}
-
-    def launcher(id: str, tile: int | None) -> CutileLauncher:
-        return CutileLauncher(answers[id], lambda shape: (shape[0],), lambda shape: (tile or shape[1],))
-
-    candidates = tuple(Candidate(name, launcher(*how)) for name, how in tiles.items())
-    shapes = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
-    return Sweep(softmax("fp32"), candidates, shapes, pairs=10, seconds=40)
+# Notebooks 07 and 08: cuTile and Tile C++ -----------------------------------------------------------------------------
 
 
 def configured(name: str, config: cutile.Config, one_tile_each: bool = False) -> Candidate:
@@ -500,7 +486,6 @@ def attention_backward() -> Sweep:
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where NVIDIA's example is missing
-    "softmax_rows": softmax_rows,
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
     "cpp_vectors": cpp_vectors,

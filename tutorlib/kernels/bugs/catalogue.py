@@ -89,13 +89,13 @@ class Bug:
         return "cpp" if isinstance(self.launch, CudaLaunch) else "python"
 
 
-Reference = Callable[..., "Tensor"]
-
-
 # What they should compute -----------------------------------------------------------------------------------------
 
 
-def each_row(name: str, reference: Reference, roundings: int = 4) -> Problem:
+X = Operand("x", "MN", "fp32")
+
+
+def each_row(name: str, reference: Callable[..., "Tensor"], roundings: int = 4) -> Problem:
     """y (M, N) of x (M, N), both fp32, each row for itself: a sum or a maximum of the row, then `roundings` more."""
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
@@ -104,7 +104,7 @@ def each_row(name: str, reference: Reference, roundings: int = 4) -> Problem:
     return Problem(
         name=name,
         dims="MN",
-        inputs=(Operand("x", "MN", "fp32"),),
+        inputs=(X,),
         output=Operand("y", "MN", "fp32"),
         reference=reference,
         bound=bound,
@@ -146,12 +146,6 @@ HISTOGRAM = Histograms(
 )
 
 
-def renamed(problem: Problem, name: str, *operands: str) -> Problem:
-    """The problem with names of the colleague's for itself and its tensors, the output last."""
-    *inputs, output = (replace(op, name=new) for op, new in zip(problem.operands, operands, strict=True))
-    return replace(problem, name=name, inputs=tuple(inputs), output=output)
-
-
 def linear_layer() -> Problem:
     """y (M, N) = x (M, K) · wᵀ + bias, w (N, K), bias (N), all in bf16, accumulated in fp32."""
 
@@ -171,7 +165,7 @@ def linear_layer() -> Problem:
 
 
 def sums_of(
-    name: str, dims: str, inputs: tuple[Operand, ...], reference: Reference, kept: str, output: str = "y"
+    name: str, dims: str, inputs: tuple[Operand, ...], reference: Callable[..., "Tensor"], kept: str, output: str = "y"
 ) -> Problem:
     """Sums in fp32 of products, or of the only input's elements. kept: the output's mode; output: its name."""
 
@@ -263,7 +257,7 @@ BUGS = {
             launch=CudaLaunch(
                 grid=lambda shape: (tiles(shape[1], 32), tiles(shape[0], 32)), block=lambda shape: (32, 8)
             ),
-            problem=renamed(transpose("fp32"), "channels_last", "x", "y"),
+            problem=replace(transpose("fp32"), name="channels_last", inputs=(X,), output=Operand("y", "NM", "fp32")),
             wrong_at=(64, 100),
             fix_shapes=((64, 96), (64, 100), (3, 50)),  # rows of whole sectors first: there nothing may be wasted
             lean=("ld.shared", "st.shared"),
@@ -271,7 +265,7 @@ BUGS = {
         Bug(
             file="row_sums.cu",
             launch=CudaLaunch(grid=lambda shape: (tiles(shape[0], 64),), block=lambda shape: (64,)),
-            problem=sums_of("row_sums", "MN", (Operand("x", "MN", "fp32"),), lambda x: x.sum(-1), "M"),
+            problem=sums_of("row_sums", "MN", (X,), lambda x: x.sum(-1), "M"),
             right_at=(1, 64),
             wrong_at=(70, 64),
             fix_shapes=((70, 64), (2, 96)),
@@ -339,7 +333,7 @@ BUGS = {
         Bug(
             file="column_sums.cu",
             launch=CudaLaunch(grid=lambda shape: (shape[1] // 128, 4), block=lambda shape: (128,)),
-            problem=sums_of("column_sums", "MN", (Operand("x", "MN", "fp32"),), lambda x: x.sum(0), "N"),
+            problem=sums_of("column_sums", "MN", (X,), lambda x: x.sum(0), "N"),
             wrong_at=(70, 256),
             fix_shapes=((70, 256), (3, 128), (16, 384)),
             refuses=lambda shape: multiples(M=1, N=128)(shape) or ("N is 1,024 at most" if shape[1] > 1024 else ""),
