@@ -74,20 +74,16 @@ class SimulatedFusion:
         from cutlass import Int32
         from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
-        from tutorlib.kernels.hopper.launch import dlpack
-
         fakes = hopper.fused_fakes(self.config, self.fusion, self.rank)
         compiled = compile_with_lines(
             make_gemm(self.config, fusion=self.fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a"
         )
         a, b, *operand, c = work.tensors
         tensors = {"a": a, "b": b, **({"operand": operand[0]} if operand else {}), "c": c}
-
         given = {
-            name: dlpack(one) if one.ndim == 2 else from_dlpack(one, assumed_align=16).mark_layout_dynamic()
-            for name, one in tensors.items()
+            name: from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=x.stride().index(1))
+            for name, x in tensors.items()
         }
-
         operands = [*(given[name] for name in "abc"), None, None, None, None]
 
         def call():

@@ -321,7 +321,7 @@ def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[st
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
     """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
-    The configuration of a point is in `facts["config"]`.
+    The configuration of a point is in `facts["config"]`; the schedule "plain" is notebook 13's kernel, without roles.
     """
     return tables(name, partial(model_rows, estimate=estimate))
 
@@ -333,7 +333,8 @@ def model_rows(swept: SweepResults, estimate: Estimate) -> Rows:
         for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
             m, n, k = point.measurement.shape
             measured = point.measurement.median_us
-            expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
+            config = HopperConfig(**{name: to for name, to in point.facts["config"].items() if to != "plain"})
+            expected = estimate(config, m, n, k)
             row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
         rows.append((stack.label, row))
     return rows
