@@ -15,7 +15,9 @@ import cutlass
 import torch
 from cutlass import cute
 from torch import Tensor
+from torch.nn.functional import silu
 
+from tutorlib.course.answers import load_answers
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -29,9 +31,18 @@ from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first import make_first_gemm
-from tutorlib.kernels.hopper.fused import ADD, BIAS_GELU, PIECE, SWIGLU, Fusion, choose_fused, launch_fused
+from tutorlib.kernels.hopper.fused import (
+    ADD,
+    BIAS_GELU,
+    PIECE,
+    SWIGLU,
+    Fusion,
+    choose_fused,
+    launch_fused,
+    linear_swiglu,
+)
 from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, Rung
-from tutorlib.kernels.layers import LLAMA_8B
+from tutorlib.kernels.layers import LLAMA_8B, linear, separate
 from tutorlib.kernels.nvidia_example import against_nvidia
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
@@ -41,9 +52,9 @@ from tutorlib.measuring.timing import measure
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems import fused as fused_problems
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
-from tutorlib.problems.catalogue import gemm, gemm_fp8, vector_add
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, gemm_fp8, softmax, vector_add
 from tutorlib.problems.differences import by
-from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.problem import Operand, Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, new_generator
 
 GEMM = gemm("bf16")
@@ -63,7 +74,20 @@ def by_host(name: str, host: Callable[..., Any], **others: Any) -> Candidate:
     return Candidate(name, HostLauncher(host), **others)
 
 
-# Notebooks 07 and 08: cuTile and Tile C++ -----------------------------------------------------------------------------
+# Notebooks 06 to 08: cuTile and Tile C++ ------------------------------------------------------------------------------
+
+
+def softmax_rows() -> Sweep:
+    """Notebook 06's kernels, a row in one tile and online, by the row's length."""
+    answers = load_answers("06_cutile_tiles")
+    tiles = {"one tile a row": ("06.5", None), **{f"online, tiles of {t}": ("06.7", t) for t in (1024, 4096)}}
+
+    def launcher(id: str, tile: int | None) -> CutileLauncher:
+        return CutileLauncher(answers[id], lambda shape: (shape[0],), lambda shape: (tile or shape[1],))
+
+    candidates = tuple(Candidate(name, launcher(*how)) for name, how in tiles.items())
+    shapes = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
+    return Sweep(softmax("fp32"), candidates, shapes, pairs=10, seconds=40)
 
 
 def configured(name: str, config: cutile.Config, one_tile_each: bool = False) -> Candidate:
@@ -342,7 +366,7 @@ def hopper_fp8() -> Sweep:
     return Sweep(gemm_fp8(), candidates, (shape,), seconds=24)
 
 
-# Notebook 16: epilogues --------------------------------------------------------------------------------------------
+# Notebook 16: epilogues and the MLP -----------------------------------------------------------------------------------
 
 FEW_PAIRS = 12  # a reference takes twenty times as long as what it checks
 HIDDEN, FEATURES = LLAMA_8B
@@ -396,6 +420,83 @@ def fused_epilogues() -> Sweep:
     return Sweep(gelu, candidates, shapes, pairs=FEW_PAIRS, seconds=60)
 
 
+def halves(gate_up: Tensor) -> Sequence[Tensor]:
+    return gate_up.chunk(2)
+
+
+def mlp(split: Callable[[Tensor], Sequence[Tensor]] = halves) -> Problem:
+    """y (T, H) = (silu(x·gateᵀ) · (x·upᵀ)) · downᵀ: T tokens, H hidden, F features, all bf16. Shapes are (T, H, 2F).
+
+    split: the rows of gate and of up in gate_up (2F, H). The baseline is torch's, one operator after the other, on the
+    halves of gate_up, which is the same work in another order.
+
+    What lies between the GEMMs is rounded to bf16: gate, up, silu(gate) and the product at most. With u of bf16 the
+    product h is off by 3u·|h| + 1.13·u·|gate·up|, an error of either sign, so that F of them add up as √F does; six
+    standard deviations are allowed.
+    """
+
+    def gate_and_up(x: Tensor, gate_up: Tensor, split: Callable[[Tensor], Sequence[Tensor]] = split) -> list[Tensor]:
+        return [x @ weight.mT for weight in split(gate_up)]
+
+    def reference(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+        gate, up = gate_and_up(x, gate_up)
+        return (silu(gate) * up) @ down.mT
+
+    def bound(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
+        x, gate_up, down = inputs
+        gate, up = gate_and_up(x, gate_up)
+        h = silu(gate) * up
+        off = UNIT_ROUNDOFF["bf16"] * (3 * h.abs() + fused_problems.STEEPEST * (gate * up).abs())
+        return accumulation(result, (h, down), out) + 6 * (off.square() @ down.square().mT).sqrt()
+
+    def baseline(y: Tensor, x: Tensor, gate_up: Tensor, down: Tensor) -> None:
+        gate, up = gate_and_up(x, gate_up, halves)
+        torch.mm(silu(gate) * up, down.mT, out=y)
+
+    return Problem(
+        name="mlp",
+        dims="THG",
+        inputs=(
+            Operand("x", "TH", "bf16"),
+            Operand("gate_up", "GH", "bf16", variance="H"),
+            Operand("down", "HG", "bf16", variance="G", blocks=(1, 2)),
+        ),
+        output=Operand("y", "TH", "bf16"),
+        reference=reference,
+        bound=bound,
+        baseline=baseline,
+        baseline_name="torch",
+        flops=lambda shape: 3 * math.prod(shape),
+    )
+
+
+def mlp_forward() -> Sweep:
+    """A Llama 3 8B MLP beside torch's."""
+
+    def two_gemms(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
+        launch.gemm(linear_swiglu(x, gate_up), down, y)
+
+    def with_linear(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
+        gate, up = halves(gate_up)
+        launch.gemm(silu(linear(x, gate)) * linear(x, up), down, y)
+
+    def gated(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
+        return silu(x @ gate.mT) * (x @ up.mT)
+
+    def by_compiler(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
+        # but for the last GEMM, which torch.compile would call as it is
+        torch.mm(fused_problems.by_torch_compile(gated)(x, *halves(gate_up)), down.mT, out=y)
+
+    in_pieces = mlp(partial(separate, width=PIECE))
+    candidates = (
+        by_host("two GEMMs, the first gated", two_gemms, needs=WGMMA, problem=in_pieces),
+        by_host("nn.Linear swapped", with_linear, needs=WGMMA),
+        by_host("torch.compile", by_compiler, needs=WGMMA),
+    )
+    shapes = tuple((count, HIDDEN, 2 * FEATURES) for count in (4096, 8192, 2048))
+    return Sweep(mlp(), candidates, shapes, pairs=FEW_PAIRS, seconds=25)
+
+
 # Notebooks 19 and 20: attention, beside torch's -----------------------------------------------------------------------
 
 SIX_PAIRS = 6  # a reference takes a hundred times as long as what it checks
@@ -416,6 +517,15 @@ ATTENTION_STACKS: tuple[Levers, ...] = (  # a tree: each has one lever more than
     *(ALL_LEVERS[:count] for count in range(6)),
     *((lever,) for lever in ALL_LEVERS[1:]),
 )
+TWO_BLOCKS = {"num_worker_warps": 4, "occupancy": 2}  # on an SM: one's softmax beside the other's mma
+TILES = {
+    "128×128, 4 warps": attention_launch.Tile(128, 128, num_worker_warps=4),
+    "128×128, 8 warps": attention_launch.Tile(128, 128),
+    "256×128, a cluster of two": attention_launch.Tile(256, 128, num_ctas=2),
+    "128×128, a cluster of two, two on an SM": attention_launch.Tile(128, 128, num_ctas=2, **TWO_BLOCKS),
+    "64×128, two on an SM": attention_launch.Tile(64, 128, **TWO_BLOCKS),
+    "64×64, two on an SM": attention_launch.Tile(64, 64, **TWO_BLOCKS),
+}
 
 
 def forward_by(name: str, into: Callable[..., None], causal: bool, **others: Any) -> Candidate:
@@ -452,6 +562,14 @@ def attention_levers() -> Sweep:
     return Sweep(attention_problem(True), tuple(map(candidate, ATTENTION_STACKS)), SOME, pairs=SIX_PAIRS, seconds=170)
 
 
+def attention_tuning() -> Sweep:
+    """cuTile's forward kernel by tile and hints, causal."""
+    candidates = (
+        forward_by(name, partial(attention_launch.forward_by_tiles, tile=tile), True) for name, tile in TILES.items()
+    )
+    return Sweep(attention_problem(True), tuple(candidates), SOME, pairs=SIX_PAIRS, seconds=120)
+
+
 def decode() -> Sweep:
     """One query for each sequence, by the number of blocks for each SM."""
 
@@ -486,6 +604,7 @@ def attention_backward() -> Sweep:
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where NVIDIA's example is missing
+    "softmax_rows": softmax_rows,
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
     "cpp_vectors": cpp_vectors,
@@ -504,9 +623,11 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "hopper_fp8": hopper_fp8,
     "gemm_models": gemm_models,
     "fused_epilogues": fused_epilogues,
+    "mlp_forward": mlp_forward,
     "attention_full": lambda: attention(causal=False),
     "attention_causal": lambda: attention(causal=True),
     "attention_levers": attention_levers,
+    "attention_tuning": attention_tuning,
     "attention_backward": attention_backward,
     "decode": decode,
 }
