@@ -250,7 +250,8 @@ def find_interpreted_fault(
         seen, expected = output.as_it_is().seen, problem.expected(tuple(inputs), shape)
         noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
         wrong = Wrong(one.raised) if one.raised else fault_of_result(problem, one.changed, seen, expected, noticed)
-        if wrong := wrong or (None if one.current else ON_DEFAULT_STREAM):
+        in_order = all(report.current for report in one.reports)
+        if wrong := wrong or (None if in_order else ON_DEFAULT_STREAM):
             explains = () if one.raised else likely
             likely = [each for each in explains if each.explains(problem, tuple(inputs), seen, expected[1])]
             first = first or wrong

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import is_placeholder
-from tutorlib.dsl.functions import function_of, says_it_is_jit
+from tutorlib.dsl.functions import function_of, is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 
@@ -105,11 +105,12 @@ def simulation_of(
 ) -> "Callable[[dict[str, Any]], list[Report]]":
     """A function that simulates the kernel, of any language, with these named arguments."""
     if isinstance(kernel, str):
-        from tutorlib.simulate.ptx.languages.cpp import simulate_source
+        from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
-        return lambda named: [simulate_source(kernel, named, "80", grid, block)]
-    if says_it_is_jit(kernel):
-        from tutorlib.compiling.spec import TensorSpec
+        return lambda named: [simulate_cuda(kernel, grid, block, named)]
+    from tutorlib.compiling.spec import TensorSpec
+
+    if is_jit(kernel):
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         def simulate_cute(named: dict[str, Any]) -> "list[Report]":
@@ -117,9 +118,14 @@ def simulation_of(
             return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic)
 
         return simulate_cute
-    from tutorlib.simulate.ptx.languages.cutile import simulate_cutile
+    from tutorlib.compiling.dsls import compile_cutile
+    from tutorlib.simulate.ptx.languages.cuda import ARCH, simulate_cutile
 
-    return lambda named: [simulate_cutile(kernel, grid, named, constants)]
+    def simulate_tiles(named: dict[str, Any]) -> "list[Report]":
+        compiled = compile_cutile(kernel, [*map(TensorSpec.like, named.values()), *constants], ARCH)
+        return [simulate_cutile(kernel, compiled, grid, named)]
+
+    return simulate_tiles
 
 
 def describe(report: "Report") -> str:

@@ -12,7 +12,7 @@ from cutlass.memory import SmemAllocator
 
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map, write_tensor_map
-from tutorlib.simulate.ptx.languages.cute import compile_for, record_launches, simulate_host
+from tutorlib.simulate.ptx.languages.cute import compile_with_lines, record_launches, simulate_host
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 THREADS = 64
@@ -68,7 +68,7 @@ def describe(tensor, box, width=0):
         tma, coordinates = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, box)
         fetch_kernel(tma, coordinates).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
-    traced = compile_for(host, [fake(tensor)], "sm_90a")
+    traced = compile_with_lines(host, [fake(tensor)], "sm_90a")
     argument = from_dlpack(tensor, assumed_align=16)
     (launch,) = record_launches(traced.function, parse_ptx(traced.ptx), [argument])
     return read_tensor_map(launch.parameters[:BYTES])
@@ -116,7 +116,7 @@ def test_sixteen_numbers_of_4_bits_are_an_element():
         fetch_kernel(tma, coordinates).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
     tensor = torch.zeros(64, 256, dtype=torch.uint8)
-    traced = compile_for(host, [fake(tensor)], "sm_100a")
+    traced = compile_with_lines(host, [fake(tensor)], "sm_100a")
     arguments = [from_dlpack(tensor, assumed_align=16)]
     (launch,) = record_launches(traced.function, parse_ptx(traced.ptx), arguments)
     described = read_tensor_map(launch.parameters[:BYTES])
@@ -191,7 +191,7 @@ def copy_through(tensor, box, widths=(0, 0), beyond=0):
         )
 
     out = torch.full_like(tensor, torch.nan)
-    traced = compile_for(host, [fake(tensor), fake(out)], "sm_90a")
+    traced = compile_with_lines(host, [fake(tensor), fake(out)], "sm_90a")
     arguments = [from_dlpack(one, assumed_align=16) for one in (tensor, out)]
     (report,) = simulate_host(traced, {"a": tensor, "b": out}, arguments)
     return out, report

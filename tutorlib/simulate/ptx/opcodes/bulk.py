@@ -58,8 +58,7 @@ def box_of(op: Operation, lane: int, start: int, place: int, numbers: list[int])
     try:
         return box_asked(op, start, place, numbers)
     except CannotCopy as error:
-        says = f"TMA, for {op.state.geometry.show_thread(lane)}, {error.what}"
-        op.notice(error.fault, says)
+        op.notice(error.fault, f"TMA, for {op.state.geometry.show_thread(lane)}, {error.what}")
         return None
 
 
@@ -112,7 +111,7 @@ def nearest(op: Operation, place: int) -> str:
 
 def receivers(op: Operation, operand: int) -> Callable[[np.ndarray, list[SharedPlace]], list[list[int]]]:
     """For each of these lanes and its place, the slots of the blocks that have a copy there: those whose ranks the mask
-    of a multicast has, or the one."""
+    of a multicast has, or the block that is named."""
     cluster = op.state.geometry.cluster_size
     mask = op.values(operand, "u16") if "multicast" in op.words else None
 
@@ -153,7 +152,9 @@ def load(op: Operation) -> Step:
                 continue
             described, at = box
             if described.misses(at):
-                notice_zeros(op, lane, tuple(numbers), described)
+                where = f"a box at {tuple(numbers[::-1])} of a tensor of {described.shape[::-1]}"
+                thread = op.state.geometry.show_thread(lane)
+                op.notice(Hazard.ZEROS, f"TMA, for {thread}, loads {where}: nothing but zeros")
             if op.state.arena.before:
                 overlaps.on_bulk_load(access_of(op, lane, described, described.inside(at)[0]))
             units, data = units_of(described, start), fetched(op, described, at)
@@ -166,16 +167,11 @@ def load(op: Operation) -> Step:
     return op.by_lanes(load_for)
 
 
-def notice_zeros(op: Operation, lane: int, at: tuple[int, ...], described: TensorMap) -> None:
-    who, place, shape = op.state.geometry.show_thread(lane), at[::-1], described.shape[::-1]
-    op.notice(Hazard.ZEROS, f"TMA, for {who}, loads a box at {place} of a tensor of {shape}: nothing but zeros")
-
-
 def store(op: Operation) -> Step:
     """cp.async.bulk.tensor.….global.shared.tile.bulk_group [descriptor, {x, y}], [from]{, policy}, and
     cp.async.bulk.global.shared.bulk_group [to], [from], bytes{, policy}
 
-    Threads of one warp that tell of the same box count as one: what is uniform in a warp the machine does once.
+    Threads of a warp that name the same box make one copy: what is uniform in a warp the machine does once.
     """
     to, of, together = asked(op, 0), op.places(1), WARP if "tensor" in op.parts else 1
 
@@ -241,7 +237,7 @@ def access_of(op: Operation, lane: int, described: TensorMap, whole: tuple[slice
 def store_async(op: Operation) -> Step:
     """st.async{.weak}.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [to], {…}, [mbarrier]
 
-    Of a warp's stores that one mbarrier counts one copy is made. All are of 16 bytes.
+    A warp's stores that one mbarrier counts are one copy. All are of 16 bytes.
     """
     kind, count = shape_of(op)
     op.need(bits_of(kind) // 8 * count == UNIT)
@@ -266,7 +262,7 @@ def store_async(op: Operation) -> Step:
 
 
 def fits(op: Operation, lane: int, slot: int, start: int, owner: int) -> bool:
-    """Whether a place is one to store to, and its mbarrier the same block's; a finding where not."""
+    """Whether a place can be stored to, and its mbarrier is the same block's; a finding where not."""
     size = op.state.shared.size
     if start % UNIT:
         op.notice_thread(Hazard.MISALIGNED, lane, f"stores {UNIT} bytes at byte {start:,} of shared memory")
@@ -283,7 +279,7 @@ def fits(op: Operation, lane: int, slot: int, start: int, owner: int) -> bool:
 
 # tensor maps in memory -----------------------------------------------------------------------------------------
 
-WORD = 8  # bytes, of which a field lies in one
+WORD = 8  # bytes; no field crosses a word
 # A field's parts: its first bit, how much further that is for each mode, how many there are; what is subtracted from
 # the value, and how many of its lowest bits are left out.
 FIELDS = {
