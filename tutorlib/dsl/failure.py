@@ -103,6 +103,7 @@ class Hazard(FailureKind):
     PROXY = "proxy"
     MBARRIER = "mbarrier"
     DEADLOCK = "deadlock"
+    REGISTERS = "registers"
 
 
 class Flaw(str):

@@ -236,3 +236,12 @@ class RegisterPool(Unit):
                 says += f"registers a thread: the block began with {self.start} for each of its threads, and for all "
                 says += f"that its warps ask for {missing * WARP:,} are missing"
                 self.notice(Hazard.DEADLOCK, site, says)
+
+    def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:
+        """An instruction reserves this many registers of a thread for its results."""
+        held = self.held[slots, warps]
+        if (few := held < count).any():
+            at = int(few.argmax())
+            who = self.geometry.show_warp(int(slots[at] * self.geometry.warps + warps[at]))
+            says = f"{who} keeps {count} accumulators in a thread's registers, of which setmaxnreg has left it "
+            self.notice(Hazard.REGISTERS, site, says + str(held[at]), int(few.sum()))

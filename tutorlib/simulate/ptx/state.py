@@ -100,7 +100,7 @@ class State:
         self.pool = RegisterPool(running, kernel.blocks_per_sm)
         self.mbarriers = Mbarriers(running)
         self.together, self.clusters = WarpgroupMeeting(running), ClusterBarriers(running)
-        self.warpgroups = Warpgroups(running, self.races)
+        self.warpgroups = Warpgroups(running, self.races, self.pool)
         self.bulk = BulkCopies(running, self.shared, self.races, self.mbarriers)
         self.tensor = TensorMemory(running, self.races, self.mbarriers, brings(instructions, "tcgen05"))
         self.meetings = self.barriers, self.mbarriers, self.together, self.clusters
