@@ -29,7 +29,7 @@ def simulate(
         list[str] | None,
         typer.Option("--arg", help="For each argument: 128x64:bf16, 128x64:bf16:out for an output, or a number."),
     ] = None,
-    arch: Annotated[str, typer.Option(help="Compute capability to compile for: 80, 90a, 100a.")] = "80",
+    arch: Annotated[str, typer.Option(help="Compute capability: 80, 90a, 100a; wgmma, tcgen05 need the a.")] = "80",
     grid: Annotated[str, typer.Option(help="Blocks of a kernel without a host function, as 8x4.")] = "",
     block: Annotated[str, typer.Option(help="Threads of a block of a .cu file, as 128.")] = "",
     cluster: Annotated[str, typer.Option(help="Blocks of a cluster of a .cu or .ptx file, as 2.")] = "",

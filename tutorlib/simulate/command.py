@@ -8,7 +8,6 @@ import json
 import multiprocessing
 import re
 import shlex
-import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
@@ -42,11 +41,6 @@ def parse_arch(text: str) -> str:
     if not re.fullmatch(r"\d{2,3}[af]?", arch):
         raise BadInput(f"--arch {text}: a compute capability is 80 (Ampere), 90a (Hopper) or 100a (Blackwell)")
     return arch
-
-
-def lacks_letter(arch: str) -> str:
-    """A hint, of an architecture that leaves out the instructions that only its GPU has: wgmma, tcgen05."""
-    return f" (--arch {arch}a has more instructions)" if arch.isdigit() and int(arch) >= 90 else ""
 
 
 def one_line(error: Exception) -> str:
@@ -179,7 +173,7 @@ def simulate_target(
         said = cute_message(error) if "cutlass" in sys.modules else one_line(error)
         failed = error if isinstance(error, CompileFailed) else compile_failure(error, said)
         why = " ".join(failed.lines)
-        raise BadInput(f"{target} fails for sm_{arch}{lacks_letter(arch)}: {why}") from error
+        raise BadInput(f"{target} fails for sm_{arch}: {why}") from error
     outputs = {name: value for name, value, text in zip(names, given, arguments, strict=True) if ":out" in text}
     *before, last = report.launches
     unwritten = tuple(
@@ -203,22 +197,13 @@ def simulate_script(command: Sequence[str], arch: str, quiet: bool) -> Report:
         launches, status = run_script(command, arch, quiet)
     except OSError as error:
         raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
-    crash = signal_name(status)
-    ended = f"crashes: {crash}" if crash else f"ends with status {status}" if status else ""
-    said = shlex.join(command)
+    said, ended = shlex.join(command), f"ends with status {status}" if status else ""
     if not launches:
-        nothing = f"{ended} and launches no kernel{lacks_letter(arch)}" if ended else "launches no kernel"
-        raise BadInput(f"{said} {nothing}")
+        raise BadInput(f"{said} {f'{ended} and ' if ended else ''}launches no kernel")
     stopped = sum(bool(launch.stopped) for launch in launches)
     wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
     wrong += [f"{said} {ended}"] if ended else []
     return Report(arch, launches, wrong=tuple(wrong))
-
-
-def signal_name(status: int) -> str:
-    """Of a process's exit status: the signal that ended it, also as a shell tells it; "" if none did."""
-    number = -status if status < 0 else status - 128
-    return signal.strsignal(number) or "" if number in set(signal.Signals) else ""
 
 
 def read_baseline(file: Path) -> set[str]:

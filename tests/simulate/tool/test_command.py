@@ -20,7 +20,6 @@ from tutorlib.simulate.tensors import is_poison
 KERNELS, TILES = kernels.__file__, tiles.__file__
 REVERSE = (f"{KERNELS}::reverse", "--arg", "128:fp32", "--arg", "128:fp32:out", "--arg", "64")
 RACE = (f"{KERNELS}::Reverse(64, False)", "--arg", "128:fp32", "--arg", "128:fp32:out")
-VECTOR_32 = ("--arg", "32:fp32")
 TWO_PAIRS = ("--arg", "256:fp32", "--arg", "256:fp32")
 GRID = ("--grid", "2")
 
@@ -74,36 +73,6 @@ def test_a_clean_run_ends_with_0(words):
     done = tutor(*words)
     assert (done.exit_code, done.stderr) == (0, "")
     assert ": 1 launch, no finding" in done.stdout or ": 2 launches, no finding" in done.stdout
-
-
-REGISTERS = """
-import cutlass
-from cutlass import cute
-
-@cute.kernel
-def kernel(x: cute.Tensor):
-    cute.arch.warpgroup_reg_dealloc(40)
-    x[0] = 1.0
-
-@cute.jit
-def host(x: cute.Tensor):
-    kernel(x).launch(grid=(1, 1, 1), block=(128, 1, 1))
-
-if __name__ == "__main__":
-    import torch
-    from cutlass.cute.runtime import from_dlpack
-
-    host(from_dlpack(torch.zeros(1, device="cuda")))
-"""
-
-
-@pytest.mark.parametrize("words", [("registers.py::host", *VECTOR_32), ("--", "python", "registers.py")])
-def test_the_letter_that_an_architecture_lacks_is_named(words):
-    Path("registers.py").write_text(REGISTERS)
-    done = tutor("--arch", "90", *words)
-    assert done.exit_code == 2
-    assert "(--arch 90a has more instructions)" in done.stderr
-    assert tutor("--arch", "90a", *words).exit_code == 0
 
 
 @pytest.mark.parametrize("way", ["neighbor", "package.neighbor", ".neighbor"])
