@@ -12,7 +12,7 @@ import numpy as np
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
+from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, lean, stored_once, warps
 from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case
 from tutorlib.compiling.errors import CompileFailed
@@ -235,9 +235,9 @@ EXERCISES = (
         shapes=((128,), (4096,), (128 * 1001,)),
         simulated_shapes=((128,), (4096,), (128 * 250,)),  # where each block adds all, the work grows with the square
         counted=(4096,),
-        lean=("ld.global", "st.global"),
-        once=True,
         rules=(
+            lean("ld.global", "st.global"),
+            stored_once,
             blocks >= 8,
             busy >= 1.0,
             blocks <= 32,
@@ -254,9 +254,9 @@ EXERCISES = (
         shapes=((1,), (127,), (1000,), (100_003,)),
         simulated_shapes=((1,), (127,), (904,), (30_003,)),
         counted=(904,),
-        lean=("ld.global", "st.global"),
-        once=True,
         rules=(
+            lean("ld.global", "st.global"),
+            stored_once,
             # of 32 warps, the last 3 have no element
             blocks >= 4,
             busy >= 0.9,
@@ -274,9 +274,9 @@ EXERCISES = (
         problem=LEAKY_RELU,
         shapes=((4,), (2048,), (4 * 12_347,)),
         counted=(2048,),
-        lean=("ld.global", "st.global"),
-        once=True,
         rules=(
+            lean("ld.global", "st.global"),
+            stored_once,
             blocks >= 2,
             busy >= 1.0,
             blocks <= 4,
@@ -295,10 +295,9 @@ EXERCISES = (
         points=3,
         problem=ADD_BIAS,
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
-        whole=((64, 64),),
-        lean=("ld.global", "st.global"),
-        once=True,
         rules=(
+            lean("ld.global", "st.global"),
+            stored_once,
             # there may be blocks beyond the matrix
             blocks >= 8,
             warps >= 128,
@@ -318,9 +317,9 @@ EXERCISES = (
         problem=ROW_MAX,
         shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
         counted=(5, 1000),
-        lean=("ld.global", "ld.shared", "st.shared"),
-        once=True,
         rules=(
+            lean("ld.global", "ld.shared", "st.shared"),
+            stored_once,
             # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
             blocks >= 5,
             busy >= 1.0,

@@ -10,7 +10,7 @@ from random import Random
 from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import NOTHING_SHARED, Fact, LaunchReports, Rule, at_most, busy, issued, unrolled
+from tutorlib.checking.facts import NOTHING_SHARED, Fact, LaunchReports, Rule, at_most, busy, issued, lean, unrolled
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.cute_host import AnyElement
 from tutorlib.exercises.values import Draw, drawn, value_exercise
@@ -127,8 +127,8 @@ transpose_exercise = partial(
     shapes=WHOLE_TURNS,
     simulated_shapes=FEW_TURNS,
     bench_shape=BENCH_FP32,
-    rules=(busy >= 1.0, *at_most({"st.global": 760, "ld.global": 760, "bar.sync": 48})),
 )
+TURNED = (busy >= 1.0, *at_most({"st.global": 760, "ld.global": 760, "bar.sync": 48}))
 EXERCISES = (
     SECTORS,
     copy_exercise(
@@ -137,7 +137,6 @@ EXERCISES = (
         points=2,
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
-        whole=((256, 256), (128, 128)),
         rules=STORED_ONCE_UNROLLED,
         rules_at=GUARDED,
     ),
@@ -147,10 +146,8 @@ EXERCISES = (
         points=3,
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
-        whole=((256, 256), (128, 128)),
         tiers=(0.7,),
-        lean=("ld.global", "st.global"),
-        rules=STORED_ONCE_UNROLLED,
+        rules=(lean("ld.global", "st.global"), *STORED_ONCE_UNROLLED),
         rules_at=GUARDED,
     ),
     copy_exercise(
@@ -159,12 +156,11 @@ EXERCISES = (
         points=4,
         shapes=RAGGED_VECTORS,
         simulated_shapes=FEW_RAGGED_VECTORS,
-        whole=((256, 256), (128, 128)),
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("ld.global after st.global",),
-        lean=("ld.global", "st.global"),
         rules=(
+            lean("ld.global", "st.global"),
             busy >= 1.0,
             issued("ld.global") <= 96,
             issued("st.global") <= 96,
@@ -183,8 +179,8 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("cp.async", "ld.shared", "st.global.v4"),
         forbids=("ld.global",),
-        lean=("cp.async", "st.global"),
         rules=(
+            lean("cp.async", "st.global"),
             busy >= 1.0,
             *at_most({"cp.async.cg|cp.async.ca": 380, "st.global": 380, "bar.sync": 48, "cp.async.wait_group": 48}),
         ),
@@ -194,7 +190,7 @@ EXERCISES = (
         title="transpose",
         points=4,
         requires=("st.shared", "ld.shared"),
-        lean=("ld.global", "st.global"),
+        rules=(lean("ld.global", "st.global"), *TURNED),
     ),
     transpose_exercise(
         id="05.7",
@@ -202,7 +198,7 @@ EXERCISES = (
         points=4,
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
-        lean=("st.shared", "ld.shared", "ld.global", "st.global"),
+        rules=(lean("st.shared", "ld.shared", "ld.global", "st.global"), *TURNED),
     ),
     copy_exercise(
         id="05.8",

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from tutorlib.checking.cpp import CppExercise
-from tutorlib.checking.facts import at_most, count_issued, counted, issued
+from tutorlib.checking.facts import at_most, count_issued, counted, issued, stored_once
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -20,7 +20,6 @@ from tutorlib.kernels.cpp import (
 )
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, vector_add
-from tutorlib.problems.differences import WrongResult, mistakes_along_k
 from tutorlib.problems.problem import Shape
 
 # Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
@@ -92,10 +91,6 @@ BENCH = (4096, 4096, 4096)
 SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
 
 
-def along_k(shape: Shape) -> tuple[WrongResult, ...]:
-    return mistakes_along_k(shape[-1], 64, "ct::mma")
-
-
 def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
     """08.1's blocks without a tile of their own, as a sentence, or None."""
     (blocks,), busy = blocks_of(VECTOR_TILE)(shape), len(np.unique(storers))
@@ -134,8 +129,7 @@ EXERCISES = (
         problem=vector_add("fp32"),
         shapes=((1024,), (1,), (5000,)),
         counted=(5000,),
-        once=True,
-        rules=VECTORS,
+        rules=(stored_once, *VECTORS),
         order=idle_blocks,
         bench_shape=(2**27,),
         tiers=(0.9,),
@@ -147,13 +141,10 @@ EXERCISES = (
         title="first gemm",
         points=3,
         problem=gemm("bf16"),
-        mistakes=along_k,
-        whole=(CUBE, SHORT[0]),
         shapes=RAGGED,
         simulated_shapes=SHORT,
         patterned=False,
-        once=True,
-        rules=FIRST,
+        rules=(stored_once, *FIRST),
         requires=("wgmma",),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
@@ -174,8 +165,6 @@ EXERCISES = (
         title="gemm with promises",
         points=4,
         problem=gemm("bf16"),
-        mistakes=along_k,
-        whole=(CUBE,),
         shapes=RAGGED_VECTORS,
         patterned=False,
         simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # enough steps that one too wide for its tile shows
@@ -184,8 +173,11 @@ EXERCISES = (
         requires=("wgmma",),
         divisible=8,
         tma=True,
-        once=True,
-        rules=(PIPELINED, *at_most({"st.global": 512, "mma.sync": 8192, "cp.async.ca|cp.async.cg|ld.global": 1024})),
+        rules=(
+            stored_once,
+            PIPELINED,
+            *at_most({"st.global": 512, "mma.sync": 8192, "cp.async.ca|cp.async.cg|ld.global": 1024}),
+        ),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
     ),
@@ -194,21 +186,23 @@ EXERCISES = (
         title="persistent gemm",
         points=5,
         problem=gemm("bf16"),
-        mistakes=along_k,
-        whole=(CUBE,),
         shapes=(*RAGGED_VECTORS, TALL),
         simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
         counted=TALL,
         patterned=False,
         order=not_in_strips,
-        rules=(PIPELINED, issued("st.global") <= 6192, issued("mma.sync") <= 73728),  # in tiles of up to 256×256
+        rules=(
+            stored_once,
+            PIPELINED,
+            issued("st.global") <= 6192,
+            issued("mma.sync") <= 73728,
+        ),  # in tiles of up to 256×256
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         requires=("wgmma",),
         divisible=8,
         tma=True,
         spills=False,
-        once=True,
         grid=persistent_grid,
         library={"Variant.source": Variant.source},
     ),

@@ -6,8 +6,7 @@ from random import Random
 from tensor_layouts import Layout, is_layout, size
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import Rule, at_most, issued, looped
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.facts import Rule, at_most, issued, lean, looped, stored_once
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import shorten
@@ -38,12 +37,11 @@ RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend
 PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply", "store")
 
 
-def course(*names: str) -> dict[str, InModule]:
+def course(*names: str) -> dict[str, str]:
     """The course's own parts of the kernel."""
     module = {"store": "tutorlib.kernels.ampere.gemm"}
     return {
-        f"{name} of the course": InModule(module.get(name, "tutorlib.kernels.ampere.thread_share"), name)
-        for name in names
+        f"{name} of the course": f"{module.get(name, 'tutorlib.kernels.ampere.thread_share')}:{name}" for name in names
     }
 
 
@@ -169,8 +167,7 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
     gemm_exercise,
     counted=WHOLE_TILES,
     requires=("cp.async", "ldmatrix", "mma.sync"),
-    lean=("cp.async", "ldmatrix"),
-    rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
+    rules=(lean("cp.async", "ldmatrix"), *at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800})),
 )
 EXERCISES = (
     LOADED,
@@ -234,10 +231,13 @@ EXERCISES = (
         title="your GEMM",
         points=6,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
-        lean=("cp.async", "ldmatrix", "st.global"),
-        once=True,
         # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
-        rules=(issued("") <= 20_000, *at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160})),
+        rules=(
+            lean("cp.async", "ldmatrix", "st.global"),
+            stored_once,
+            issued("") <= 20_000,
+            *at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160}),
+        ),
         spills=False,
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,

@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p11 import BlockOrder
 from tutorlib.exercises.values import Draw, drawn, value_exercise
@@ -282,7 +281,7 @@ EXERCISES = (
         bench_shape=(8192, 8192, 8192),
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync"),
-        library={"in_eights": InModule("tutorlib.kernels.ladder", "in_eights")},
+        library={"in_eights": "tutorlib.kernels.ladder:in_eights"},
     ),
     FETCHING,
     BUSY,

@@ -6,8 +6,19 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.facts import (
+    ahead,
+    at_most,
+    fetched,
+    issued,
+    lean,
+    looped,
+    overlap,
+    reloaded,
+    reread,
+    restored,
+    stored_once,
+)
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
@@ -110,12 +121,12 @@ EXERCISES = (
         points=4,
         part=InGroups(tuned=True),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
-        once=True,
         spills=False,
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
         rules=(
+            stored_once,
             # 12,288 where tiles divide C
             issued("mma.sync") <= 18_432,
             reread <= 0.15,
@@ -124,7 +135,7 @@ EXERCISES = (
         ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library={"in_eights": InModule("tutorlib.kernels.ampere.gemm", "in_eights"), **COURSE_LOOPS},
+        library={"in_eights": "tutorlib.kernels.ampere.gemm:in_eights", **COURSE_LOOPS},
     ),
     value_exercise(
         ("12.5", "trans_row", 2),
@@ -142,14 +153,14 @@ EXERCISES = (
         part=InGroups(),
         faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
-        lean=("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),
-        once=True,
         spills=False,
         problem=gemm_m_major("bf16"),
         shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
         simulated_shapes=((128, 256, 64), (256, 512, 448)),  # fewer K tiles than stages; more, and 2×2 tiles
         counted=(256, 512, 448),
         rules=(
+            lean("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),
+            stored_once,
             # in tiles of 128×128, the last one of K three times
             # 32×32 for each warp, and C once
             *at_most({"mma.sync": 28_672, COPIES: 4_608, "ld.global": 0, READS: 16_384, "st.global": 1_024}),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import at_most, groups, issued, looped
-from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import Drawn, beside, more_for_points
 from tutorlib.checking.values import Case, attempt, law, plain, shorten
@@ -104,7 +103,7 @@ PART_EXERCISES = (
         points=3,
         part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
         rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
-        library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
+        library={"load_shared": f"{PARTS}:load_shared", "make_layout_image_mask": "make_layout_image_mask"},
     ),
     part(
         id="14.7",
@@ -112,7 +111,7 @@ PART_EXERCISES = (
         points=3,
         part=inside(judge.persistent, "produce", small=PRODUCE),
         rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
-        library={"produce_tiles": InModule(PARTS, "produce_tiles")},
+        library={"produce_tiles": f"{PARTS}:produce_tiles"},
     ),
     part(
         id="14.13",
@@ -126,7 +125,7 @@ PART_EXERCISES = (
             issued("setmaxnreg.dec") >= 8,
             issued("setmaxnreg.inc") >= 16,
         ),
-        library={"take_roles": InModule(PARTS, "take_roles")},
+        library={"take_roles": f"{PARTS}:take_roles"},
     ),
     part(
         id="14.14",
@@ -135,15 +134,15 @@ PART_EXERCISES = (
         part=inside(judge.persistent, "consume", small=CONSUME, defer_stores=True),
         faults=(judge.not_deferred,),
         counted=IN_TURN,
-        vain=judge.always_deferred,
         rules=(
             # 2 blocks with 3 tiles of 3 K tiles: 6 tiles of a piece in each of 4 warps, and the end of 2 blocks
             *at_most({"bar.sync|barrier": 16, "cp.async.bulk.wait_group": 6 * 4 + 16, "mbarrier.arrive": 2 * 9 * 5}),
             groups >= 1,
+            judge.always_deferred,
         ),
         bench_shape=BENCH,
         tiers=(0.95,),
-        library={"consume_tiles": InModule(PARTS, "consume_tiles")},
+        library={"consume_tiles": f"{PARTS}:consume_tiles"},
     ),
     part(
         id="14.15",
@@ -160,14 +159,14 @@ PART_EXERCISES = (
                 "cp.async.bulk.tensor.2d.global": STORED,
             }
         ),
-        library={"store_pieces": InModule(PARTS, "store_pieces")},
+        library={"store_pieces": f"{PARTS}:store_pieces"},
     ),
     part(
         id="14.16",
         title="free_stage",
         points=3,
         part=inside(judge.persistent, "free", small=FREE, cluster=(2, 1)),
-        library={"free_stage": InModule(PARTS, "free_stage")},
+        library={"free_stage": f"{PARTS}:free_stage"},
     ),
     part(
         id="14.17",
@@ -175,7 +174,7 @@ PART_EXERCISES = (
         points=4,
         problem=SHARED,
         part=inside(judge.persistent, "give", "add", small=HAND_OVER, stream_k=True),
-        library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
+        library={"give_part": f"{PARTS}:give_part", "add_part": f"{PARTS}:add_part"},
     ),
     part(
         id="14.18",
@@ -186,7 +185,7 @@ PART_EXERCISES = (
         shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
         bench_shape=BENCH,
         tiers=(0.98,),
-        library={name: InModule(PARTS, name) for name in NAMES} | {"COURSE": "COURSE"},
+        library={name: f"{PARTS}:{name}" for name in NAMES} | {"COURSE": "COURSE"},
     ),
 )
 
@@ -419,7 +418,7 @@ OTHERS = (
         points=4,
         part=inside(judge.specialized, "produce", small=STEPS),
         rules=LOOP_RULES,
-        library={"load_steps": InModule(SPECIALIZED, "load_steps")},
+        library={"load_steps": f"{SPECIALIZED}:load_steps"},
     ),
     loop(
         id="14.2",
@@ -429,7 +428,7 @@ OTHERS = (
         rules=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
-        library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},
+        library={"multiply_steps": f"{SPECIALIZED}:multiply_steps"},
     ),
     value_exercise(
         ("14.3", "register_split", 2),
@@ -559,7 +558,7 @@ OTHERS = (
         shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         simulated_shapes=((129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
-        library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
+        library={"choose of the course": "tutorlib.kernels.hopper.choose:choose"},
     ),
 )
 

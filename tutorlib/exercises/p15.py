@@ -7,7 +7,7 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import at_most, blocks, issued
+from tutorlib.checking.facts import at_most, blocks, issued, no_padding
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, Small, inside
 from tutorlib.checking.randomness import Drawn, beside
@@ -212,9 +212,8 @@ EXERCISES = (
         points=3,
         requires=LOOP_INSTRUCTIONS,
         part=inside(judge.blackwell, "produce", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "produce_tiles"),
-        rules=(NO_BARRIERS, SPLIT),
+        rules=(NO_BARRIERS, SPLIT, judge.freed_late),
     ),
     blackwell_exercise(
         id="15.5",
@@ -222,9 +221,8 @@ EXERCISES = (
         points=5,
         requires=LOOP_INSTRUCTIONS,
         part=inside(judge.blackwell, "multiply", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "multiply_tiles"),
-        rules=(NO_BARRIERS, WAITS),
+        rules=(NO_BARRIERS, WAITS, judge.freed_late),
     ),
     blackwell_exercise(
         id="15.6",
@@ -232,9 +230,8 @@ EXERCISES = (
         points=4,
         requires=LOOP_INSTRUCTIONS,
         part=inside(judge.blackwell, "store", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "store_tiles"),
-        rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
+        rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE, judge.freed_late),
     ),
     blackwell_exercise(
         id="15.7",
@@ -251,7 +248,6 @@ EXERCISES = (
         points=7,
         part=inside(judge.blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
         faults=(judge.other_columns(pair=True),),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
@@ -259,6 +255,7 @@ EXERCISES = (
         rules=(
             *at_most({"bar.sync": 0, "mbarrier.try_wait": 84, "mbarrier.arrive.shared::cluster": 24}),
             *EPILOGUE,
+            judge.freed_late,
         ),
     ),
     value_exercise(
@@ -299,9 +296,9 @@ EXERCISES = (
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
-        padded=False,
         library=WHOLE,
         rules=(
+            no_padding,
             # of 2 SMs; loops may ask before they wait
             blocks >= 2,
             blocks <= 2,
@@ -319,9 +316,9 @@ EXERCISES = (
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
-        padded=False,
         library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "pair_allocate", "pair_release")},
         rules=(
+            no_padding,
             # 4 SMs: 24 warps
             blocks >= 4,
             blocks <= 4,

@@ -16,7 +16,6 @@ from tutorlib.checking.scenario import Record, as_the_course, recorded
 from tutorlib.checking.values import Case, law
 from tutorlib.exercises.judges import p16 as judge
 from tutorlib.exercises.values import case_exercise
-from tutorlib.exercises.words import wrong_results
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 from tutorlib.problems.problem import Shape
 
@@ -175,16 +174,8 @@ def gates(name: str, rows: tuple[int, ...], dtype: str) -> Case:
 
 
 SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges everywhere, 3×2, and one that fits
-WHOLE = SHAPES[2:]
 FITTING = ((64, 128, 32),)  # what is not about edges is simulated without them, in a tenth of the time
 GATED = ((65, 128, 40), (64, 64, 64))
-
-
-def quick_gelu(x: "Tensor") -> "Tensor":
-    return x * (1.702 * x).sigmoid()
-
-
-QUICK = wrong_results("16.1", quick_gelu=quick_gelu)
 EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
 KERNELS = "tutorlib.kernels"
 FUSED, LAYER = "ampere.fused", "layers"
@@ -199,7 +190,6 @@ EXERCISES = (
         shapes=((512,), (4 * 777,)),
         part=inside(judge.elementwise, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
-        mistakes=lambda shape: QUICK,
         library=of_course(FUSED, "gelu"),
     ),
     CuteExercise(
@@ -209,7 +199,6 @@ EXERCISES = (
         problem=linear_gelu(),
         shapes=SHAPES,
         simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
-        whole=WHOLE,
         part=inside(judge.with_bias_matrix, "as_matrix", jit=False),
         library=of_course(FUSED, "every_row"),
     ),
@@ -220,7 +209,6 @@ EXERCISES = (
         problem=linear_gelu(),
         shapes=SHAPES,
         simulated_shapes=FITTING,
-        whole=WHOLE,
         part=inside(judge.with_op, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=of_course(FUSED, "bias_gelu", "gelu"),
@@ -232,7 +220,6 @@ EXERCISES = (
         problem=linear_add(),
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
-        whole=WHOLE,
         part=inside(judge.with_fetch, "fetch", jit=False),
         rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
         library=of_course(FUSED, "fetch_operand"),
@@ -244,7 +231,6 @@ EXERCISES = (
         problem=tile_amax((64, 64)),
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
-        whole=WHOLE,
         part=inside(judge.with_reduction, "reduce", jit=False),
         requires=("bar.sync",),
         rules=(issued("bar.sync") <= 120, issued("shfl") <= 270),  # one barrier and five shuffles take 120 and 144
@@ -262,7 +248,6 @@ EXERCISES = (
         points=3,
         problem=linear_swiglu(32),
         shapes=GATED,
-        whole=GATED[1:],
         part=inside(judge.with_gate, "activate", jit=False),
         rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
         library=of_course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),

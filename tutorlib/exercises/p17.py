@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import issued
-from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import Drawn, beside, rng_of_run
 from tutorlib.checking.scenario import Record, as_the_course, record_of, recorded, unlike
 from tutorlib.checking.values import Case
@@ -274,13 +273,13 @@ EXERCISES = (
         ("17.1", "per_call", 2),
         per_call,
         {way: cost_calls(way) for way in ("nothing kept", "traced each time", "kept", "loaded")},
-        library={"per_call": InModule("tutorlib.models.compiling", "per_call")},
+        library={"per_call": "tutorlib.models.compiling:per_call"},
     ),
     value_exercise(
         ("17.2", "compilations_of", 3),
         compilations_of,
         {name: calls for name, calls in COUNTED.items()},
-        library={name: InModule("tutorlib.models.compiling", name) for name in ("compilations_of", "compiled_for")},
+        library={name: f"tutorlib.models.compiling:{name}" for name in ("compilations_of", "compiled_for")},
     ),
     case_exercise(
         ("17.3", "cache_key", 4),
@@ -289,7 +288,7 @@ EXERCISES = (
         keys_case("alignment", alignments),
         keys_case("constants and architecture", others),
         keys_case("calls that share a compilation", alike),
-        library={"cache_key": InModule(COURSE, "cache_key")},
+        library={"cache_key": f"{COURSE}:cache_key"},
     ),
     case_exercise(
         ("17.4", "CompiledKernels", 3),
@@ -303,7 +302,7 @@ EXERCISES = (
     case_exercise(
         ("17.5", "for_torch", 3),
         *map(compiled_once, judge.TRIALS),
-        library={"for_torch": InModule(COURSE, "for_torch")},
+        library={"for_torch": f"{COURSE}:for_torch"},
     ),
     case_exercise(
         ("17.6", "load_or_compile", 3),
@@ -311,13 +310,13 @@ EXERCISES = (
         saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
         saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
         saved("saving that is cut short", (judge.GET, "twice", 1), (judge.CUT_SHORT, "double", 0)),
-        library={"load_or_compile": InModule(COURSE, "load_or_compile")},
+        library={"load_or_compile": f"{COURSE}:load_or_compile"},
     ),
     value_exercise(
         ("17.7", "struct_layout", 2),
         struct_layout,
         {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
-        library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
+        library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
     ),
     CuteExercise(
         id="17.8",
@@ -329,7 +328,7 @@ EXERCISES = (
         requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
         counted=(1000,),
         rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
-        library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
+        library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
     ),
     case_exercise(
         ("17.9", "graphed", 3),

@@ -24,7 +24,7 @@ import msgpack
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 
-from tutorlib.checking.exercise import Unwritten, WrongKind
+from tutorlib.checking.exercise import WrongKind
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.failure import Fault, Flaw
 
@@ -38,8 +38,8 @@ PLAIN_DTYPES = "biufcSU"  # NumPy's kinds without references
 # Where the dataclasses live that an answer's process may send: what an answer returns, and evidence.
 RETURNED = (
     *("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts."),
-    *("tutorlib.checking.evidence", "tutorlib.checking.cutile_evidence", "tutorlib.dsl.failure"),
-    *("tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
+    *("tutorlib.checking.evidence", "tutorlib.checking.cutile_evidence", "tutorlib.compiling.compiled"),
+    *("tutorlib.dsl.failure", "tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
 )
 # And those that the judge sends, beside functions of these modules: what an answer takes, and requests for evidence.
 SENT = (
@@ -49,7 +49,7 @@ SENT = (
 FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.judges)\b")
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {
-    kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
+    kind.__name__: kind for kind in (CompileFailed, WrongKind, LayoutError, UnsupportedComposedLayoutError)
 }
 FINDINGS = "tutorlib.simulate.ptx.findings"  # takes long to import
 OF_SIMULATOR = {"NotSimulated": "TooManyRecords", "CannotLaunch": "CannotLaunch"}  # name → what its words alone make

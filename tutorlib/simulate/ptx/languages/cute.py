@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from math import inf
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -332,8 +331,8 @@ def simulate_host(
 
 
 def simulate_launches(
-    tensors: "dict[str, Tensor]", launches: Sequence[Launch], traced: bool = False, budget: float = inf
+    tensors: "dict[str, Tensor]", launches: Sequence[Launch], traced: bool = False, **options: Any
 ) -> list[Report]:
-    """Simulate what a host function launches, in order. traced, budget: as `simulate`."""
+    """Simulate what a host function launches, in order. traced, options: as `simulate`."""
     pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
-    return [simulate_pieces(each, pieces, traced, before, budget=budget) for each in launches]
+    return [simulate_pieces(each, pieces, traced, before, **options) for each in launches]
