@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tutorlib.measuring.simulated_launchers import Simulated
     from tutorlib.simulate.cutile import TileReport
 
-ARCH = "sm_80"  # whose code is simulated: `simulate.ptx.languages.cutile.ARCH`, which takes long to import
+ARCH = "sm_80"  # whose code is simulated
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
 
 
@@ -240,7 +240,7 @@ def launches_of(evidence: TileEvidence, plan: LaunchPlan, target: str, simulated
 
     Raises CompileFailed if a kernel takes other parameters than it is given.
     """
-    from tutorlib.simulate.ptx.languages.cutile import by_cubin
+    from tutorlib.simulate.ptx.languages.cuda import by_cubin
     from tutorlib.simulate.ptx.launch import pack_parameters, three
     from tutorlib.simulate.ptx.parse import parse_ptx
     from tutorlib.simulate.ptx.simulation import Launch

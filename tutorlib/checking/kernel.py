@@ -48,6 +48,7 @@ class KernelExercise(Exercise):
     counted: the simulated size at which work is counted; (): the first.
     rules: on what is counted at that size: `issued("bar.sync") <= 48`, `lean("st.global")`. A right kernel that breaks
         one has a point less. On a GPU only the time shows most of that.
+    shared_rules: those that come before these, of all exercises of a kind.
     rules_at: the same at others of the simulated sizes.
     patterned: whether the simulator gets identity and ramp, too.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
@@ -65,6 +66,7 @@ class KernelExercise(Exercise):
     simulated_shapes: tuple[Shape, ...] = ()
     counted: Shape = ()
     rules: tuple[Check, ...] = ()
+    shared_rules: tuple[Check, ...] = ()
     rules_at: Mapping[Shape, tuple[Check, ...]] = field(default_factory=dict)
     patterned: bool = True
     order: "Callable[[Shape, np.ndarray], str | None]" = lambda shape, storers: None
@@ -257,7 +259,7 @@ class KernelExercise(Exercise):
     def wasted(self, shape: Shape, reports: "Sequence[Report]", failed: bool) -> str:
         """Needless work at a simulated size, as a sentence, or "". failed: then only what is counted matters."""
         counted, output = shape == self.size_counted, self.problem.output
-        rules = self.rules if counted else self.rules_at.get(shape, ())
+        rules = (*self.shared_rules, *self.rules) if counted else self.rules_at.get(shape, ())
         waste = first_broken([rule for rule in rules if isinstance(rule, Rule) or not failed], reports)
         storers = [report.storers[output.name] for report in reports if output.name in report.storers]
         if counted and storers and not (waste or failed):

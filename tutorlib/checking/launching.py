@@ -66,10 +66,10 @@ def simulated(launches_at: LaunchesAt, options: Callable[[Shape], dict[str, Any]
     from tutorlib.measuring.simulated_launchers import Simulated
     from tutorlib.simulate.ptx.languages.cute import simulate_launches
 
-    def run(found: Launches, work: Work, traced: bool) -> "list[Report]":
+    def run(found: Launches, work: Work) -> "list[Report]":
         named = work.named | {f"memory {n}": memory for n, memory in enumerate(found.allocated(work))}
         moved = [replace(one, parameters=parameters_for(one, [*named.values()])) for one in found.launches]
-        return simulate_launches(named, moved, traced, **options(work.shape))
+        return simulate_launches(named, moved, **options(work.shape))
 
     return Simulated(launches_at, run)
 

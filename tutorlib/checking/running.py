@@ -212,6 +212,7 @@ def find_interpreted_fault(
         seen, expected = output.as_it_is().seen, problem.expected(tensors[:-1], shape)
         noticed = next((finding.sentence for report in found.reports for finding in report.findings), "")
         wrong = fault_of_result(problem, found.changed, seen, expected, noticed)
-        return wrong or (None if found.current else ON_DEFAULT_STREAM)
+        in_order = all(report.current for report in found.reports)
+        return wrong or (None if in_order else ON_DEFAULT_STREAM)
 
     return first_fault(fault(*pair) for pair in zip(calls, interpreted, strict=True))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import is_placeholder
-from tutorlib.dsl.functions import function_of, says_it_is_jit
+from tutorlib.dsl.functions import function_of, is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 
@@ -51,16 +51,19 @@ def explain(
     if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel) and judged_elsewhere():
         print(f"{kernel} is handed in: there is no explanation now.")
         return None
-    from tutorlib.draw.simulated import picture_of
+    from tutorlib.draw.simulated import Story, picture_of
     from tutorlib.simulate.ptx import NotSimulated
+    from tutorlib.simulate.ptx.memory import listening
 
     try:
         if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel):
-            reports = of_exercise(kernel, arguments[0], tuple(shape))
+            with listening(Story):
+                reports = of_exercise(kernel, arguments[0], tuple(shape))
         else:
             tensors = [arg if isinstance(arg, int) else arg.cpu() for arg in arguments]
             named = {f"argument {n}": arg for n, arg in enumerate(tensors)}
-            reports = simulation_of(kernel, grid, constants, dynamic, block)(named)
+            with listening(Story):
+                reports = simulation_of(kernel, grid, constants, dynamic, block)(named)
     except NotSimulated as error:
         print(f"not explained: {error}")
         return None
@@ -88,7 +91,6 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
     shape = shape or exercise.sizes_simulated[0]
     launcher = exercise.simulator(exercise.evidence(Served(answer), (shape,), ()))
-    launcher.traced = True
     work = Work(exercise.problem, shape, "cpu")
     work.refill(torch.Generator().manual_seed(0))
     launcher.on(work)()
@@ -103,21 +105,27 @@ def simulation_of(
 ) -> "Callable[[dict[str, Any]], list[Report]]":
     """A function that simulates the kernel, of any language, with these named arguments."""
     if isinstance(kernel, str):
-        from tutorlib.simulate.ptx.languages.cpp import simulate_source
+        from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
-        return lambda named: [simulate_source(kernel, named, "80", grid, block, traced=True)]
-    if says_it_is_jit(kernel):
-        from tutorlib.compiling.spec import TensorSpec
+        return lambda named: [simulate_cuda(kernel, grid, block, named)]
+    from tutorlib.compiling.spec import TensorSpec
+
+    if is_jit(kernel):
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         def simulate_cute(named: dict[str, Any]) -> "list[Report]":
             specs = [TensorSpec.like(tensor, dynamic) for tensor in named.values()]
-            return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic, traced=True)
+            return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic)
 
         return simulate_cute
-    from tutorlib.simulate.ptx.languages.cutile import simulate_cutile
+    from tutorlib.compiling.dsls import compile_cutile
+    from tutorlib.simulate.ptx.languages.cuda import ARCH, simulate_cutile
 
-    return lambda named: [simulate_cutile(kernel, grid, named, constants, traced=True)]
+    def simulate_tiles(named: dict[str, Any]) -> "list[Report]":
+        compiled = compile_cutile(kernel, [*map(TensorSpec.like, named.values()), *constants], ARCH)
+        return [simulate_cutile(kernel, compiled, grid, named)]
+
+    return simulate_tiles
 
 
 def describe(report: "Report") -> str:

@@ -99,9 +99,9 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     if misfit := wrong_parameters(compiled, len(args) - integers, integers):
         raise CompileFailed(misfit)
     if reason:
-        from tutorlib.simulate.ptx.languages.cpp import simulate_tile_cpp
+        from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
-        return simulated("", reason, lambda: [simulate_tile_cpp(compiled, grid, by_position(args))])
+        return simulated("", reason, lambda: [simulate_cuda(source, grid, (), by_position(args))])
 
     import torch
 
@@ -124,9 +124,9 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
         torch.cuda.synchronize()
         return
     print(f"{getattr(host, '__name__', 'its launches')}: interpreted: {reason}")
-    with refusals(), launches_interpreted() as launched:
+    with refusals(), launches_interpreted() as reports:
         host(*tensors)
-    for finding in (finding for one in launched for finding in one.report.findings):
+    for finding in (finding for report in reports for finding in report.findings):
         print(finding.message)
 
 
@@ -321,7 +321,7 @@ def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[st
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
     """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
-    The configuration of a point is in `facts["config"]`.
+    The configuration of a point is in `facts["config"]`; the schedule "plain" is notebook 13's kernel, without roles.
     """
     return tables(name, partial(model_rows, estimate=estimate))
 
@@ -333,7 +333,8 @@ def model_rows(swept: SweepResults, estimate: Estimate) -> Rows:
         for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
             m, n, k = point.measurement.shape
             measured = point.measurement.median_us
-            expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
+            config = HopperConfig(**{name: to for name, to in point.facts["config"].items() if to != "plain"})
+            expected = estimate(config, m, n, k)
             row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
         rows.append((stack.label, row))
     return rows
