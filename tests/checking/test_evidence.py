@@ -12,11 +12,10 @@ from tests.checking.elsewhere import answer_to, graded_for_points
 from tests.grading.test_wire import judged_from_afar
 from tests.pages.answers import WRONG
 from tests.stand_ins import H200
-from tutorlib.checking import cutile
+from tutorlib.checking import cutile, launching
 from tutorlib.checking.answer import Served
-from tutorlib.checking.cute import launches_of, parameters_for
-from tutorlib.checking.cutile import LaunchedTiles, compiled_tiles, gpu_here, loaded, plan_at
-from tutorlib.checking.cutile_evidence import LaunchPlan, Placed, Planned, TileEvidence
+from tutorlib.checking.cute import launches_of
+from tutorlib.checking.cutile import gpu_here, plan_at
 from tutorlib.checking.evidence import (
     APART,
     FIRST,
@@ -25,7 +24,9 @@ from tutorlib.checking.evidence import (
     used,
 )
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.compiling.dsls import compile_tile_ir, entries_of
+from tutorlib.checking.launching import Launches, on_gpu, parameters_for
+from tutorlib.compiling.compiled import LaunchConfig
+from tutorlib.compiling.dsls import compile_tile_ir
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.programs import machine_code
 from tutorlib.exercises import find, of_notebook
@@ -53,7 +54,7 @@ def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
     code = evidence_at(id, shape).at(shape, "90")
     work = Work(exercise.problem, shape, "cpu")
     addresses = {tensor.data_ptr() for tensor in work.tensors}
-    for launch in launches_of(code):
+    for launch in launches_of(code).launches:
         raw = parameters_for(launch, work.tensors)
         found = set()
         for each in launch.kernel.parameters:
@@ -65,7 +66,7 @@ def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
 
 def test_a_pointer_out_of_its_tensor_is_refused():
     code = CuteCode(ptx=PTX, launches=(replace(LAUNCH, parameters=(FIRST + 64).to_bytes(8, "little")),))
-    (launch,) = launches_of(code)
+    (launch,) = launches_of(code).launches
     assert parameters_for(launch, [torch.zeros(17)]) != launch.parameters
     with pytest.raises(CompileFailed, match="leads out of its tensors"):
         parameters_for(launch, [torch.zeros(16)])
@@ -87,21 +88,11 @@ def test_what_a_compiler_refuses_is_said_in_one_line(make, says):
 # What a process may send in the place of evidence ------------------------------------------------------------------
 
 PTX = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{\nret;\n}\n"
-LAUNCH = RecordedLaunch(
-    kernel="k",
-    grid=(1, 1, 1),
-    block=(32, 1, 1),
-    dynamic_smem=0,
-    parameters=bytes(8),
-    cluster=(1, 1, 1),
-    cooperative=False,
-    overlapping=False,
-)
-PLANNED = Planned(tile_ir=b"", opt_level=3, grid=(1,), args=(), constants=())
+LAUNCH = RecordedLaunch(kernel="k", config=LaunchConfig((1, 1, 1), (32, 1, 1)), parameters=bytes(8))
 
 
 def test_a_launch_with_other_parameters_than_its_kernels_is_refused():
-    assert len(launches_of(CuteCode(ptx=PTX, launches=(LAUNCH,)))) == 1
+    assert len(launches_of(CuteCode(ptx=PTX, launches=(LAUNCH,))).launches) == 1
     with pytest.raises(CompileFailed, match="cannot be read"):
         launches_of(CuteCode(ptx=PTX, launches=(replace(LAUNCH, parameters=bytes(16)),)))
 
@@ -111,25 +102,17 @@ def test_an_exception_in_the_place_of_an_entry_is_raised_where_it_is_used():
         used(CompileFailed("its words"))
 
 
-@pytest.mark.parametrize("reach", [{"shape": (5,)}, {"start": 4}, {"strides": (2,)}, {"strides": (-1,)}])
-def test_a_tensor_beyond_its_memory_is_refused(reach):
-    placed = Placed(memory=0, start=0, dtype="float32", shape=(4,), strides=(1,))
-    memory = torch.zeros(16, dtype=torch.uint8)
-    assert placed.within([memory]).shape == (4,)
-    with pytest.raises(RuntimeError):
-        replace(placed, **reach).within([memory])
-
-
 @pytest.mark.usefixtures("h200")
 def test_a_tile_kernel_with_other_parameters_is_not_launched():
-    """That of 06.4 in the place of 06.1's."""
-    shape = find("06.4").shapes[0]
+    shape, problem = find("06.4").shapes[0], find("06.4").problem
     target, sms = gpu_here()
-    (compiled,) = compiled_tiles(plan_at(evidence_at("06.4", shape), find("06.4").problem, shape, target, sms), target)
+    evidence = evidence_at("06.4", shape)
+    plan = plan_at(evidence, problem, shape, target, sms)
+    (launch,) = cutile.launches_of(evidence, plan, target).launches
+    assert len(launch.parameters) == launch.kernel.parameter_bytes
+    other = replace(plan.launches[0], args=(3,), constants=())
     with pytest.raises(CompileFailed, match="parameters other than its tensors"):
-        loaded(compiled, replace(PLANNED, args=(3,)), [])
-    ((_, kinds),) = entries_of(compiled.ptx)
-    assert set(kinds) == {"ptr", "u32"}
+        cutile.launches_of(evidence, replace(plan, launches=(other,)), target)
 
 
 # What the driver gets ---------------------------------------------------------------------------------------------
@@ -154,7 +137,6 @@ def launches(monkeypatch):
     monkeypatch.setattr(driver, "cuModuleGetFunction", lambda module, name: (good, name.decode()))
     monkeypatch.setattr(driver, "cuFuncSetAttribute", lambda name, kind, value: asked.append((kind, value)) or (good,))
     monkeypatch.setattr(driver, "cuLaunchKernelEx", launch)
-    monkeypatch.setattr(driver, "cuLaunchKernel", lambda *given: asked.append(given) or (good,))
     return asked
 
 
@@ -183,34 +165,33 @@ def test_a_cutile_kernel_gets_the_judges_tensors(launches):
     work = Work(exercise.problem, shape, "cpu")
     call = exercise.launcher(evidence_at("06.5", shape)).on(work)
     call()
-    ((name, x, y, z, *threads, smem, stream, (values, _), _),) = launches
-    assert ((x, y, z), threads, smem, stream) == ((*exercise.grid(shape), 1, 1)[:3], [1, 1, 1], 0, 7)
+    ((name, blocks, threads, smem, stream, places),) = launches
+    assert (blocks, threads, smem, stream) == ((*exercise.grid(shape), 1, 1)[:3], (1, 1, 1), 0, 7)
     assert name.startswith("softmax")
     for number, tensor in zip((0, 5), work.tensors, strict=True):
-        assert values[number : number + 5] == (tensor.data_ptr(), *tensor.shape, *tensor.stride())
+        assert int.from_bytes(parameter(places, number, 8), "little") == tensor.data_ptr()
+        sizes = [int.from_bytes(parameter(places, number + n, 4), "little") for n in range(1, 5)]
+        assert sizes == [*tensor.shape, *tensor.stride()]
 
 
-@pytest.mark.usefixtures("h200")
 def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch):
     problem = find("07.9").problem
-    sums = Placed(memory=3, start=0, dtype="float32", shape=(4,), strides=(1,))
-    plan = LaunchPlan(launches=(replace(PLANNED, args=(sums,)),), memories=(bytes(16),))
+    (launch,) = launches_of(CuteCode(ptx=PTX, launches=(LAUNCH,))).launches
     found = []
 
-    def add_to(_, launch, memories):
-        (placed,) = launch.taken
-        memory = placed.within(memories)
+    def add_to(function, config, parameters, offsets):
+        memory = (ctypes.c_float * 4).from_address(int.from_bytes(parameters, "little"))
 
         def run():
-            found.append(memory.tolist())
-            memory.add_(1)
+            found.append([*memory])
+            memory[0] += 1
 
         return run
 
-    monkeypatch.setattr(cutile, "loaded", add_to)
-    monkeypatch.setattr(cutile, "compiled_tiles", lambda *args: [None])
-    evidence = TileEvidence(plans={((problem.name, (8, 8, 8)), device.tile_target(), H200.sms): plan})
-    call = LaunchedTiles(evidence).on(Work(problem, (8, 8, 8), "cpu"))
+    monkeypatch.setattr(launching, "load_function", lambda cubin, name: name)
+    monkeypatch.setattr(launching, "prepare", add_to)
+    scratch = replace(launch, parameters=(FIRST + 3 * APART).to_bytes(8, "little"))
+    call = on_gpu(lambda shape: Launches([scratch], [b""], [bytes(16)])).on(Work(problem, (8, 8, 8), "cpu"))
     call()
     call()
     assert found == [[0.0] * 4] * 2

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.stand_ins import copied
-from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, not_run
+from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not_run
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.dsl.refusals import advice_tables
 from tutorlib.exercises import of_notebook, words
@@ -71,7 +71,6 @@ def test_a_measurement_goes_along_as_json():
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
-        (Unwritten(), "failed", "✗ 99.1 three: not written yet"),
         (NotImplementedError("Exercise 99.1"), "failed", "✗ 99.1 three: not written yet"),
         (NotImplementedError("complex numbers"), "failed", "✗ 99.1 three: NotImplementedError: complex numbers"),
         (WrongKind("3 is not a function."), "failed", "✗ 99.1 three: 3 is not a function."),
@@ -227,7 +226,7 @@ def test_a_mistake_has_words_and_words_have_a_mistake():
     for file in (ROOT / "tutorlib/exercises").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-            if name in ("mistakes", "wrong_results"):
+            if name == "mistakes":
                 made[node.args[0].value] |= {keyword.arg for keyword in node.keywords}
             if name == "value_exercise":
                 known = [keyword.value for keyword in node.keywords if keyword.arg == "mistakes"]

@@ -15,17 +15,13 @@ Answer = Callable[..., Any]
 AnswerQuestion = Callable[..., Any]  # takes the Served in the answer's process, then plain data
 
 
-class Unwritten(Exception):
-    """The answer still holds the placeholder that `tutor build` put there."""
-
-
 class WrongKind(Exception):
     """The answer is not the kind of thing that the exercise asks for. The message says so, in one line."""
 
 
-def is_placeholder(error: NotImplementedError) -> bool:
+def is_placeholder(error: Exception) -> bool:
     """Whether `tutor build` put this error there in place of an answer."""
-    return str(error).startswith("Exercise ")
+    return isinstance(error, NotImplementedError) and str(error).startswith("Exercise ")
 
 
 def need_callable(answer: Any, task: str = "") -> Any:

@@ -1,35 +1,32 @@
-"""Exercises whose answer is a cuTile kernel, or a host function that launches some; and the launchers of its evidence.
+"""Exercises whose answer is a cuTile kernel, or a host function that launches some.
 
 The same answer is launched on a GPU and interpreted without one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.cutile_evidence import LaunchPlan, Placed, Planned, TileEvidence, TileRequest
+from tutorlib.checking.cutile_evidence import LaunchPlan, Planned, TileEvidence, TileRequest
 from tutorlib.checking.evidence import used
 from tutorlib.checking.exercise import Verdict, wrong
-from tutorlib.checking.kernel import KernelExercise, first
+from tutorlib.checking.facts import stored_once
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.launching import Launches, on_gpu, simulated
 from tutorlib.checking.running import calls_of, find_interpreted_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.dsls import compile_tile_ir, entries_of
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Fault, Flaw
 from tutorlib.machine import device
-from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.differences import Wrong, by
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Launcher, Work
+from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
-    import numpy as np
-    from torch import Tensor
-
+    from tutorlib.measuring.simulated_launchers import Simulated
     from tutorlib.simulate.cutile import TileReport
-    from tutorlib.simulate.ptx.report import Report
 
 ARCH = "sm_80"  # whose code is simulated
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
@@ -50,11 +47,10 @@ class CutileExercise(KernelExercise):
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
-    once: here, whether each element of the output must be stored only once, at any of these sizes.
+    once: whether each element of the output must be stored only once.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load. Of
         the output that is none unless it says so, nor may an atomic change them.
-    tiles: takes a shape; gives, by an operand's number, the elements of the largest tile that is loaded from it.
-    widest: the same, of the largest tile that is needed: a larger one loses a point.
+    tiles: the same, the most elements that a tile of it needs.
     tiled: whether it must load and store whole tiles, no single elements.
     all_blocks: whether every block of the grid must store a part of the output.
     factors: the dtype in which ct.mma must multiply; "": any.
@@ -71,9 +67,9 @@ class CutileExercise(KernelExercise):
     patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
     inspected: Shape | None = None
+    once: bool = False
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiles: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
-    widest: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiled: bool = False
     all_blocks: bool = False
     factors: str = ""
@@ -115,20 +111,20 @@ class CutileExercise(KernelExercise):
         """What was interpreted, on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
         from tutorlib.simulate.ptx import NotSimulated
 
+        shapes = self.shapes
         try:
-            wrongs = {shape: found for shape in self.shapes if (found := self.fault_at(evidence, shape))}
+            wrongs = {shape: found for shape in shapes if (found := self.fault_at(evidence, shape))}
             beside = self.look_beside(evidence)
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
-        shapes = self.shapes
         if not wrongs and not self.grid:
-            shapes = (*self.shapes, *self.planned)
+            shapes = (*shapes, *self.planned)
             wrongs = {at: Wrong(what) for at in shapes if (what := self.not_as_asked(evidence, at))}
         if wrongs:
             return self.wrong_at(wrongs, shapes)
         if isinstance(beside, Verdict):
             return beside
-        needless = (self.needless(shape, evidence.reports(self.problem, shape)) for shape in self.shapes)
+        needless = (self.needless(shape, evidence.reports(self.problem, shape)) for shape in shapes if self.grid)
         wasted = next(filter(None, needless), "") or beside
         if not wasted and self.vain and (what := self.vain(self.compiled(evidence))):
             shape, target = self.inspection
@@ -148,51 +144,36 @@ class CutileExercise(KernelExercise):
         return other and Flaw(f"{given}, ct.mma multiplies in {other}.", Fail.USES(instruction=other))
 
     def fault_at(self, evidence: TileEvidence, shape: Shape) -> Wrong | None:
-        """What was wrong when it was interpreted at this size: results, blocks, tiles, launches.
-
-        Raises CompileFailed and NotSimulated.
-        """
+        """What was wrong when it was interpreted at this size. Raises CompileFailed and NotSimulated."""
         calls, interpreted = evidence.tried(self.problem, shape)
-        found = find_interpreted_fault(self.problem, shape, calls, interpreted, self.mistakes(shape))
-        if self.grid:
-            return found or self.unlike_the_task(shape, *evidence.reports(self.problem, shape))
-        launched = interpreted[-1].reports or interpreted[-1].raised
-        return found if launched else Wrong("it launches no kernel: call ct.launch.")
-
-    def unlike_the_task(self, shape: Shape, report: "TileReport") -> Wrong | None:
-        """What blocks or tiles of a right kernel are not as the exercise asks."""
-        if self.order and not first([report], "repeats") and (what := self.order(shape, self.storers(report))):
-            return Wrong("right, but blocks are not in the order that is asked for.", f"{what}.")
-        for number, given in self.tiles(shape).items():
-            name = list(report.storers)[number]
-            if (size := report.largest.get(name, given)) != given:
-                what = f"right, but it loads tiles of {size:,} elements of {name}; the given tile has {given:,}."
-                mends = "Use tiles of the size that the kernel is given."
-                return Wrong(Flaw(what, Fail.TOO_MANY(instruction="tile")), mends)
-        return None
+        if not (self.grid or interpreted[-1].reports or interpreted[-1].raised):
+            return Wrong("it launches no kernel: call ct.launch.")
+        return find_interpreted_fault(self.problem, shape, calls, interpreted)
 
     def needless(self, shape: Shape, reports: "Sequence[TileReport]") -> str:
-        """Needless work at a size, as a sentence, or ""."""
-        if self.once and (again := first(reports, "repeats")):
-            return again.sentence
-        for report in reports if self.grid else ():
-            for has, most, of, kind in self.bounds(shape, report):
-                if has > most:
-                    return Flaw(f"at {by(shape)} there are {has:,} {of}; {most:,} are enough.", kind)
+        """Needless work of a kernel at a size, as a sentence, or ""."""
+        if self.once and (again := stored_once(reports)):
+            return again
+        for has, most, of, kind in self.bounds(shape, reports[-1]):
+            if has > most:
+                return Flaw(f"at {by(shape)} there are {has:,} {of}; {most:,} are enough.", kind)
         return ""
 
     def bounds(self, shape: Shape, report: "TileReport") -> "Iterator[tuple[int, int, str, Fault]]":
         """A count at this size, the most of it that is enough, what is counted, and the kind of failure beyond."""
-        names, inputs = list(report.storers), self.problem.inputs
-        too_many = Fail.TOO_MANY
-        for operand, (name, writer) in zip(inputs, report.storers.items(), strict=False):
+        names, writers, too_many = list(report.storers), list(report.storers.values()), Fail.TOO_MANY
+        output = len(self.problem.inputs)
+        for operand, name, writer in zip(self.problem.inputs, names, writers, strict=False):
             stored = 0 if operand.scratch else int((writer >= 0).sum())
             yield stored, 0, f"elements of {name}, an input, that its blocks store", too_many(instruction="ct.store")
-        for number, most in {len(inputs): 0, **self.loads(shape)}.items():
+        for number, most in {output: 0, **self.loads(shape)}.items():
             loaded, of = report.loaded.get(names[number], 0), f"elements of {names[number]} that its blocks load"
             yield loaded, most, of, too_many(instruction="ct.load")
+        for number, most in self.tiles(shape).items():
+            size = report.largest.get(names[number], 0)
+            yield size, most, f"elements in a tile of {names[number]}", too_many(instruction="tile")
         if self.all_blocks:
-            idle = report.blocks - len(set(self.storers(report).flatten().tolist()))
+            idle = report.blocks - len(set(writers[output].flatten().tolist()))
             yield idle, 0, "blocks that store nothing", Fail.TOO_FEW_BLOCKS()
         if self.tiled:
             of = "tensors of which it loads or stores single elements, and not tiles"
@@ -200,16 +181,9 @@ class CutileExercise(KernelExercise):
         if self.factors and (others := sorted(set(report.factors) - {self.factors})):
             of = f"other dtypes than {self.factors} in which ct.mma multiplies"
             yield len(others), 0, of, Fail.USES(instruction=others[0])
-        for number, most in self.widest(shape).items():
-            size = report.largest.get(names[number], 0)
-            yield size, most, f"elements in a tile of {names[number]}", too_many(instruction="tile")
         if self.products:
             of = "products of elements that ct.mma computes"
             yield report.products, self.products(shape), of, too_many(instruction="ct.mma")
-
-    def storers(self, report: "TileReport") -> "np.ndarray":
-        """For each element of the output, the number of the block that stored it."""
-        return list(report.storers.values())[len(self.problem.inputs)]
 
     def wrong_code(self, evidence: TileEvidence) -> str | None:
         """Its instructions, if the exercise asks for some: compiling takes long."""
@@ -234,19 +208,21 @@ class CutileExercise(KernelExercise):
     def unrun(self, why: str) -> Verdict:
         return self.right("interpreted block by block", why)
 
-    def simulator(self, evidence: TileEvidence) -> "SimulatedTiles":
-        return SimulatedTiles(evidence, self.problem)
+    def simulator(self, evidence: TileEvidence) -> "Simulated":
+        # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
+        return simulated(
+            lambda shape: launches_of(evidence, plan_at(evidence, self.problem, shape, ARCH), ARCH, simulated=True),
+            lambda shape: {"follow_unset": False},
+        )
 
     def launcher(self, evidence: TileEvidence) -> Launcher:
-        return LaunchedTiles(evidence)
+        target, sms = gpu_here()
+        return on_gpu(lambda shape: launches_of(evidence, plan_at(evidence, self.problem, shape, target, sms), target))
 
 
 def gpu_here() -> tuple[str, int]:
     """The target and the SMs of the GPU at hand."""
     return device.tile_target(), device.need_gpu().sms
-
-
-# What the evidence has, compiled and launched -------------------------------------------------------------------------
 
 
 def plan_at(evidence: TileEvidence, problem: Problem, shape: Shape, target: str, sms: int = GPUS[0]) -> LaunchPlan:
@@ -259,80 +235,25 @@ def compiled_tiles(plan: LaunchPlan, target: str) -> list[Compiled]:
     return [compile_tile_ir(one.tile_ir, target, one.opt_level) for one in plan.launches]
 
 
-@dataclass
-class SimulatedTiles:
-    """Simulates. reports: of the last call's launches."""
+def launches_of(evidence: TileEvidence, plan: LaunchPlan, target: str, simulated: bool = False) -> Launches:
+    """The launches of a plan. On a GPU a tile block counts as one thread; the driver reads its needs from the cubin.
 
-    evidence: TileEvidence
-    problem: Problem
-    reports: "list[Report]" = field(default_factory=list)
-
-    def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cuda import by_cubin, run_tiles, with_layouts
-
-        plan = plan_at(self.evidence, self.problem, work.shape, ARCH)
-        compiled = compiled_tiles(plan, ARCH)
-        finders = [by_cubin(one.cubin, self.evidence.file, [*self.evidence.lines]) for one in compiled]
-
-        def call() -> None:
-            memories, names = plan.laid_out(work.tensors), list(work.named)
-            arguments = [with_layouts(named_arguments(one, memories, names)) for one in plan.launches]
-            self.reports = [
-                run_tiles(made, find, one.grid, given)
-                for made, find, one, given in zip(compiled, finders, plan.launches, arguments, strict=True)
-            ]
-
-        return call
-
-
-def named_arguments(launch: Planned, memories: "list[Tensor]", names: Sequence[str]) -> "dict[str, Tensor | float]":
-    """A launch's arguments, those in the problem's tensors by these names."""
-    found: dict[str, Tensor | float] = {}
-    for n, arg in enumerate(launch.taken):
-        known = names[arg.memory] if isinstance(arg, Placed) and arg.memory < len(names) else ""
-        name = known if known and known not in found else f"argument {n}"
-        found[name] = arg.within(memories) if isinstance(arg, Placed) else arg
-    return found
-
-
-@dataclass
-class LaunchedTiles:
-    """Launches as cuTile does: one thread for each tile block. The driver reads a block's needs from the cubin.
-
-    Each call starts from the memories as the host function left them.
+    Raises CompileFailed if a kernel takes other parameters than it is given.
     """
+    from tutorlib.simulate.ptx.languages.cuda import by_cubin
+    from tutorlib.simulate.ptx.launch import pack_parameters, three
+    from tutorlib.simulate.ptx.parse import parse_ptx
+    from tutorlib.simulate.ptx.simulation import Launch
 
-    evidence: TileEvidence
-
-    def on(self, work: Work) -> Call:
-        target, sms = gpu_here()
-        plan = plan_at(self.evidence, work.problem, work.shape, target, sms)
-        memories = plan.laid_out(work.tensors)
-        made = memories[len(work.tensors) :]
-        before = [memory.clone() for memory in made]
-        launches = [loaded(*one, memories) for one in zip(compiled_tiles(plan, target), plan.launches, strict=True)]
-
-        def call() -> None:
-            for memory, content in zip(made, before, strict=True):
-                memory.copy_(content)
-            for launch in launches:
-                launch()
-
-        return call
-
-
-def loaded(compiled: Compiled, launch: Planned, memories: "list[Tensor]") -> Call:
-    """A launch on the GPU at hand. cuTile passes of a tensor its address, sizes and strides.
-
-    Raises CompileFailed if the kernel takes other parameters.
-    """
-    args: list[Tensor | float] = []
-    for arg in launch.taken:
-        tensor = arg.within(memories) if isinstance(arg, Placed) else arg
-        args += [tensor] if isinstance(tensor, int | float) else [tensor, *tensor.shape, *tensor.stride()]
-    kinds = tuple({int: "u32", float: "f32"}.get(type(arg), "ptr") for arg in args)
-    match entries_of(compiled.ptx):
-        case [(name, takes)] if takes == kinds:
-            kernel: Any = SimpleNamespace(cubin=compiled.cubin, name=name, parameters=kinds)
-            return load(kernel, launch.grid, args)
-    raise CompileFailed("the compiled kernel takes parameters other than its tensors")
+    launches, kernels = [], compiled_tiles(plan, target)
+    for compiled, planned in zip(kernels, plan.launches, strict=True):
+        if [kinds for _, kinds in entries_of(compiled.ptx)] != [tuple(kind for kind, _ in planned.taken)]:
+            raise CompileFailed("the compiled kernel takes parameters other than its tensors")
+        module = parse_ptx(compiled.ptx)
+        (kernel,) = module.kernels.values()
+        kernel = replace(kernel, parameters=kernel.parameters[: len(planned.taken)])  # without those of the driver's
+        block = kernel.threads if simulated and kernel.threads else (1,)
+        parameters = pack_parameters(kernel, (value for _, value in planned.taken))
+        find = by_cubin(compiled.cubin, evidence.file, [*evidence.lines])
+        launches.append(Launch(module, kernel, three(planned.grid), three(block), 0, parameters, find))
+    return Launches(launches, [one.cubin for one in kernels], plan.memories)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Answer, WrongKind, need_callable
-from tutorlib.checking.evidence import Request, Specs, made_or_why, used
+from tutorlib.checking.evidence import APART, FIRST, Request, Specs, made_or_why, used
 from tutorlib.checking.part import Part
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import ALIGNED
@@ -35,17 +35,8 @@ class Placed:
 
     memory: int
     start: int
-    dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-
-    def within(self, memories: "list[Tensor]") -> "Tensor":
-        """Raises RuntimeError where it reaches beyond its memory."""
-        import torch
-
-        dtype, memory = getattr(torch, self.dtype), memories[self.memory][self.start :]
-        whole = memory[: len(memory) // dtype.itemsize * dtype.itemsize]
-        return whole.view(dtype).as_strided(self.shape, self.strides)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +50,16 @@ class Planned:
     constants: tuple[int, ...]
 
     @property
-    def taken(self) -> tuple[Placed | float, ...]:
-        """The arguments that are passed."""
-        return tuple(arg for n, arg in enumerate(self.args) if n not in self.constants)
+    def taken(self) -> list[tuple[str, float]]:
+        """The parameters of the compiled kernel: kind and value. A tensor is its address, its sizes and its strides."""
+        found: list[tuple[str, float]] = []
+        for arg in (arg for n, arg in enumerate(self.args) if n not in self.constants):
+            if isinstance(arg, Placed):
+                address = FIRST + arg.memory * APART + arg.start
+                found += [("ptr", address), *(("u32", size) for size in (*arg.shape, *arg.strides))]
+            else:
+                found.append(("f32" if isinstance(arg, float) else "u32", arg))
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +70,6 @@ class LaunchPlan:
 
     launches: tuple[Planned, ...]
     memories: tuple[bytes, ...]
-
-    def laid_out(self, tensors: "tuple[Tensor, ...]") -> "list[Tensor]":
-        """The memories as bytes: the tensors' own, and new ones beside them."""
-        import torch
-
-        own = [tensor.view(-1).view(torch.uint8) for tensor in tensors]
-        made = (torch.frombuffer(bytearray(raw), dtype=torch.uint8) for raw in self.memories)
-        return [*own, *(one.to(tensors[0].device) for one in made)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +218,6 @@ def plan_of(host: Callable[..., None], tensors: "Sequence[Tensor]", target: str,
         return Placed(
             memory=starts.index(storage.data_ptr()),
             start=arg.data_ptr() - storage.data_ptr(),
-            dtype=str(arg.dtype).removeprefix("torch."),
             shape=tuple(arg.shape),
             strides=tuple(arg.stride()),
         )

@@ -17,6 +17,7 @@ from tutorlib.checking.answer import Answer, Served, WrongKind, need_callable
 from tutorlib.checking.library_use import Told, refuse_library_use
 from tutorlib.checking.part import Part, require_jit
 from tutorlib.checking.values import attempt
+from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.compiling.spec import DTYPES, TensorSpec
 from tutorlib.failure import Fail, Flaw
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Specs = tuple[TensorSpec, ...]  # of a problem's tensors at a size, the output last
-FIRST, APART = 2**45, 2**36  # the address that is made up for the first tensor of a launch, and how far the next is
+# The address that is made up for the first tensor, whose upper word is no usual size; and how far the next one is
+FIRST, APART = 27_457 << 32, 2**36
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +85,7 @@ class SourceRequest(Request):
     returns: str = "the source, a string"
 
     def made_of(self, answer: Answer) -> str:
-        """Raises WrongKind if it returns no string, and Unwritten."""
+        """Raises WrongKind if it returns no string."""
         source, fault = attempt(need_callable(answer, f"that returns {self.returns}"), self.args)
         if fault:
             raise WrongKind(fault.what)
@@ -100,13 +102,8 @@ class RecordedLaunch:
     """A launch of a host function on tensors at made-up addresses: tensor n lies at FIRST + n · APART."""
 
     kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    dynamic_smem: int
+    config: LaunchConfig
     parameters: bytes
-    cluster: tuple[int, int, int]
-    cooperative: bool
-    overlapping: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +160,7 @@ class CuteRequest(Request):
             return CuteEvidence(looked=told)
         host = require_jit(self.part.host(answer))
         wanted = {**dict.fromkeys(((shape, self.arch) for shape in self.run), host), self.examined: host}
-        wanted |= {(shape, ""): self.part.simulated_host(answer, shape) for shape in self.simulated}
+        wanted |= {(shape, ""): self.part.host(answer, shape) for shape in self.simulated}
         compiled: dict[Any, Any] = {}  # by size and GPU; where sizes are dynamic, by GPU
         codes = {key: made_or_why(self.code, host, *key, compiled) for key, host in wanted.items()}
         return CuteEvidence(looked=told, codes=codes)
@@ -194,10 +191,8 @@ class CuteRequest(Request):
 
         tensors = [tensor_at(FIRST + n * APART, spec) for n, spec in enumerate(self.specs[shape])]
         found = record_launches(made.function, parse_ptx(made.ptx), cute_arguments(tensors, self.dynamic), sms)
-        names = RecordedLaunch.__annotations__
         return tuple(
-            RecordedLaunch(**{name: getattr(one, name) for name in names} | {"kernel": one.kernel.name})
-            for one in found
+            RecordedLaunch(kernel=one.kernel.name, config=one.config, parameters=one.parameters) for one in found
         )
 
 

@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self, final
 
-from tutorlib.checking.answer import Answer, Served, Unwritten, WrongKind, is_placeholder
+from tutorlib.checking.answer import Answer, Served, WrongKind, is_placeholder
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.machine import device
@@ -138,8 +138,6 @@ class Exercise(ABC):
             verdict = self.judge(served)
         except NotImplementedError as error:
             verdict = NOT_WRITTEN if is_placeholder(error) else wrong(f"NotImplementedError: {error}")
-        except Unwritten:
-            verdict = NOT_WRITTEN
         except WrongKind as error:
             told, *more = error.args
             verdict = wrong(told if failures_in((told,)) else Flaw(told, Fail.WRONG_KIND), *more)
@@ -160,18 +158,16 @@ class Exercise(ABC):
         points = int(2 * verdict.points) / 2
         earned: Status = "passed" if points == self.points else "partial" if points else "failed"
         status = verdict.status or earned
-        head = f"{MARKS.get(status, '✗')} {self.id} {self.title}: "
-        message = "\n  ".join((self.passed_line, *verdict.lines) if status == "passed" else verdict.lines)
         measured = verdict.measurement.as_json() if verdict.measurement else None
-        if status in ("passed", "not_run"):
-            return self.outcome(status, points, message if status == "passed" else head + message, measured)
-        told = Flaw(head + message, *failures_in(verdict.lines))
-        remedies = (says for when, says in self.remedies.items() if any(map(when.covers, told.failures)))
-        outcome = self.outcome(status, points, told, measured)
-        return replace(outcome, remedy=next(remedies, ""), explained=verdict.explained)
+        if status == "passed":
+            return self.outcome(status, points, "\n  ".join((self.passed_line, *verdict.lines)), measurement=measured)
+        message = f"{MARKS.get(status, '✗')} {self.id} {self.title}: " + "\n  ".join(verdict.lines)
+        if status == "not_run":
+            return self.outcome(status, points, message, measurement=measured)
+        told = Flaw(message, *failures_in(verdict.lines))
+        remedy = next((says for when, says in self.remedies.items() if any(map(when.covers, told.failures))), "")
+        return self.outcome(status, points, told, measurement=measured, remedy=remedy, explained=verdict.explained)
 
-    def outcome(
-        self, status: Status, points: float, message: str, measurement: dict[str, Any] | None = None
-    ) -> Outcome:
-        """An outcome of this exercise with this message."""
-        return Outcome(self.id, self.title, status, points, self.points, message, measurement)
+    def outcome(self, status: Status, points: float, message: str, **others: Any) -> Outcome:
+        """An outcome of this exercise. others: further fields."""
+        return Outcome(self.id, self.title, status, points, self.points, message, **others)

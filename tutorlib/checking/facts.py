@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
+from tutorlib.problems.differences import count
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Issued, Report
 
 LaunchReports = Sequence["Report"]
+Check = Callable[[LaunchReports], str | None]  # gives what is wrong, as a sentence: a Rule, or any other function
 KindOfFailure = Fault | FailureKind
 FAR = 8  # times what is enough
+WASTES = {"shared": ("wavefront", "threads meet in a bank"), "global": ("sector", "sectors are used in part")}
 ALL_OF_IT = Fail.TOO_MANY(instruction="", share="all")
 
 
@@ -58,7 +61,7 @@ class Rule:
         """The fact's, and the bound's."""
         return self.fact.count(reports), self.bound.count(reports) if isinstance(self.bound, Fact) else self.bound
 
-    def broken(self, reports: LaunchReports) -> str | None:
+    def __call__(self, reports: LaunchReports) -> str | None:
         """What is wrong, as a sentence, or None."""
         have, want = self.numbers(reports)
         if have >= want if self.at_least else have <= want:
@@ -73,14 +76,46 @@ class Rule:
         return Flaw(what, kind)
 
 
-def first_broken(rules: Sequence[Rule], reports: LaunchReports) -> str | None:
-    """What is wrong by the first of these rules that is broken, as a sentence, or None."""
-    return next(filter(None, (rule.broken(reports) for rule in rules)), None)
+def first_broken(rules: Sequence[Check], reports: LaunchReports) -> str:
+    """What is wrong by the first of these rules that is broken, as a sentence, or ""."""
+    return next(filter(None, (rule(reports) for rule in rules)), "")
 
 
 def far_too_many(broken: str) -> bool:
     """Whether a rule is broken by so much that every thread seems to do all of the work."""
     return any(map(ALL_OF_IT.covers, failures_in([broken])))
+
+
+# Rules that bound no number
+
+
+def stored_once(reports: LaunchReports) -> str | None:
+    """Each element of the output is stored by one block only."""
+    return next((finding.sentence for report in reports for finding in report.repeats), None)
+
+
+def no_padding(reports: LaunchReports) -> str | None:
+    """TMA loads no boxes of padding alone, which leave the result right."""
+    return next((finding.sentence for report in reports for finding in report.zeros), None)
+
+
+def lean(*opcodes: str) -> Check:
+    """Accesses of opcodes that begin so move no more than they need: "ld.shared" is free of bank conflicts, "st.global"
+    moves whole sectors. The message has the access that wastes most, with its mean cost and its line.
+    """
+
+    def wasteful(reports: LaunchReports) -> str | None:
+        accesses = [one for report in reports for one in report.accesses if one.opcode.startswith(opcodes)]
+        worst = max(accesses, key=lambda one: one.wasted, default=None)
+        if not worst or not worst.wasted:
+            return None
+        at = worst.place or f"line {worst.ptx_line} of the PTX"
+        unit, why = WASTES[worst.space]
+        takes, needs = count(round(worst.taken / worst.warps, 1), unit), worst.needed / worst.warps
+        what = f"{at}: a warp's {worst.opcode} takes {takes} where {needs:.3g} would do: {why}."
+        return Flaw(what, Fail.WASTE(space=worst.space))
+
+    return wasteful
 
 
 # Of instructions: opcode is the beginning of one, or of several with | between them; "" is every instruction

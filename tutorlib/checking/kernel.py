@@ -1,18 +1,18 @@
 """The base of exercises whose answer is a GPU kernel, in any language."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.evidence import Request, evidence_of
 from tutorlib.checking.exercise import Exercise, Verdict, not_run, wrong
-from tutorlib.checking.facts import FAR, Fact, Rule, far_too_many, first_broken
+from tutorlib.checking.facts import FAR, Check, Fact, Rule, far_too_many, first_broken
 from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.randomness import for_points
-from tutorlib.checking.running import find_fault, find_simulated_fault, find_waste
+from tutorlib.checking.running import find_fault, find_simulated_fault
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine import device
@@ -20,7 +20,7 @@ from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA, Feature
 from tutorlib.measuring import results
 from tutorlib.measuring.results import recorded
 from tutorlib.measuring.timing import Measurement, WrongWhenTimed, impossible, measure
-from tutorlib.problems.differences import Wrong, WrongResult, by, count
+from tutorlib.problems.differences import Wrong, by, count
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import RESTART, KernelFault, Launcher, context_broken, fault
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.ptx import Finding, Report
+    from tutorlib.simulate.ptx import Report
 
 SIMULATED = (MMA_SYNC, TMA, WGMMA, TCGEN05)
 
@@ -46,17 +46,13 @@ class KernelExercise(Exercise):
     simulated_shapes: the sizes that the simulator runs without a GPU; (): all of `shapes`. Fewer where each takes long
         to compile.
     counted: the simulated size at which work is counted; (): the first.
-    lean: prefixes of opcodes whose accesses, at that size, may not move more than they need: "ld.shared" must be free
-        of bank conflicts, "st.global" move whole sectors. On a GPU only the time shows that.
-    rules: on what is counted at that size: `issued("bar.sync") <= 48`.
+    rules: on what is counted at that size: `issued("bar.sync") <= 48`, `lean("st.global")`. A right kernel that breaks
+        one has a point less. On a GPU only the time shows most of that.
+    shared_rules: those that come before these, of all exercises of a kind.
     rules_at: the same at others of the simulated sizes.
     patterned: whether the simulator gets identity and ramp, too.
-    once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
-        why the blocks are in the wrong order, as a sentence, or None. On a GPU only the time shows that.
-    mistakes: takes a shape, gives wrong results that a message may name.
-    padded: whether TMA may load boxes of padding alone, which leaves the result right.
-    whole: those of `shapes` that the exercise's tiles divide.
+        why the blocks are in the wrong order, as a sentence, or None.
     library: functions that do what is asked; an answer that names one is refused.
     """
 
@@ -69,15 +65,11 @@ class KernelExercise(Exercise):
     forbids: tuple[str, ...] = ()
     simulated_shapes: tuple[Shape, ...] = ()
     counted: Shape = ()
-    lean: tuple[str, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    rules_at: Mapping[Shape, tuple[Rule, ...]] = field(default_factory=dict)
+    rules: tuple[Check, ...] = ()
+    shared_rules: tuple[Check, ...] = ()
+    rules_at: Mapping[Shape, tuple[Check, ...]] = field(default_factory=dict)
     patterned: bool = True
-    once: bool = False
-    order: "Callable[[Shape, np.ndarray], str | None] | None" = None
-    mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
-    padded: bool = True
-    whole: tuple[Shape, ...] = ()
+    order: "Callable[[Shape, np.ndarray], str | None]" = lambda shape, storers: None
     library: Library = field(default_factory=dict)
 
     @property
@@ -107,7 +99,7 @@ class KernelExercise(Exercise):
 
         A loop that is far too long would take minutes.
         """
-        bounds = (rule.bound for rule in self.rules if rule.fact.far)
+        bounds = (rule.bound for rule in self.rules if isinstance(rule, Rule) and rule.fact.far)
         return min((FAR * most for most in bounds if not isinstance(most, Fact)), default=inf)
 
     @property
@@ -130,7 +122,7 @@ class KernelExercise(Exercise):
         return found
 
     def look(self, evidence: Any) -> Verdict | None:
-        """Findings in the answer before its kernel runs, or None. Raises CompileFailed, WrongKind and Unwritten."""
+        """Findings in the answer before its kernel runs, or None. Raises CompileFailed and WrongKind."""
 
     def wrong_code(self, evidence: Any) -> str | None:
         """A fault of the compiled kernel that any machine finds before it runs, as a sentence, or None.
@@ -205,14 +197,14 @@ class KernelExercise(Exercise):
         """Raises CompileFailed and NotSimulated."""
         launcher, shapes = self.simulator(evidence), self.sizes_simulated
         wrongs: dict[Shape, Wrong] = {}
-        waste = None
+        waste = ""
         for shape in shapes:
-            mistakes = self.mistakes(shape)
-            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned, mistakes):
+            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                 wrongs[shape] = found
-            waste = waste or self.wasted(shape, launcher.reports, failed=bool(found))
-            if waste and far_too_many(waste):  # the larger sizes would take minutes
-                return wrong(f"at {by(shape)} " + waste, "Which part of it is this thread's?")
+            wasted = self.wasted(shape, launcher.reports, bool(found))
+            if far_too_many(wasted):  # the larger sizes would take minutes
+                return wrong(wasted, "Which part of it is this thread's?")
+            waste = waste or wasted
         if wrongs:
             return self.wrong_at(wrongs, shapes)
         return self.more_than_it_must(waste) if waste else self.right("simulated", why)
@@ -245,10 +237,8 @@ class KernelExercise(Exercise):
         """The simulator's verdict on a kernel that a GPU has run; None where it cannot run it."""
         from tutorlib.simulate.ptx import NotSimulated
 
-        if not self.simulated:
-            return None
         try:
-            return self.simulate_all(evidence, "")
+            return self.simulate_all(evidence, "") if self.simulated else None
         except KernelFault as hangs:
             return wrong("this GPU came to an end by luck.", *hangs.args)
         except (CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
@@ -266,24 +256,15 @@ class KernelExercise(Exercise):
             return Flaw(what, *(Fail.USES(instruction=name) for name in extra))
         return None
 
-    def wasted(self, shape: Shape, reports: "Sequence[Report]", failed: bool = False) -> str | None:
-        """Needless work at a simulated size, as a sentence, or None. failed: a failed launch has no order of blocks."""
-        if shape == self.size_counted:
-            return first_broken(self.rules, reports) if failed else self.in_vain(reports)
-        if found := first_broken(self.rules_at.get(shape, ()), reports):
-            return Flaw(f"at {by(shape)} ") + found
-        return None
-
-    def in_vain(self, reports: "Sequence[Report]") -> str | None:
-        """Needless work of a right kernel at the size where it is counted, as a sentence, or None."""
-        again = first(reports, "repeats") if self.once else None
-        again = again or (None if self.padded else first(reports, "zeros"))
-        waste = find_waste(reports, self.lean) or (again and again.sentence) or first_broken(self.rules, reports)
-        output = self.problem.output
+    def wasted(self, shape: Shape, reports: "Sequence[Report]", failed: bool) -> str:
+        """Needless work at a simulated size, as a sentence, or "". failed: then only what is counted matters."""
+        counted, output = shape == self.size_counted, self.problem.output
+        rules = (*self.shared_rules, *self.rules) if counted else self.rules_at.get(shape, ())
+        waste = first_broken([rule for rule in rules if isinstance(rule, Rule) or not failed], reports)
         storers = [report.storers[output.name] for report in reports if output.name in report.storers]
-        if waste or not self.order or not storers:
-            return waste
-        return self.order(self.size_counted, storers[-1].reshape(self.problem.shape_of(output, self.size_counted)))
+        if counted and storers and not (waste or failed):
+            waste = self.order(shape, storers[-1].reshape(self.problem.shape_of(output, shape))) or ""
+        return Flaw(f"at {by(shape)}, ") + waste if waste else ""
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a right kernel that does needless work."""
@@ -307,22 +288,10 @@ class KernelExercise(Exercise):
         """
         right = len(sizes) - len(wrongs)
         shape, found = next(iter(wrongs.items()))
-        mistake = found.mistake or self.suspicion(wrongs, sizes)
+        mistake = found.mistake or suspicion([at for at in sizes if at not in wrongs])
         what = Flaw(f"{by(shape)}: ", Fail.SIZE(shape=by(shape))) + found.what
         lines = (f"{right} of {count(len(sizes), 'size')} right", what, mistake, cause)
         return Verdict(self.correctness_points * right / len(sizes), tuple(filter(None, lines)))
-
-    def suspicion(self, wrongs: Collection[Shape], sizes: tuple[Shape, ...]) -> str:
-        """A mistake suggested by the sizes at which it is right, or ""."""
-        rights = [shape for shape in sizes if shape not in wrongs]
-        right_at = f"It is right at {' and '.join(map(by, rights))}, where "
-        if rights and set(rights) == set(self.whole):
-            return (
-                right_at + "tiles divide them: is the last tile or step, which is only partly filled, left unguarded?"
-            )
-        if len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0]):
-            return right_at + "all sizes agree: is one size used in another's place?"
-        return ""
 
     # Speed ------------------------------------------------------------------------------------------------------------
 
@@ -362,9 +331,11 @@ class KernelExercise(Exercise):
         return Verdict(points, lines)
 
 
-def first(reports: "Sequence[Report]", kind: Literal["findings", "repeats", "zeros"]) -> "Finding | None":
-    """The first that the launches have."""
-    return next((finding for report in reports for finding in getattr(report, kind)), None)
+def suspicion(rights: Sequence[Shape]) -> str:
+    """A mistake suggested by the sizes at which a kernel is right, or ""."""
+    if len(rights) != 1 or not len(set(rights[0])) == 1 < len(rights[0]):
+        return ""
+    return f"It is right at {by(rights[0])}, where all sizes agree: is one size used in another's place?"
 
 
 def explanation(simulated: Verdict | None) -> str:

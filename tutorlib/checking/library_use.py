@@ -5,58 +5,39 @@ functions and classes that this code names. Nothing is watched while the answer 
 name gets past the search.
 """
 
-import dis
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from inspect import unwrap
 from operator import attrgetter
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import Served, WrongKind, need_callable
+from tutorlib.compiling.errors import libraries
 from tutorlib.dsl.functions import function_of
 from tutorlib.failure import Fail, Flaw
 
-
-@dataclass(frozen=True)
-class InModule:
-    """A function of a module that takes long to import. An answer that did not import it cannot call it.
-
-    name: in the module, or in a class of it: "Layout.__call__".
-    """
-
-    module: str
-    name: str
-
-
-Library = Mapping[str, Callable | property | InModule | str]  # the reader's spelling → the function, or a name alone
-Told = Mapping[str, tuple[str, ...]]  # a library as plain data: the spelling → a name, or a module and a name in it
+# The reader's spelling → a function or a property, or a name: "a_layout" of anything, "numpy:sort" of a module, which
+# the answer may not have imported, or "module:Class.method".
+Library = Mapping[str, Callable | property | str]
+Told = Mapping[str, str]  # a library as plain data: the spelling → the name
 CHECKS = "tutorlib.exercises"  # whose functions know the answers
 COURSE = "tutorlib."  # whose names, `load` or `linear`, are those of others, too
-PACKAGE = str(Path(__file__).parents[1])
-SITES = (folder for folder in sys.path if folder and any(Path(folder).glob("*.dist-info")))  # wherever pip installed to
-INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")), *SITES)
-ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 
 
-def of_course(module: str, *names: str) -> dict[str, InModule]:
+def of_course(module: str, *names: str) -> dict[str, str]:
     """The course's own functions that do what an exercise asks for, for its library."""
-    return {f"the course's {name}": InModule(f"tutorlib.kernels.{module}", name) for name in names}
+    return {f"the course's {name}": f"tutorlib.kernels.{module}:{name}" for name in names}
 
 
 def as_told(library: Library) -> Told:
-    def place(part: Any) -> tuple[str, ...]:
-        if isinstance(part, InModule):
-            return part.module, part.name
-        function = part.fget if isinstance(part, property) else part
-        return (part,) if isinstance(part, str) else (str(function.__module__), getattr(function, "__qualname__", ""))
-
-    return {spelled: place(part) for spelled, part in library.items()}
+    functions = {spelled: part.fget if isinstance(part, property) else part for spelled, part in library.items()}
+    return {
+        spelled: part if isinstance(part, str) else f"{part.__module__}:{getattr(part, '__qualname__', '')}"
+        for spelled, part in functions.items()
+    }
 
 
 def names_none_of(served: Served, told: Told) -> None:
@@ -73,40 +54,34 @@ def refuse_library_use(answer: Any, told: Told) -> None:
     """
     words: dict[str, str] = {}
     tools: dict[int, str] = {}
-    for spelled, (*module, name) in told.items():
-        if not (module and module[0].startswith(COURSE)):
+    for spelled, place in told.items():
+        module, _, name = place.rpartition(":")
+        if not module.startswith(COURSE):
             words[name.partition(".")[0]] = spelled
-        with suppress(AttributeError, KeyError, IndexError):  # no module, or one that was not imported
-            tool = attrgetter(name)(sys.modules[module[0]])
+        with suppress(AttributeError, KeyError):  # no module, or one that was not imported
+            tool = attrgetter(name)(sys.modules[module])
             tools |= dict.fromkeys((id(tool), *map(id, codes_of(plain_function(tool)))), spelled)
     for value in within_reach(answer):
         function = plain_function(value)
-        found = next((tools[id(part)] for part in (value, *codes_of(function)) if id(part) in tools), "")
-        if not found and function and not is_installed(function):
-            found = next((words[word] for word in words_in(function) if word in words), "")
-        if found:
-            raise refusal(f"uses {found}, which does what you are asked to write")
-        if function and function.__module__.startswith(CHECKS) and "." not in function.__qualname__:
-            raise refusal(f"calls {function.__module__}.{function.__qualname__}, which belongs to the checks")
-
-
-def refusal(does: str) -> WrongKind:
-    return WrongKind(Flaw(f"it {does}.\n  Page 00 says what an answer may use.", Fail.LIBRARY))
+        found = [tools[id(part)] for part in (value, *codes_of(function)) if id(part) in tools]
+        if function and is_readers(function):
+            found += [words[word] for word in words_in(function) if word in words]
+        does = f"uses {found[0]}, which does what you are asked to write" if found else ""
+        if not found and function and function.__module__.startswith(CHECKS) and "." not in function.__qualname__:
+            does = f"calls {function.__module__}.{function.__qualname__}, which belongs to the checks"
+        if does:
+            raise WrongKind(Flaw(f"it {does}.\n  Page 00 says what an answer may use.", Fail.LIBRARY))
 
 
 def words_in(function: FunctionType) -> Iterator[str]:
     """The names and the strings in a function's code, without the names of the reader's functions and classes.
 
-    Each part of a dotted name counts: `import torch.distributed as d` has three names. A string with spaces is none.
+    Each part of a dotted name counts: `import torch.distributed as d` has two names. A string with spaces is none.
     """
     for code in codes_of(function):
-        attributes = {step.argval for step in dis.get_instructions(code) if step.opname in ATTRIBUTES}
         texts = {text for text in code.co_consts if isinstance(text, str) and " " not in text}  # PTX has spaces
-        for word in attributes | texts | set(code.co_names):
-            value = function.__globals__.get(word)
-            mine = value if isinstance(value, type) else None if word in attributes | texts else plain_function(value)
-            if mine is None or is_installed(mine):
-                yield from word.split(".")
+        for word in texts.union(name for name in code.co_names if not is_readers(function.__globals__.get(name))):
+            yield from word.split(".")
 
 
 def within_reach(answer: Any) -> list[Any]:
@@ -118,7 +93,7 @@ def within_reach(answer: Any) -> list[Any]:
         if id(value) not in seen:
             seen[id(value)] = value  # kept alive, so that its id stays unique
             left += held_by(value)
-            if (function := plain_function(value)) and not is_installed(function):
+            if (function := plain_function(value)) and is_readers(function):
                 left += named_by(function)
     return list(seen.values())
 
@@ -139,34 +114,30 @@ def held_by(value: Any) -> Iterable[Any]:
 
 
 def named_by(function: FunctionType) -> Iterator[Any]:
-    """The values of the names in a function's code: globals, attributes of modules and classes, closure variables,
-    defaults.
+    """The values of the names in a function's code: globals, what modules and classes among these have by one of the
+    names, closure variables, defaults.
     """
     yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # an empty one
             yield cell.cell_contents
-    value: Any = None
-    for step in (step for code in codes_of(function) for step in dis.get_instructions(code)):
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            value = function.__globals__.get(step.argval)
-        elif step.opname == "IMPORT_NAME":
-            value = sys.modules.get(step.argval)
-        elif step.opname in ATTRIBUTES and isinstance(value, ModuleType | type):
-            value = getattr(value, step.argval, value)
-        else:
-            continue
-        yield value
+    for code in codes_of(function):
+        values = [function.__globals__.get(name, sys.modules.get(name)) for name in code.co_names]
+        for owner in values:  # it grows
+            names = code.co_names if isinstance(owner, ModuleType | type) else ()
+            parts = [getattr(owner, name, None) for name in names]
+            values += [part for part in parts if not any(part is value for value in values)]
+        yield from values
 
 
-def is_installed(thing: Any) -> bool:
-    """Whether a function or a class is of Python or of a package."""
-    if isinstance(thing, FunctionType):  # its module's file: code that a dataclass generates names none
-        return str(thing.__globals__.get("__file__") or thing.__code__.co_filename).startswith(INSTALLED)
-    module = thing.__module__
-    if not isinstance(module, str) or module == "builtins":  # Cython's function type has a descriptor there
-        return True
-    return str(getattr(sys.modules.get(module), "__file__", "")).startswith(INSTALLED)
+def is_readers(thing: Any) -> bool:
+    """Whether it is a class or a function, in any wrapper, and neither Python's nor a package's."""
+    if isinstance(thing, type):
+        file = getattr(sys.modules.get(thing.__module__), "__file__", "")
+        return thing.__module__ != "builtins" and not str(file).startswith(libraries())
+    if not (function := plain_function(thing)):
+        return False  # its module's file: code that a dataclass generates names none
+    return not str(function.__globals__.get("__file__") or function.__code__.co_filename).startswith(libraries())
 
 
 def plain_function(value: Any) -> FunctionType | None:

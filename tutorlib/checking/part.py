@@ -21,13 +21,12 @@ class Part:
     In grading a part is sent to the answer's process as plain data, its functions by name: see `grading.wire`.
     """
 
-    def host(self, answer: Answer) -> HostFunction:
-        """The host function around the answer. Raises WrongKind and Unwritten."""
-        return answer
+    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
+        """The host function around the answer. Raises WrongKind.
 
-    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
-        """The host function that is simulated at this size: a smaller one where `host` would take too long."""
-        return self.host(answer)
+        simulated: a size at which it is simulated: of a smaller kernel where that would take too long.
+        """
+        return answer
 
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:
@@ -67,11 +66,8 @@ class Inside(Part):
     def sizes_simulated(self) -> tuple[Shape, ...]:
         return tuple(self.small)
 
-    def host(self, answer: Answer) -> HostFunction:
-        return self.kernel(self.filled(answer), **self.settings)
-
-    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
-        return self.kernel(self.filled(answer), **self.small.get(shape, self.settings))
+    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
+        return self.kernel(self.filled(answer), **self.small.get(simulated, self.settings))
 
     def filled(self, answer: Answer) -> Filled:
         """The answer's functions by slot. Raises WrongKind."""

@@ -1,14 +1,14 @@
 """A kernel tried at one size: on a GPU, simulated, or interpreted. Its results, its inputs, and what was noticed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile_evidence import Calls, Interpreted
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.failure import Fail, Fault, Flaw, Hazard
+from tutorlib.failure import Fault, Hazard
 from tutorlib.machine import device
-from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, WrongResult, count, find_difference, input_changed
+from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import NOT_LAUNCHED, Call, KernelFault, Launcher, Output, Work, call_in_order
 from tutorlib.simulate.tensors import one_thread
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.ptx import Finding, Report
+    from tutorlib.simulate.ptx import Finding
 
 Pair = tuple["Tensor", "Tensor"]  # an output's values, and where there are none; or the right ones, and their bounds
 HANGS = {Hazard.BARRIER, Hazard.ENDLESS, Hazard.DEADLOCK}
@@ -56,21 +56,16 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
     (Hazard.DIVERGENT(lanes="unnamed"), "The mask needs a bit for each lane that executes the instruction."),
     (Hazard.DIVERGENT(), "All threads of a warp must execute it: move it out of the branch."),
 )
-UNITS = {"shared": "wavefront", "global": "sector"}
 
 
-def first_fault(
-    trials: Iterable["Generator | None"], fault: Callable[["Generator | None"], Wrong | None]
-) -> Wrong | None:
-    """The first fault of these trials: None is identity and ramp, a generator is random inputs.
+def first_fault(faults: Iterable[Wrong | None]) -> Wrong | None:
+    """The first of the faults of some calls, the first of them on identity and ramp.
 
-    If identity and ramp are only nearly right, random inputs decide: a ramp's large numbers make other errors look like
-    lost digits.
+    One by which digits are lost counts only if there is no other: a ramp's large numbers make other errors look so.
     """
     nearly: Wrong | None = None
-    for fresh in trials:
-        wrong = fault(fresh)
-        if wrong and (fresh or wrong.mistake != NEARLY):
+    for wrong in faults:
+        if wrong and wrong.mistake != NEARLY:
             return wrong
         nearly = nearly or wrong
     return nearly
@@ -120,7 +115,7 @@ def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | No
 
     with device.shared_turn():
         generator = fresh_generator(str(work.output.tensor.device))
-        return first_fault((None, generator, generator), fault)
+        return first_fault(map(fault, (None, generator, generator)))
 
 
 def changed_inputs(work: Work, kept: "Sequence[Tensor]") -> list[int]:
@@ -134,16 +129,11 @@ def changed_inputs(work: Work, kept: "Sequence[Tensor]") -> list[int]:
 
 @one_thread()
 def find_simulated_fault(
-    problem: Problem,
-    launcher: "SimulatedLauncher",
-    shape: Shape,
-    patterned: bool = True,
-    mistakes: Sequence[WrongResult] = (),
+    problem: Problem, launcher: "SimulatedLauncher", shape: Shape, patterned: bool = True
 ) -> Wrong | None:
     """Two calls, identity and ramp, then random inputs. None if both are right, without findings.
 
-    patterned: False leaves out the first. mistakes: wrong results that are named where the random inputs show them.
-    Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
+    patterned: False leaves out the first. Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
     """
     work = Work(problem, shape, "cpu")
     call = launcher.on(work)
@@ -152,15 +142,12 @@ def find_simulated_fault(
         if fresh is not None:
             work.refill(fresh)
         work.output.poison()
-        return find_fault_of_simulated_call(launcher, call, work, mistakes if fresh else ())
+        return find_fault_of_simulated_call(launcher, call, work)
 
-    generator = fresh_generator()
-    return first_fault((None, generator) if patterned else (generator,), fault)
+    return first_fault(map(fault, (None, fresh_generator())[not patterned :]))
 
 
-def find_fault_of_simulated_call(
-    launcher: "SimulatedLauncher", call: Call, work: Work, mistakes: Sequence[WrongResult] = ()
-) -> Wrong | None:
+def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work: Work) -> Wrong | None:
     """One call: what the simulator noticed, the inputs, the result."""
     from tutorlib.measuring.kernel_work import KernelWork
     from tutorlib.simulate.ptx import CannotLaunch
@@ -182,35 +169,13 @@ def find_fault_of_simulated_call(
         return Wrong(broken.sentence, advice(broken))
     seen, expected = work.output.as_it_is().seen, work.expected()
     told = (noticed[0].sentence, advice(noticed[0])) if noticed else ("", "")
-    wrong = fault_of_result(work.problem, changed_inputs(work, kept), seen, expected, *told)
-    if wrong and not noticed:
-        shown = (one.says for one in mistakes if one.explains(work.problem, work.inputs, seen, expected[1]))
-        return Wrong(wrong.what, next(shown, wrong.mistake))
-    return wrong
+    return fault_of_result(work.problem, changed_inputs(work, kept), seen, expected, *told)
 
 
 def advice(finding: "Finding") -> str:
     """A remedy for the finding, or ""."""
     found = finding.sentence.failures
     return next((mends for hazard, mends in ADVICE if any(map(hazard.covers, found))), "")
-
-
-def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...]) -> str | None:
-    """A sentence about the access of these opcodes that wastes most, with its mean cost and its line; or None.
-
-    opcodes: their prefixes.
-    """
-    accesses = (access for report in reports for access in report.accesses)
-    wasteful = [one for one in accesses if one.opcode.startswith(opcodes) and one.taken > one.needed]
-    if not wasteful:
-        return None
-    access = max(wasteful, key=lambda one: one.wasted)
-    at = f"{access.place}" if access.place else f"line {access.ptx_line} of the PTX"
-    why = "threads meet in a bank" if access.space == "shared" else "sectors are used in part"
-    takes = count(round(access.taken / access.warps, 1), UNITS[access.space])
-    needs = access.needed / access.warps
-    what = f"{at}: a warp's {access.opcode} takes {takes} where {needs:.3g} would do: {why}."
-    return Flaw(what, Fail.WASTE(space=access.space))
 
 
 # Interpreted ---------------------------------------------------------------------------------------------------------
@@ -234,25 +199,20 @@ ON_DEFAULT_STREAM = Wrong(
 
 @one_thread()
 def find_interpreted_fault(
-    problem: Problem,
-    shape: Shape,
-    calls: Calls,
-    interpreted: Sequence[Interpreted],
-    mistakes: Sequence[WrongResult] = (),
+    problem: Problem, shape: Shape, calls: Calls, interpreted: Sequence[Interpreted]
 ) -> Wrong | None:
-    """The fault of calls that were interpreted. A mistake is named if it explains the errors with all inputs."""
-    first: Wrong | None = None
-    likely = list(mistakes)
-    for (*inputs, _), one in zip(calls, interpreted, strict=True):
+    """The first fault of calls that were interpreted."""
+
+    def fault(tensors: "tuple[Tensor, ...]", found: Interpreted) -> Wrong | None:
+        if found.raised:
+            return Wrong(found.raised)
         output = poisoned(problem, shape)
-        if one.output is not None:
-            output.tensor.copy_(one.output)
-        seen, expected = output.as_it_is().seen, problem.expected(tuple(inputs), shape)
-        noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
-        wrong = Wrong(one.raised) if one.raised else fault_of_result(problem, one.changed, seen, expected, noticed)
-        in_order = all(report.current for report in one.reports)
-        if wrong := wrong or (None if in_order else ON_DEFAULT_STREAM):
-            explains = () if one.raised else likely
-            likely = [each for each in explains if each.explains(problem, tuple(inputs), seen, expected[1])]
-            first = first or wrong
-    return Wrong(first.what, likely[0].says) if first and likely else first
+        if found.output is not None:
+            output.tensor.copy_(found.output)
+        seen, expected = output.as_it_is().seen, problem.expected(tensors[:-1], shape)
+        noticed = next((finding.sentence for report in found.reports for finding in report.findings), "")
+        wrong = fault_of_result(problem, found.changed, seen, expected, noticed)
+        in_order = all(report.current for report in found.reports)
+        return wrong or (None if in_order else ON_DEFAULT_STREAM)
+
+    return first_fault(fault(*pair) for pair in zip(calls, interpreted, strict=True))

@@ -93,10 +93,9 @@ def difference(mine: Any, wanted: Any) -> tuple[str, str] | None:
             return None
         word = mine if isinstance(mine, str) and len(mine) <= A_WORD else ""
         return f"should be {in_words(wanted)}, and is {in_words(mine)}", word
-    if mine.shape != wanted.shape:
-        return f"has the shape {tuple(mine.shape)}, and should have {tuple(wanted.shape)}", "shape"
-    if mine.dtype != wanted.dtype:
-        return f"is {' and should be '.join(str(x.dtype).removeprefix('torch.') for x in (mine, wanted))}", "dtype"
+    for what, of in (("shape", lambda x: tuple(x.shape)), ("dtype", lambda x: str(x.dtype).removeprefix("torch."))):
+        if of(mine) != of(wanted):
+            return f"has the {what} {of(mine)}, and should have {of(wanted)}", what
     if mine.allclose(wanted, rtol=1e-4, atol=1e-5):
         return None
     if mine.isnan().any():

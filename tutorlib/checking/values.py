@@ -1,11 +1,12 @@
 """Exercises whose answer is a function: laws and equalities of its results, and the known mistakes they recognize."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial, update_wrapper
 from typing import Any
 
-from tutorlib.checking.answer import Answer, AnswerQuestion, Served, Unwritten, WrongKind, is_placeholder, place_in
+from tutorlib.checking.answer import Answer, AnswerQuestion, Served, WrongKind, is_placeholder, place_in
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.library_use import Library, as_told, names_none_of
 from tutorlib.checking.randomness import Drawn, for_points, fresh_rng
@@ -30,19 +31,14 @@ class Case:
     name: what the case is about, as the reader sees it ("a nested mode").
     judge: takes the Served answer, or a function of the same name; returns None if it is right.
     calls: argument tuples that the case tries; () if it calls the answer in another way.
-    mistakes: those that it can recognize.
-    wrong_values: takes an answer; gives for each call the value if it is wrong, RIGHT if it is not, None for an answer
-        that raises.
+    mistakes: those that it can recognize. faults: takes an answer; gives its fault at each call that is wrong.
     """
 
     name: str
     judge: Callable[[Any], Wrong | None]
     calls: Iterable[tuple] = field(default=(), compare=False, repr=False)
     mistakes: tuple[Mistake, ...] = ()
-    wrong_values: Callable[[Answer], list[Any] | None] = lambda answer: None
-
-
-RIGHT = object()
+    faults: Callable[[Answer], Iterator[Wrong]] = lambda answer: iter(())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +81,7 @@ def blindness(answer: Answer, cases: Iterable[Case]) -> str:
     def value_or_error(args: tuple) -> Any:
         try:
             return answer(*args)
-        except (Unwritten, WrongKind):
+        except WrongKind:
             raise
         except Exception as error:
             return type(error)
@@ -110,20 +106,20 @@ def likely_mistake(answer: Answer, wrongs: Sequence[Case], right: Sequence[Case]
     The mistake must fail with the answer in every wrong case that lists it, and pass in the right ones. Two calls must
     agree, since one could by chance, unless the wrong cases have only one.
     """
+
+    def told(case: Case, answer: Answer) -> list[str]:
+        return [fault.what for fault in case.faults(answer)]
+
     known = dict.fromkeys(mistake for case in wrongs for mistake in case.mistakes)  # in the order of the cases
-    results = {case.name: case.wrong_values(answer) for case in wrongs if known}
+    mine = {case: told(case, answer) for case in wrongs if known}
     enough = min(2, sum(len(list(case.calls)) for case in wrongs if case.mistakes))
     for mistake in known:
-        agreed = 0
-        for case in wrongs:
-            if mistake in case.mistakes and (mine := results[case.name]) is not None:
-                theirs = case.wrong_values(mistake.answer)
-                if theirs is None or not all(map(same, mine, theirs)):
-                    break
-                agreed += sum(one is not RIGHT for one in mine)
-        else:
-            if agreed >= enough and not any(case.judge(Served(mistake.answer)) for case in right):
-                return mistake.says
+        theirs = update_wrapper(partial(mistake.answer), answer, updated=())  # by its name in messages
+        listed = [case for case in wrongs if mistake in case.mistakes]
+        alike = all(told(case, theirs) == mine[case] for case in listed)
+        agreed = sum(len(mine[case]) for case in listed)
+        if alike and agreed >= enough and not any(case.judge(theirs) for case in right):
+            return mistake.says
     return ""
 
 
@@ -149,14 +145,14 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
     """Call the answer; an exception becomes a Wrong that names it and the line of the answer it came from."""
     try:
         return answer(*args), None
-    except (Unwritten, WrongKind):
+    except WrongKind:
         raise
     except MemoryError as error:
         what = f"ran out of memory{place_in(answer, error)}: does it make something without an end?"
         return None, Wrong(f"{show_call(answer, args)} {what}")
     except Exception as error:
-        if isinstance(error, NotImplementedError) and is_placeholder(error):
-            raise Unwritten from None
+        if is_placeholder(error):
+            raise
         name = type(error).__name__
         what = f"{show_call(answer, args)} raised {name}: {error}{place_in(answer, error)}"
         return None, Wrong(Flaw(what, Fail.RAISED(error=name), *failures_in(error.args)))
@@ -170,38 +166,29 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
     """
     known = tuple(calls)
 
-    def tried() -> tuple[tuple, ...]:
-        return (*known, *calls.draw(fresh_rng(name))) if isinstance(calls, Drawn) and for_points() else known
-
-    def look(answer: Answer, args: tuple) -> tuple[Any, str | None, Wrong | None]:
-        """The answer's result, the law that it breaks, and why it could not be held against the law."""
+    def fault(answer: Answer, args: tuple) -> Wrong | None:
         got, wrong = attempt(answer, args)
+        if wrong:
+            return wrong
         try:
-            return got, None if wrong else holds(plain(got), *args), wrong
+            broken = holds(plain(got), *args)
         except (OverflowError, RecursionError):
             what = "gives a value that is too large to be compared, or nested too deeply."
-            return got, None, Wrong(f"{show_call(answer, args)} {what}")
+            return Wrong(f"{show_call(answer, args)} {what}")
+        if broken is None:
+            return None
+        of = ", ".join(type(part).__name__ for part in got[:4]) if isinstance(got, tuple) else ""
+        gives = f"{show_call(answer, args)} gives {shorten(got)}: "
+        return Wrong(Flaw(gives, Fail.GIVES(type=type(got).__name__, of=of)) + broken + ".")
+
+    def faults(answer: Answer, calls: Iterable[tuple] = known) -> Iterator[Wrong]:
+        return filter(None, (fault(answer, args) for args in calls))
 
     def judge(answer: Answer) -> Wrong | None:
-        for args in tried():
-            got, broken, wrong = look(answer, args)
-            if broken is not None:
-                of = ", ".join(type(part).__name__ for part in got[:4]) if isinstance(got, tuple) else ""
-                gives = f"{show_call(answer, args)} gives {shorten(got)}: "
-                return Wrong(Flaw(gives, Fail.GIVES(type=type(got).__name__, of=of)) + broken + ".")
-            if wrong is not None:
-                return wrong
-        return None
+        drawn = calls.draw(fresh_rng(name)) if isinstance(calls, Drawn) and for_points() else ()
+        return next(faults(answer, (*known, *drawn)), None)
 
-    def wrong_values(answer: Answer) -> list[Any] | None:
-        seen = [look(answer, args) for args in known]
-        return (
-            None
-            if any(wrong for _, _, wrong in seen)
-            else [RIGHT if broken is None else got for got, broken, _ in seen]
-        )
-
-    return Case(name, judge, known, tuple(mistakes), wrong_values)
+    return Case(name, judge, known, tuple(mistakes), faults)
 
 
 def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable[Mistake] = ()) -> Case:

@@ -2,6 +2,7 @@
 
 import linecache
 import re
+import sys
 import sysconfig
 import traceback
 from collections.abc import Callable
@@ -78,8 +79,10 @@ def is_readers(file: str) -> bool:
 
 @cache
 def libraries() -> tuple[str, ...]:
-    """The folders of this package, of Python's own modules and of installed ones."""
-    return str(Path(__file__).parents[1]), *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+    """The folders of this package, of Python's own modules and of installed ones, wherever pip put them."""
+    sites = (folder for folder in sys.path if folder and any(Path(folder).glob("*.dist-info")))
+    own = str(Path(__file__).parents[1])
+    return own, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), *sites
 
 
 def name_of(answer: Callable[..., None]) -> str:

@@ -2,7 +2,6 @@
 
 from random import Random
 
-from tutorlib.checking.library_use import InModule
 from tutorlib.exercises.values import drawn, value_exercise
 
 TILES = (3, 8, 48, 64, 128)
@@ -34,6 +33,6 @@ EXERCISES = (
             "floor": lambda n, tile: n // tile,
             "nearest": lambda n, tile: (n + tile // 2) // tile,
         },
-        library={"cute.ceil_div": InModule("cutlass.cute", "ceil_div"), "ct.cdiv": InModule("cuda.tile", "cdiv")},
+        library={"cute.ceil_div": "cutlass.cute:ceil_div", "ct.cdiv": "cuda.tile:cdiv"},
     ),
 )

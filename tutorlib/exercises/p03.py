@@ -13,7 +13,6 @@ from typing import Any
 from tensor_layouts import ComposedLayout, Layout, Swizzle, compose, is_layout, rank, size
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import same
 from tutorlib.exercises.values import Draw, Law, value_exercise
@@ -286,7 +285,7 @@ def c_coordinate(lane: int, value: int) -> tuple[int, int]:
 
 def of_atom(layout: str) -> dict[str, Any]:
     """The library of an exercise that asks for this layout of CuTe's MMA atom."""
-    atom = InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
+    atom = f"tensor_layouts.atoms_nv:SM80_16x8x16_F32BF16BF16F32_TN.{layout}"
     return {f"mma.{layout}": layout, f"mma's {layout}": atom}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, warps
+from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, lean, stored_once, warps
 from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case
 from tutorlib.compiling.errors import CompileFailed
@@ -225,7 +225,7 @@ def in_blocks_of_8_by_32(shape: Shape, storers: np.ndarray) -> str | None:
     return Flaw(what, Fail.TOO_FEW(instruction="block"))
 
 
-kernel_exercise = partial(CuteExercise.of, once=True, lean=("ld.global", "st.global"))
+kernel_exercise = partial(CuteExercise.of, shared_rules=(lean("ld.global", "st.global"), stored_once))
 EXERCISES = (
     *ON_THE_HOST,
     COUNTING,
@@ -283,7 +283,6 @@ EXERCISES = (
         ("04.7", "add_bias, in two directions", 3),
         problem=ADD_BIAS,
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
-        whole=((64, 64),),
         rules=(
             # there may be blocks beyond the matrix
             blocks >= 8,
@@ -302,7 +301,7 @@ EXERCISES = (
         problem=ROW_MAX,
         shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
         counted=(5, 1000),
-        lean=("ld.global", "ld.shared", "st.shared"),
+        shared_rules=(lean("ld.global", "ld.shared", "st.shared"), stored_once),
         rules=(
             # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
             blocks >= 5,

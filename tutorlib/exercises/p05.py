@@ -10,7 +10,7 @@ from random import Random
 from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import NOTHING_SHARED, Fact, LaunchReports, Rule, at_most, busy, issued, unrolled
+from tutorlib.checking.facts import NOTHING_SHARED, Fact, LaunchReports, Rule, at_most, busy, issued, lean, unrolled
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.cute_host import AnyElement
 from tutorlib.exercises.values import Draw, drawn, value_exercise
@@ -127,15 +127,14 @@ transpose_exercise = partial(
     shapes=WHOLE_TURNS,
     simulated_shapes=FEW_TURNS,
     bench_shape=BENCH_FP32,
-    rules=(busy >= 1.0, *at_most({"st.global": 760, "ld.global": 760, "bar.sync": 48})),
 )
+TURNED = (busy >= 1.0, *at_most({"st.global": 760, "ld.global": 760, "bar.sync": 48}))
 EXERCISES = (
     SECTORS,
     copy_exercise(
         ("05.2", "naive copy", 2),
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
-        whole=((256, 256), (128, 128)),
         rules=STORED_ONCE_UNROLLED,
         rules_at=GUARDED,
     ),
@@ -143,22 +142,19 @@ EXERCISES = (
         ("05.3", "coalesced copy", 3),
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
-        whole=((256, 256), (128, 128)),
         tiers=(0.7,),
-        lean=("ld.global", "st.global"),
-        rules=STORED_ONCE_UNROLLED,
+        rules=(lean("ld.global", "st.global"), *STORED_ONCE_UNROLLED),
         rules_at=GUARDED,
     ),
     copy_exercise(
         ("05.4", "vectorized copy", 4),
         shapes=RAGGED_VECTORS,
         simulated_shapes=FEW_RAGGED_VECTORS,
-        whole=((256, 256), (128, 128)),
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("ld.global after st.global",),
-        lean=("ld.global", "st.global"),
         rules=(
+            lean("ld.global", "st.global"),
             busy >= 1.0,
             issued("ld.global") <= 96,
             issued("st.global") <= 96,
@@ -175,8 +171,8 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("cp.async", "ld.shared", "st.global.v4"),
         forbids=("ld.global",),
-        lean=("cp.async", "st.global"),
         rules=(
+            lean("cp.async", "st.global"),
             busy >= 1.0,
             *at_most({"cp.async.cg|cp.async.ca": 380, "st.global": 380, "bar.sync": 48, "cp.async.wait_group": 48}),
         ),
@@ -184,13 +180,13 @@ EXERCISES = (
     transpose_exercise(
         ("05.6", "transpose", 4),
         requires=("st.shared", "ld.shared"),
-        lean=("ld.global", "st.global"),
+        rules=(lean("ld.global", "st.global"), *TURNED),
     ),
     transpose_exercise(
         ("05.7", "swizzled transpose", 4),
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
-        lean=("st.shared", "ld.shared", "ld.global", "st.global"),
+        rules=(lean("st.shared", "ld.shared", "ld.global", "st.global"), *TURNED),
     ),
     copy_exercise(
         ("05.8", "copy by TMA", 5),

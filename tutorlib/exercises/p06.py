@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.facts import issued
-from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.values import value_exercise
@@ -145,8 +144,8 @@ EXERCISES = (
         },
         library={
             "broadcast_shapes": "broadcast_shapes",
-            "np.broadcast_shapes": InModule("numpy", "broadcast_shapes"),
-            "torch.broadcast_shapes": InModule("torch", "broadcast_shapes"),
+            "np.broadcast_shapes": "numpy:broadcast_shapes",
+            "torch.broadcast_shapes": "torch:broadcast_shapes",
             "the shape of a result": "shape",
             "the size of a result": "size",
             "torch._refs._broadcast_shapes": "_broadcast_shapes",

@@ -16,21 +16,19 @@ from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, attempt, plain, same, show_call
-from tutorlib.compiling.spec import DType
 from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm
 from tutorlib.exercises.values import Draw, case_exercise, value_exercise
-from tutorlib.exercises.words import wrong_results
+from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
-from tutorlib.problems.differences import Wrong, WrongResult, count, mistakes_along_k
-from tutorlib.problems.problem import Shape, torch_dtype
+from tutorlib.problems.differences import Wrong, count
+from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     import numpy as np
-    from torch import Tensor
 
     from tutorlib.checking.cutile_evidence import Planned
 
@@ -203,23 +201,6 @@ STEP = 16  # along K
 COURSE_GEMMS = of_course("cutile", "plain", "persistent", "slabs")
 
 
-def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
-    """Mistakes of the walk along K."""
-    return mistakes_along_k(shape[-1], STEP, "ct.mma")
-
-
-def through(shape: Shape) -> tuple[WrongResult, ...]:
-    """Factors in another dtype than tf32; and the mistakes of the walk."""
-
-    def rounded_to(name: DType) -> "Callable[[Tensor, Tensor], Tensor]":
-        return lambda a, b: a.to(torch_dtype(name)).double() @ b.to(torch_dtype(name)).double().mT
-
-    return (
-        *wrong_results("07.6", operands_in_bf16=rounded_to("bf16"), factors_in_fp16=rounded_to("fp16")),
-        *cut_short(shape),
-    )
-
-
 # 07.2 and 07.4: blocks in strips --------------------------------------------------------------------------------------
 
 Grid = tuple[int, int, int]  # rows, columns, group
@@ -291,11 +272,12 @@ def in_strips(shape: Shape, writers: "np.ndarray") -> str | None:
         heights = range(strip * group_of(shape), min(rows, (strip + 1) * group_of(shape)))
         got = [by_tile[m][n] for m in heights]
         if sorted(got) != sorted(wanted):
-            return (
+            what = (
                 f"C has {rows}×{columns} tiles, and in strips of {group_of(shape)} rows the tiles "
                 f"{', '.join(str((m, n)) for m in heights)} are for block {' and '.join(map(str, wanted))}; "
-                f"yours gives them to block {' and '.join(map(str, got))}"
+                f"yours gives them to block {' and '.join(map(str, got))}."
             )
+            return Flaw(what, Fail.SLOW)
     return None
 
 
@@ -344,7 +326,6 @@ ON_TENSOR_CORES = (issued("mma.sync") >= 216,)
 tiled_gemm = partial(
     CutileExercise.of,
     shapes=SMALL,
-    whole=WHOLE,
     simulated_shapes=SMALL[2:3],
     once=True,
     tiled=True,
@@ -355,7 +336,6 @@ tiled_gemm = partial(
     problem=gemm("bf16"),
     factors="bfloat16",
     rules=ON_TENSOR_CORES,
-    mistakes=cut_short,
     library=COURSE_GEMMS,
 )
 EXERCISES = (
@@ -390,7 +370,6 @@ EXERCISES = (
         problem=gemm_tf32(),
         factors="tfloat32",
         besides=(gemm("bf16"), "bfloat16"),
-        mistakes=through,
         rules=(issued("mma.sync") >= 432,),  # 16×8×8 each; 864 are all the work
         tiers=(0.7,),
         requires=("mma.sync",),
@@ -405,7 +384,6 @@ EXERCISES = (
         once=True,
         factors="float8_e4m3fn",
         tiled=True,
-        mistakes=cut_short,
         shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
         bench_shape=BENCH_FP8,
         tiers=(0.7, 0.9),
@@ -445,7 +423,6 @@ EXERCISES = (
         rules=(issued("mma.sync") <= 1536, issued("mma.sync") >= 1536),
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
-        mistakes=cut_short,
         library=COURSE_GEMMS,
     ),
 )

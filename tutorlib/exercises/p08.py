@@ -7,14 +7,13 @@ from itertools import product
 import numpy as np
 
 from tutorlib.checking.cpp import CppExercise
-from tutorlib.checking.facts import at_most, count_issued, counted, issued
+from tutorlib.checking.facts import at_most, count_issued, counted, issued, stored_once
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.kernels.cpp import Variant, blocks_of, in_tiles, persistent_grid, tile_grid
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, vector_add
-from tutorlib.problems.differences import WrongResult, mistakes_along_k
 from tutorlib.problems.problem import Shape
 
 # Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
@@ -86,10 +85,6 @@ BENCH = (4096, 4096, 4096)
 SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
 
 
-def along_k(shape: Shape) -> tuple[WrongResult, ...]:
-    return mistakes_along_k(shape[-1], 64, "ct::mma")
-
-
 def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
     """08.1's blocks without a tile of their own, as a sentence, or None."""
     (blocks,), busy = blocks_of(VECTOR_TILE)(shape), len(np.unique(storers))
@@ -123,9 +118,8 @@ OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 
 gemm_exercise = partial(
     CppExercise.of,
     problem=gemm("bf16"),
-    mistakes=along_k,
     patterned=False,
-    once=True,
+    shared_rules=(stored_once,),
     requires=("wgmma",),
     library={"Variant.source": Variant.source},
 )
@@ -135,7 +129,7 @@ EXERCISES = (
         problem=vector_add("fp32"),
         shapes=((1024,), (1,), (5000,)),
         counted=(5000,),
-        once=True,
+        shared_rules=(stored_once,),
         rules=VECTORS,
         order=idle_blocks,
         bench_shape=(2**27,),
@@ -145,7 +139,6 @@ EXERCISES = (
     ),
     gemm_exercise(
         ("08.2", "first gemm", 3),
-        whole=(CUBE, SHORT[0]),
         shapes=RAGGED,
         simulated_shapes=SHORT,
         rules=FIRST,
@@ -164,7 +157,6 @@ EXERCISES = (
     ),
     gemm_exercise(
         ("08.4", "gemm with promises", 4),
-        whole=(CUBE,),
         shapes=RAGGED_VECTORS,
         simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # enough steps that one too wide for its tile shows
         bench_shape=BENCH,
@@ -176,7 +168,6 @@ EXERCISES = (
     ),
     gemm_exercise(
         ("08.5", "persistent gemm", 5),
-        whole=(CUBE,),
         shapes=(*RAGGED_VECTORS, TALL),
         simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
         counted=TALL,

@@ -6,7 +6,7 @@ from random import Random
 from tensor_layouts import Layout, is_layout, size
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import Rule, at_most, issued, looped
+from tutorlib.checking.facts import Rule, at_most, issued, lean, looped, stored_once
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import beside
@@ -161,7 +161,7 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
     gemm_exercise,
     counted=WHOLE_TILES,
     requires=("cp.async", "ldmatrix", "mma.sync"),
-    lean=("cp.async", "ldmatrix"),
+    shared_rules=(lean("cp.async", "ldmatrix"),),
     rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
 )
 EXERCISES = (
@@ -212,8 +212,7 @@ EXERCISES = (
     gemm_exercise(
         ("09.9", "your GEMM", 6),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
-        lean=("cp.async", "ldmatrix", "st.global"),
-        once=True,
+        shared_rules=(lean("cp.async", "ldmatrix", "st.global"), stored_once),
         # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
         rules=(issued("") <= 20_000, *at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160})),
         spills=False,

@@ -7,7 +7,19 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
+from tutorlib.checking.facts import (
+    ahead,
+    at_most,
+    fetched,
+    issued,
+    lean,
+    looped,
+    overlap,
+    reloaded,
+    reread,
+    restored,
+    stored_once,
+)
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
@@ -102,7 +114,7 @@ EXERCISES = (
         ("12.4", "your kernel", 4),
         part=InGroups(tuned=True),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
-        once=True,
+        shared_rules=(stored_once,),
         spills=False,
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
@@ -130,8 +142,7 @@ EXERCISES = (
         part=InGroups(),
         faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
-        lean=("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"),
-        once=True,
+        shared_rules=(lean("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"), stored_once),
         spills=False,
         problem=gemm_m_major("bf16"),
         shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),

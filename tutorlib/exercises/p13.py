@@ -6,7 +6,7 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import at_most, groups, issued, looped
+from tutorlib.checking.facts import at_most, groups, issued, looped, no_padding
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
@@ -216,8 +216,7 @@ EXERCISES = (
     wgmma_exercise(
         ("13.9", "Hopper GEMM", 5),
         spills=False,
-        padded=False,
-        rules=A_FENCE_FOR_EACH_BOX,
+        rules=(no_padding, *A_FENCE_FOR_EACH_BOX),
         shapes=(*SHAPES, LONG),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),

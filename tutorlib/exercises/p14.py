@@ -123,7 +123,7 @@ PART_EXERCISES = (
         part=inside(judge.persistent, "consume", small=CONSUME, defer_stores=True),
         faults=(judge.not_deferred,),
         counted=IN_TURN,
-        vain=judge.always_deferred,
+        shared_rules=(judge.always_deferred,),
         rules=(
             # 2 blocks with 3 tiles of 3 K tiles: 6 tiles of a piece in each of 4 warps, and the end of 2 blocks
             *at_most({"bar.sync|barrier": 16, "cp.async.bulk.wait_group": 6 * 4 + 16, "mbarrier.arrive": 2 * 9 * 5}),

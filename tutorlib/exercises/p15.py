@@ -7,7 +7,7 @@ from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import at_most, blocks, issued
+from tutorlib.checking.facts import at_most, blocks, issued, no_padding
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, Small, inside
 from tutorlib.checking.randomness import Drawn, beside
@@ -154,7 +154,7 @@ blackwell_exercise = partial(
     problem=gemm("bf16"),
     shapes=SHAPES,
 )
-loop_exercise = partial(blackwell_exercise, requires=LOOP_INSTRUCTIONS, vain=judge.freed_late)
+loop_exercise = partial(blackwell_exercise, requires=LOOP_INSTRUCTIONS, shared_rules=(judge.freed_late,))
 EXERCISES = (
     value_exercise(
         ("15.1", "tmem_columns", 2),
@@ -227,7 +227,7 @@ EXERCISES = (
         ("15.8", "pair", 7),
         part=inside(judge.blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
         faults=(judge.other_columns(pair=True),),
-        vain=judge.freed_late,
+        shared_rules=(judge.freed_late,),
         library=of_course("blackwell.parts", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
@@ -271,7 +271,7 @@ EXERCISES = (
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
-        padded=False,
+        shared_rules=(no_padding,),
         library=WHOLE,
         rules=(
             # of 2 SMs; loops may ask before they wait
@@ -289,7 +289,7 @@ EXERCISES = (
         shapes=SHAPES[::-1],
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
-        padded=False,
+        shared_rules=(no_padding,),
         library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "allocate", "release")},
         rules=(
             # 4 SMs: 24 warps

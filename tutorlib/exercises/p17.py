@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import issued
-from tutorlib.checking.library_use import InModule, of_course
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import Drawn, beside, rng_of_run
 from tutorlib.checking.scenario import Record, as_the_course, record_of, recorded, unlike
 from tutorlib.checking.values import Case
@@ -273,13 +273,13 @@ EXERCISES = (
         ("17.1", "per_call", 2),
         per_call,
         {way: cost_calls(way) for way in ("nothing kept", "traced each time", "kept", "loaded")},
-        library={"per_call": InModule("tutorlib.models.compiling", "per_call")},
+        library={"per_call": "tutorlib.models.compiling:per_call"},
     ),
     value_exercise(
         ("17.2", "compilations_of", 3),
         compilations_of,
         COUNTED,
-        library={name: InModule("tutorlib.models.compiling", name) for name in ("compilations_of", "compiled_for")},
+        library={name: f"tutorlib.models.compiling:{name}" for name in ("compilations_of", "compiled_for")},
     ),
     case_exercise(
         ("17.3", "cache_key", 4),
@@ -316,7 +316,7 @@ EXERCISES = (
         ("17.7", "struct_layout", 2),
         struct_layout,
         {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
-        library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
+        library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
     ),
     CuteExercise.of(
         ("17.8", "majority, by lop3", 3),
@@ -326,7 +326,7 @@ EXERCISES = (
         requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
         counted=(1000,),
         rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
-        library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
+        library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
     ),
     case_exercise(
         ("17.9", "graphed", 3),

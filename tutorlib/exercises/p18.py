@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.facts import at_most, busy, issued, overlap, reloaded, restored
+from tutorlib.checking.facts import at_most, busy, issued, lean, overlap, reloaded, restored
 from tutorlib.exercises.judges.p18 import DiagnosisExercise, false_promise, fix_of
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.catalogue import BUGS
@@ -28,10 +28,9 @@ FP64 = issued("cvt.f64") <= 0  # more digits than anyone asked for, at a fractio
 def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **asked: Any) -> tuple[Exercise, Exercise]:
     """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on.
 
-    asked: what else the fixed kernel must have: requires, forbids, lean, slack, rules, whole, order; and symptom_told.
+    asked: what else the fixed kernel must have: requires, forbids, rules, order; and symptom_told.
     """
     bug = BUGS[name]
-    more: dict[str, Any] = {"lean": bug.lean, "patterned": False} | asked
     return (
         DiagnosisExercise(
             id=f"18.{2 * number - 1}",
@@ -42,7 +41,7 @@ def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **ask
             cause=cause,
             proof=f"18.{2 * number}",
         ),
-        fix_of(bug, id=f"18.{2 * number}", title=f"fix {name}", points=2, **more),
+        fix_of(bug, id=f"18.{2 * number}", title=f"fix {name}", points=2, **{"patterned": False} | asked),
     )
 
 
@@ -80,11 +79,10 @@ EXERCISES = (
         cause="unguarded tail",
         requires=("ld.shared",),
         rules=(
+            lean("ld.shared"),
             busy >= 0.9,
             *at_most({BARRIERS: 800, "ld.shared": 16_000, "ld.global": 900, "fma|mul.f32|mul.rn|cvt.f64": 8000}),
         ),
-        lean=("ld.shared",),
-        whole=((16, 16, 16),),
     ),
     *pair(
         3,
@@ -196,9 +194,15 @@ EXERCISES = (
         "row_sums",
         lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
         cause="misaligned",
-        rules=(issued(BARRIERS) <= 20, issued("ld.shared") <= 192, FP64, reloaded <= 0.0, restored <= 0),
+        rules=(
+            lean("ld.shared"),
+            issued(BARRIERS) <= 20,
+            issued("ld.shared") <= 192,
+            FP64,
+            reloaded <= 0.0,
+            restored <= 0,
+        ),
         requires=("cp.async", "ld.shared"),
-        lean=("ld.shared",),
     ),
     *pair(
         13,
@@ -206,8 +210,14 @@ EXERCISES = (
         lines=("__shared__ float tile[T][T];", "= tile[t][r];"),
         cause="bank conflicts",
         requires=("ld.shared",),
-        lean=("ld.shared", "st.shared", "ld.global", "st.global"),
-        rules=(busy >= 1.0, issued(BARRIERS) <= 50, FENCES, issued("ld.global") <= 288, issued("st.global") <= 288),
+        rules=(
+            lean("ld.shared", "st.shared", "ld.global", "st.global"),
+            busy >= 1.0,
+            issued(BARRIERS) <= 50,
+            FENCES,
+            issued("ld.global") <= 288,
+            issued("st.global") <= 288,
+        ),
     ),
     *pair(
         14,

@@ -15,6 +15,7 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.values import value_exercise
+from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.cpp import tiles
 from tutorlib.problems.attention import AttentionProblem, attention_problem
 from tutorlib.problems.catalogue import UNIT_ROUNDOFF
@@ -246,10 +247,11 @@ def longest_first(shape: Shape, writers: "np.ndarray") -> str | None:
         for head, blocks in enumerate(heads):
             for m, (one, later) in enumerate(pairwise(blocks)):
                 if one < later:
-                    return (
+                    what = (
                         f"batch {batch}, head {head}: block {one} has the queries from {m * tm} on and block {later}, "
-                        f"which starts after it, those from {(m + 1) * tm} on, which see more keys"
+                        f"which starts after it, those from {(m + 1) * tm} on, which see more keys."
                     )
+                    return Flaw(what, Fail.SLOW)
     return None
 
 
@@ -303,7 +305,7 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=lambda shape: {0: shape[0] * shape[2], **keys_each(shape)},
-        widest=tile_of_keys,
+        tiles=tile_of_keys,
     ),
     value_exercise(
         ("19.3", "key_tiles", 3),
@@ -355,7 +357,7 @@ EXERCISES = (
         grid=lambda shape: (shape[1],),
         constants=lambda shape: (splits_of(shape), shape[2]),
         loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
-        widest=lambda shape: {0: splits_of(shape) * shape[2], 1: splits_of(shape)},
+        tiles=lambda shape: {0: splits_of(shape) * shape[2], 1: splits_of(shape)},
     ),
     kernel_exercise(
         ("19.7", "grad_q", 4),
@@ -371,6 +373,6 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (shape[2] ** -0.5, *tile_of(shape), shape[2]),
         loads=lambda shape: {**dict.fromkeys((0, 3), shape[0] * shape[2]), **keys_each(shape)},
-        widest=tile_of_keys,
+        tiles=tile_of_keys,
     ),
 )

@@ -25,7 +25,7 @@ import msgpack
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 
-from tutorlib.checking.exercise import Unwritten, WrongKind
+from tutorlib.checking.exercise import WrongKind
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.failure import Fault, Flaw
 
@@ -39,7 +39,7 @@ PLAIN_DTYPES = "biufcSU"  # NumPy's kinds without references
 FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.judges)\b")  # modules of functions sent by name
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {
-    kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
+    kind.__name__: kind for kind in (CompileFailed, WrongKind, LayoutError, UnsupportedComposedLayoutError)
 }
 FINDINGS = "tutorlib.simulate.ptx.findings"  # takes long to import
 OF_SIMULATOR = {"NotSimulated": "TooManyRecords", "CannotLaunch": "CannotLaunch"}  # name → what its words alone make
@@ -153,7 +153,12 @@ class Direction:
 
 RESULTS = (
     *("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts."),
-    *("tutorlib.checking.evidence", "tutorlib.checking.cutile_evidence", "tutorlib.dsl.failure"),
+    *(
+        "tutorlib.checking.evidence",
+        "tutorlib.checking.cutile_evidence",
+        "tutorlib.compiling.compiled",
+        "tutorlib.dsl.failure",
+    ),
     *("tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
 )
 REPLIES = Direction(RESULTS, requests=False)  # what an answer returns, and evidence

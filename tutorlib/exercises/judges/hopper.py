@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.evidence import CuteRequest
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.facts import LaunchReports, issued_as
 from tutorlib.checking.part import Filled, HostFunction, KernelSettings, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.values import attempt, shorten
@@ -26,7 +27,6 @@ from tutorlib.problems.problem import Shape
 if TYPE_CHECKING:
     from tutorlib.kernels.hopper.config import HopperConfig
     from tutorlib.kernels.hopper.parts import Parts
-    from tutorlib.simulate.ptx.report import Issued
 
 
 # Page 13: answers that are a part of the GEMM of `kernels.hopper.first` ----------------------------------------------
@@ -170,15 +170,10 @@ class Chosen(Part):
         what = next(filter(None, slow), "")
         return Verdict(points - 1, ("right, but " + what, "Speed not run.")) if what else None
 
-    def host(self, answer: Answer) -> HostFunction:
-        return self.compiled_for(answer, SMS)
-
-    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
-        return self.compiled_for(answer, **FEW_SMS)
-
-    def compiled_for(self, answer: Answer, sms: int) -> HostFunction:
+    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
         from tutorlib.kernels.hopper.parts import COURSE
 
+        sms = FEW_SMS["sms"] if simulated else SMS
         return static_gemm(lambda *shape: (self.choice(answer, shape), COURSE), sms, shared=True)
 
 
@@ -307,10 +302,10 @@ def not_deferred(compiled: Compiled) -> str:
     return Flaw(what, SlotFlaw.NOT_DEFERRED)
 
 
-def always_deferred(issued: "Sequence[Issued]") -> str | None:
+def always_deferred(reports: LaunchReports) -> str | None:
     """That a kernel that was not asked to holds a tile back, or None."""
     steps = ("wgmma.commit_group", "wgmma.wait_group", STORE)
-    if not defers([step for one in issued for step in steps if one.opcode.startswith(step)]):
+    if not defers([step for one in issued_as(reports, "") for step in steps if one.opcode.startswith(step)]):
         return None
     what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
     return Flaw(what, SlotFlaw.ALWAYS_DEFERRED)
@@ -358,13 +353,12 @@ class WholeKernel(Part):
         what = next(filter(None, flaws), "")
         return Verdict(points - 1, (what, "Is its configuration your `choose` for the shape?")) if what else None
 
-    def host(self, answer: Answer) -> HostFunction:
-        return static_gemm(lambda *shape: self.chosen(answer, shape), SMS, shared=True)
-
-    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
+    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
         from tutorlib.kernels.hopper.config import HopperConfig
 
-        config, parts = HopperConfig(**self.small[shape]), self.chosen(answer, shape)[1]
+        if not simulated:
+            return static_gemm(lambda *shape: self.chosen(answer, shape), SMS, shared=True)
+        config, parts = HopperConfig(**self.small[simulated]), self.chosen(answer, simulated)[1]
         return static_gemm(lambda *shape: (config, parts), **FEW_SMS, shared=True)
 
     def chosen(self, answer: Answer, shape: Shape) -> "tuple[HopperConfig, Parts]":

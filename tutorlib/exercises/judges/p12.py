@@ -19,6 +19,7 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.memory import H100, SM
 from tutorlib.problems.differences import count
+from tutorlib.problems.problem import Shape
 
 # The four limits of the blocks on an SM, each by itself.
 
@@ -40,7 +41,7 @@ INTENSITY, WARPS, TILES, KIB, BUSY = 22, 8, 2, 48, 95  # what the five fastest o
 class Configured(Part):
     """A function without arguments that returns a GemmConfig; the kernel has notebook 11's order."""
 
-    def host(self, answer: Answer) -> HostFunction:
+    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
         from tutorlib.kernels.ampere.gemm import in_eights, make_gemm
         from tutorlib.kernels.ampere.main_loops import multistage
 

@@ -1,10 +1,11 @@
 """Notebook 15's kernel, compiled for Blackwell's data-center GPUs, around an answer that is one of its parts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.facts import LaunchReports, issued_as
 from tutorlib.checking.part import Filled, HostFunction, Part, need_callable, require_jit
 from tutorlib.compiling.compiled import Compiled, allocated_columns
 from tutorlib.failure import FailureKind, Flaw
@@ -12,7 +13,6 @@ from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from tutorlib.kernels.blackwell.config import BlackwellConfig
-    from tutorlib.simulate.ptx.report import Issued
 
 
 K_BLOCKS = 4  # multiplications of a K tile of 64
@@ -71,9 +71,9 @@ def other_threads(compiled: Compiled) -> str:
     return Flaw(f"its blocks have {compiled.threads} threads; six warps are {wanted}.", PartFlaw.THREADS)
 
 
-def freed_late(issued: "Sequence[Issued]") -> str | None:
+def freed_late(reports: LaunchReports) -> str | None:
     """That an accumulator stays taken while its last part, which is in registers, is written, or None."""
-    opcodes = [one.opcode for one in issued]
+    opcodes = [one.opcode for one in issued_as(reports, "")]
     last = max((place for place, opcode in enumerate(opcodes) if opcode.startswith("tcgen05.wait::ld")), default=0)
     after = (opcode for opcode in opcodes[last:] if opcode.startswith(("mbarrier.arrive", "st.shared")))
     if next(after, "").startswith("mbarrier.arrive"):
@@ -113,21 +113,15 @@ class WholeKernel(Part):
 
     pair: bool = False
 
-    def host(self, answer: Answer) -> HostFunction:
+    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
+        """Simulated: narrow tiles, and the SMs of two blocks or of two pairs; for a K with a partial tile, still
+        narrower ones, and of three: so that a tile or SMs in figures are found out.
+        """
         from tutorlib.kernels.blackwell.gemm import SMS
 
-        return made_by(answer, config_of(self.pair), SMS)
-
-    def simulated_host(self, answer: Answer, shape: Shape) -> HostFunction:
-        """Narrow tiles, and the SMs of two blocks or of two pairs; for a K with a partial tile, still narrower ones,
-        and of three: so that a tile or SMs in figures are found out."""
-        config = config_of(self.pair)
-        bM, bN, bK = config.tile
-        part, clusters = (4, 3) if shape[-1] % bK else (2, 2)
-        return made_by(answer, replace(config, tile=(bM, bN // part, bK)), clusters * config.width)
-
-
-def made_by(answer: Answer, config: "BlackwellConfig", sms: int) -> HostFunction:
-    gemm = need_callable(answer)(config, sms)
-    require_jit(gemm)
-    return gemm
+        config, sms = config_of(self.pair), SMS
+        if simulated:
+            bM, bN, bK = config.tile
+            part, clusters = (4, 3) if simulated[-1] % bK else (2, 2)
+            config, sms = replace(config, tile=(bM, bN // part, bK)), clusters * config.width
+        return require_jit(need_callable(answer)(config, sms))

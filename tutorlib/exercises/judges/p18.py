@@ -13,7 +13,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_evidence import TileEvidence, TileRequest
 from tutorlib.checking.evidence import Request, SourceRequest
-from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
+from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.randomness import fresh_generator
@@ -205,14 +205,12 @@ class DiagnosisExercise(Exercise):
 
 
 def diagnosis_of(answer: Served) -> Diagnosis:
-    """What the answer returns. Raises WrongKind and Unwritten."""
+    """What the answer returns. Raises WrongKind."""
     if not callable(answer.answer):
         raise WrongKind(f"{answer.answer!r} is not a function that returns a Diagnosis.")
     try:
         found = answer()
-    except NotImplementedError as error:
-        if is_placeholder(error):
-            raise Unwritten from None
+    except NotImplementedError:
         raise
     except Exception as error:
         raise WrongKind(f"{getattr(answer, '__name__', 'it')}() raised {type(error).__name__}: {error}") from error
@@ -270,7 +268,7 @@ class FixedKernel(Part):
     file: str
     name: str
 
-    def host(self, answer: Answer) -> HostFunction:
+    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
         """Raises CompileFailed where the fixed source cannot be imported."""
         text = SourceRequest(args=(self.source,), returns=FIXED).made_of(answer)
         return launched(text, self.file, self.name)

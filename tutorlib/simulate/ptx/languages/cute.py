@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from math import inf
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -321,7 +320,7 @@ def simulate_host(
     return simulate_launches(tensors, [replace(each, find=find) for each in launches])
 
 
-def simulate_launches(tensors: "dict[str, Tensor]", launches: Sequence[Launch], budget: float = inf) -> list[Report]:
-    """Simulate what a host function launches, in order. budget: as `simulate`."""
+def simulate_launches(tensors: "dict[str, Tensor]", launches: Sequence[Launch], **options: Any) -> list[Report]:
+    """Simulate what a host function launches, in order. options: as `simulate`."""
     pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
-    return [simulate_pieces(each, pieces, before, budget=budget) for each in launches]
+    return [simulate_pieces(each, pieces, before, **options) for each in launches]
