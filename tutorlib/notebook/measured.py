@@ -16,7 +16,6 @@ from tutorlib.measuring.results import (
     SweepResults,
     all_results,
     all_sweep_results,
-    gains_of,
     known_sweeps,
     stacks_of,
 )
@@ -131,11 +130,6 @@ def show_ratio(measured: Measurement) -> str:
     return f"{ROUGHLY if measured.noisy else ''}{measured.ratio:.3f} ±{measured.spread / 2:.1%}"
 
 
-def show_gain(gain: float, noise: bool) -> str:
-    """ "+10.0%", or "+0.1%, within noise"."""
-    return f"{gain:+.1%}{', within noise' if noise else ''}"
-
-
 def time_of(measured: Measurement) -> dict[str, str]:
     return {"µs": f"{measured.median_us:,.1f}"}
 
@@ -217,15 +211,13 @@ def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
 
 
 def lever_rows(swept: SweepResults) -> Rows:
-    gains = {(gain.lever, gain.on): gain for gain in gains_of(swept)}
-    rows = []
+    rows: Rows = []
     for stack in stacks_of(swept):
-        gain = gains.get((stack.added, stack.on))
-        row = {
-            size(shape): show_ratio(measured)
-            + (f" ({show_gain(gain.gains[shape], shape in gain.noise)})" if gain and shape in gain.gains else "")
-            for shape, measured in sorted(stack.measured.items())
-        }
+        row = {}
+        for shape, measured in sorted(stack.measured.items()):
+            gain, noise = stack.gain(shape) or (None, False)
+            gained = "" if gain is None else f" ({gain:+.1%}{', within noise' if noise else ''})"
+            row[size(shape)] = show_ratio(measured) + gained
         rows.append((stack.label, row))
     return rows
 
