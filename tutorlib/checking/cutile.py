@@ -153,7 +153,7 @@ class CutileExercise(KernelExercise):
         Raises CompileFailed and NotSimulated.
         """
         calls, interpreted = evidence.tried(self.problem, shape)
-        found = find_interpreted_fault(self.problem, shape, calls, interpreted, self.mistakes(shape))
+        found = find_interpreted_fault(self.problem, shape, calls, interpreted)
         if self.grid:
             return found or self.unlike_the_task(shape, *evidence.reports(self.problem, shape))
         launched = interpreted[-1].reports or interpreted[-1].raised

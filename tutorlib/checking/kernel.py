@@ -20,7 +20,7 @@ from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA, Feature
 from tutorlib.measuring import results
 from tutorlib.measuring.results import recorded
 from tutorlib.measuring.timing import Measurement, WrongWhenTimed, impossible, measure
-from tutorlib.problems.differences import Wrong, WrongResult, by, count
+from tutorlib.problems.differences import Wrong, by, count
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import RESTART, KernelFault, Launcher, context_broken, fault
 
@@ -54,7 +54,6 @@ class KernelExercise(Exercise):
     once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
         why the blocks are in the wrong order, as a sentence, or None. On a GPU only the time shows that.
-    mistakes: takes a shape, gives wrong results that a message may name.
     padded: whether TMA may load boxes of padding alone, which leaves the result right.
     whole: those of `shapes` that the exercise's tiles divide.
     library: functions that do what is asked; an answer that names one is refused.
@@ -75,7 +74,6 @@ class KernelExercise(Exercise):
     patterned: bool = True
     once: bool = False
     order: "Callable[[Shape, np.ndarray], str | None] | None" = None
-    mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     padded: bool = True
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
@@ -207,8 +205,7 @@ class KernelExercise(Exercise):
         wrongs: dict[Shape, Wrong] = {}
         waste = None
         for shape in shapes:
-            mistakes = self.mistakes(shape)
-            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned, mistakes):
+            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                 wrongs[shape] = found
             waste = waste or self.wasted(shape, launcher.reports, failed=bool(found))
             if waste and far_too_many(waste):  # the larger sizes would take minutes

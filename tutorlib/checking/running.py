@@ -8,7 +8,7 @@ from tutorlib.checking.cutile_evidence import Calls, Interpreted
 from tutorlib.checking.randomness import fresh_generator
 from tutorlib.failure import Fail, Fault, Flaw, Hazard
 from tutorlib.machine import device
-from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, WrongResult, count, find_difference, input_changed
+from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, count, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import NOT_LAUNCHED, Call, KernelFault, Launcher, Output, Work, call_in_order
 from tutorlib.simulate.tensors import one_thread
@@ -138,11 +138,10 @@ def find_simulated_fault(
     launcher: "SimulatedLauncher",
     shape: Shape,
     patterned: bool = True,
-    mistakes: Sequence[WrongResult] = (),
 ) -> Wrong | None:
     """Two calls, identity and ramp, then random inputs. None if both are right, without findings.
 
-    patterned: False leaves out the first. mistakes: wrong results that are named where the random inputs show them.
+    patterned: False leaves out the first.
     Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
     """
     work = Work(problem, shape, "cpu")
@@ -152,15 +151,13 @@ def find_simulated_fault(
         if fresh is not None:
             work.refill(fresh)
         work.output.poison()
-        return find_fault_of_simulated_call(launcher, call, work, mistakes if fresh else ())
+        return find_fault_of_simulated_call(launcher, call, work)
 
     generator = fresh_generator()
     return first_fault((None, generator) if patterned else (generator,), fault)
 
 
-def find_fault_of_simulated_call(
-    launcher: "SimulatedLauncher", call: Call, work: Work, mistakes: Sequence[WrongResult] = ()
-) -> Wrong | None:
+def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work: Work) -> Wrong | None:
     """One call: what the simulator noticed, the inputs, the result."""
     from tutorlib.measuring.kernel_work import KernelWork
     from tutorlib.simulate.ptx import CannotLaunch
@@ -182,11 +179,7 @@ def find_fault_of_simulated_call(
         return Wrong(broken.sentence, advice(broken))
     seen, expected = work.output.as_it_is().seen, work.expected()
     told = (noticed[0].sentence, advice(noticed[0])) if noticed else ("", "")
-    wrong = fault_of_result(work.problem, changed_inputs(work, kept), seen, expected, *told)
-    if wrong and not noticed:
-        shown = (one.says for one in mistakes if one.explains(work.problem, work.inputs, seen, expected[1]))
-        return Wrong(wrong.what, next(shown, wrong.mistake))
-    return wrong
+    return fault_of_result(work.problem, changed_inputs(work, kept), seen, expected, *told)
 
 
 def advice(finding: "Finding") -> str:
@@ -234,15 +227,9 @@ ON_DEFAULT_STREAM = Wrong(
 
 @one_thread()
 def find_interpreted_fault(
-    problem: Problem,
-    shape: Shape,
-    calls: Calls,
-    interpreted: Sequence[Interpreted],
-    mistakes: Sequence[WrongResult] = (),
+    problem: Problem, shape: Shape, calls: Calls, interpreted: Sequence[Interpreted]
 ) -> Wrong | None:
-    """The fault of calls that were interpreted. A mistake is named if it explains the errors with all inputs."""
-    first: Wrong | None = None
-    likely = list(mistakes)
+    """The first fault of calls that were interpreted."""
     for (*inputs, _), one in zip(calls, interpreted, strict=True):
         output = poisoned(problem, shape)
         if one.output is not None:
@@ -251,7 +238,5 @@ def find_interpreted_fault(
         noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
         wrong = Wrong(one.raised) if one.raised else fault_of_result(problem, one.changed, seen, expected, noticed)
         if wrong := wrong or (None if one.current else ON_DEFAULT_STREAM):
-            explains = () if one.raised else likely
-            likely = [each for each in explains if each.explains(problem, tuple(inputs), seen, expected[1])]
-            first = first or wrong
-    return Wrong(first.what, likely[0].says) if first and likely else first
+            return wrong
+    return None

@@ -1,7 +1,6 @@
 """The pages that are made of all notebooks: the contents page, with a row for each; README's table; the glossary."""
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from operator import attrgetter
@@ -111,35 +110,12 @@ BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
 def readme_table(everything: Sequence[Results]) -> str:
     """README's table. Raises BuildError if the head of a source has a fault."""
     course = course_of({}, read_heads())
-    columns = points_columns(course) | {gpu_heading(results): gpu_column(results) for results in everything}
+    columns = points_columns(course) | {f"{results.gpu}, {results.date}": gpu_column(results) for results in everything}
     return table(course, lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", columns)
 
 
 def gpu_column(results: Results) -> Column:
     return lambda one: reached(one.head.name, results), points_reached(results.exercises.values())
-
-
-def gpu_heading(results: Results) -> str:
-    """The column's heading: GPU, date, and packages whose versions differ from the pins."""
-    others = [f"{package} {version}" for package, version in off_pins(results).items()]
-    return f"{results.gpu}, {results.date}" + (f" ({', '.join(others)})" if others else "")
-
-
-def off_pins(results: Results) -> dict[str, str]:
-    """Package → the version that ran there, if pyproject.toml pins another."""
-    pinned = pins()
-    ran = results.machine["packages"]
-    return {name: version for name, version in ran.items() if version and pinned.get(name, version) != version}
-
-
-def pins() -> dict[str, str]:
-    """Package → its version in pyproject.toml."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {
-        found["name"]: found["version"]
-        for line in project["dependencies"]
-        if (found := re.fullmatch(r"(?P<name>[\w-]+)(\[[\w,]+\])?==(?P<version>[\w.]+)", line))
-    }
 
 
 def reached(name: str, results: Results) -> str:

@@ -16,21 +16,18 @@ from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, attempt, plain, same, show_call
-from tutorlib.compiling.spec import DType
 from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm
 from tutorlib.exercises.values import Draw, case_exercise, value_exercise
-from tutorlib.exercises.words import wrong_results
 from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
-from tutorlib.problems.differences import Wrong, WrongResult, count, mistakes_along_k
-from tutorlib.problems.problem import Shape, torch_dtype
+from tutorlib.problems.differences import Wrong, count
+from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     import numpy as np
-    from torch import Tensor
 
     from tutorlib.checking.cutile_evidence import Planned
 
@@ -204,23 +201,6 @@ COURSE_GEMMS = {name: InModule("tutorlib.kernels.cutile", name) for name in ("pl
 TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile", "tile_of_product")}
 
 
-def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
-    """Mistakes of the walk along K."""
-    return mistakes_along_k(shape[-1], STEP, "ct.mma")
-
-
-def through(shape: Shape) -> tuple[WrongResult, ...]:
-    """Factors in another dtype than tf32; and the mistakes of the walk."""
-
-    def rounded_to(name: DType) -> "Callable[[Tensor, Tensor], Tensor]":
-        return lambda a, b: a.to(torch_dtype(name)).double() @ b.to(torch_dtype(name)).double().mT
-
-    return (
-        *wrong_results("07.6", operands_in_bf16=rounded_to("bf16"), factors_in_fp16=rounded_to("fp16")),
-        *cut_short(shape),
-    )
-
-
 # 07.2 and 07.4: blocks in strips --------------------------------------------------------------------------------------
 
 Grid = tuple[int, int, int]  # rows, columns, group
@@ -363,7 +343,6 @@ EXERCISES = (
         library=COURSE_GEMMS | TILE_OF_PRODUCT,
         factors="bfloat16",
         rules=ON_TENSOR_CORES,
-        mistakes=cut_short,
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
     ),
@@ -387,7 +366,6 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         factors="bfloat16",
         rules=ON_TENSOR_CORES,
-        mistakes=cut_short,
         order=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
@@ -401,7 +379,6 @@ EXERCISES = (
         problem=gemm_tf32(),
         factors="tfloat32",
         besides=(gemm("bf16"), "bfloat16"),
-        mistakes=through,
         rules=(issued("mma.sync") >= 432,),  # 16×8×8 each; 864 are all the work
         tiers=(0.7,),
         requires=("mma.sync",),
@@ -419,7 +396,6 @@ EXERCISES = (
         once=True,
         factors="float8_e4m3fn",
         tiled=True,
-        mistakes=cut_short,
         shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
         bench_shape=BENCH_FP8,
         tiers=(0.7, 0.9),
@@ -463,7 +439,6 @@ EXERCISES = (
         rules=(issued("mma.sync") <= 1536, issued("mma.sync") >= 1536),
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
-        mistakes=cut_short,
         library=COURSE_GEMMS,
     ),
 )

@@ -20,7 +20,6 @@ from tutorlib.kernels.cpp import (
 )
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, vector_add
-from tutorlib.problems.differences import WrongResult, mistakes_along_k
 from tutorlib.problems.problem import Shape
 
 # Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
@@ -92,10 +91,6 @@ BENCH = (4096, 4096, 4096)
 SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
 
 
-def along_k(shape: Shape) -> tuple[WrongResult, ...]:
-    return mistakes_along_k(shape[-1], 64, "ct::mma")
-
-
 def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
     """08.1's blocks without a tile of their own, as a sentence, or None."""
     (blocks,), busy = blocks_of(VECTOR_TILE)(shape), len(np.unique(storers))
@@ -147,7 +142,6 @@ EXERCISES = (
         title="first gemm",
         points=3,
         problem=gemm("bf16"),
-        mistakes=along_k,
         whole=(CUBE, SHORT[0]),
         shapes=RAGGED,
         simulated_shapes=SHORT,
@@ -174,7 +168,6 @@ EXERCISES = (
         title="gemm with promises",
         points=4,
         problem=gemm("bf16"),
-        mistakes=along_k,
         whole=(CUBE,),
         shapes=RAGGED_VECTORS,
         patterned=False,
@@ -194,7 +187,6 @@ EXERCISES = (
         title="persistent gemm",
         points=5,
         problem=gemm("bf16"),
-        mistakes=along_k,
         whole=(CUBE,),
         shapes=(*RAGGED_VECTORS, TALL),
         simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),

@@ -16,7 +16,6 @@ from tutorlib.checking.scenario import Record, as_the_course, recorded
 from tutorlib.checking.values import Case, law
 from tutorlib.exercises.judges import p16 as judge
 from tutorlib.exercises.values import case_exercise
-from tutorlib.exercises.words import wrong_results
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 from tutorlib.problems.problem import Shape
 
@@ -180,11 +179,6 @@ FITTING = ((64, 128, 32),)  # what is not about edges is simulated without them,
 GATED = ((65, 128, 40), (64, 64, 64))
 
 
-def quick_gelu(x: "Tensor") -> "Tensor":
-    return x * (1.702 * x).sigmoid()
-
-
-QUICK = wrong_results("16.1", quick_gelu=quick_gelu)
 EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
 KERNELS = "tutorlib.kernels"
 FUSED, LAYER = "ampere.fused", "layers"
@@ -199,7 +193,6 @@ EXERCISES = (
         shapes=((512,), (4 * 777,)),
         part=inside(judge.elementwise, "op", jit=False),
         rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
-        mistakes=lambda shape: QUICK,
         library=of_course(FUSED, "gelu"),
     ),
     CuteExercise(

@@ -125,12 +125,9 @@ class Standing:
 
     @property
     def points(self) -> float:
-        return sum(map(self.points_of, self.exercises))
-
-    def points_of(self, exercise: Exercise) -> float:
-        """The best attempt's points, at most the exercise's present maximum."""
-        attempt = self.attempts.get(exercise.id)
-        return min(attempt.points, exercise.points) if attempt else 0.0
+        """Those of the best attempts, of each exercise at most its present maximum."""
+        best = ((self.attempts.get(exercise.id), exercise.points) for exercise in self.exercises)
+        return sum(min(attempt.points, most) for attempt, most in best if attempt)
 
     def state(self, exercise: Exercise) -> State:
         """The state of the best attempt; "not run" is neither passed nor failed, whatever its points."""
@@ -144,18 +141,10 @@ class Standing:
         return "partial" if attempt.points else "failed"
 
     @property
-    def latest(self) -> str:
-        """The time of the latest of its best attempts; "" if there is none."""
-        return max(
-            (self.attempts[exercise.id].utc for exercise in self.exercises if exercise.id in self.attempts), default=""
-        )
-
-    @property
     def next(self) -> Exercise | None:
         """The first exercise that is neither passed nor waiting for another machine."""
-        return next(
-            (exercise for exercise in self.exercises if self.state(exercise) not in ("passed", "not_run")), None
-        )
+        done = ("passed", "not_run")
+        return next((exercise for exercise in self.exercises if self.state(exercise) not in done), None)
 
 
 @dataclass(frozen=True)
@@ -182,12 +171,8 @@ class Course:
 
     @property
     def next(self) -> tuple[Standing, Exercise] | None:
-        """The next exercise with its notebook: from the latest best attempt on, then from the top."""
-        latest = max(range(len(self.notebooks)), key=lambda n: self.notebooks[n].latest, default=0)
-        for notebook in (*self.notebooks[latest:], *self.notebooks[:latest]):
-            if notebook.next:
-                return notebook, notebook.next
-        return None
+        """The next exercise with its notebook."""
+        return next(((notebook, notebook.next) for notebook in self.notebooks if notebook.next), None)
 
 
 def heads() -> tuple[Head, ...]:

@@ -11,19 +11,14 @@ A table is for one exercise, or for several: `["05.2 05.3".remedies]`. Its parts
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Exercise
 from tutorlib.checking.values import Mistake
 from tutorlib.failure import Fault
-from tutorlib.problems.differences import WrongResult
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 @dataclass
@@ -66,9 +61,3 @@ def mistakes(id: str, /, **answers: Answer) -> tuple[Mistake, ...]:
     """Known mistakes of an exercise. answers: functions that make them, by name."""
     says = words_of(id[:2])[id].mistakes
     return tuple(Mistake(says[name], answer) for name, answer in answers.items())
-
-
-def wrong_results(id: str, /, **results: "Callable[..., Tensor | None]") -> tuple[WrongResult, ...]:
-    """Known mistakes of a kernel. results: what a kernel with each of them computes, by name."""
-    says = words_of(id[:2])[id].mistakes
-    return tuple(WrongResult(says[name], result) for name, result in results.items())
