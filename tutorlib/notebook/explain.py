@@ -1,6 +1,6 @@
 """`explain`: a kernel simulated on any machine, as a report and a drawing; `show_source`: the course's own code."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import getsource
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -59,8 +59,7 @@ def explain(
             reports = of_exercise(kernel, arguments[0], tuple(shape))
         else:
             tensors = [arg if isinstance(arg, int) else arg.cpu() for arg in arguments]
-            named = {f"argument {n}": arg for n, arg in enumerate(tensors)}
-            reports = simulation_of(kernel, grid, constants, dynamic, block)(named)
+            reports = simulate(kernel, tensors, grid, constants, dynamic, block)
     except NotSimulated as error:
         print(f"not explained: {error}")
         return None
@@ -98,26 +97,32 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     return launcher.reports
 
 
-def simulation_of(
-    kernel: Any, grid: Sequence[int], constants: Sequence[Any], dynamic: bool, block: Sequence[int]
-) -> "Callable[[dict[str, Any]], list[Report]]":
-    """A function that simulates the kernel, of any language, with these named arguments."""
+def simulate(
+    kernel: Any,
+    arguments: Sequence[Any],
+    grid: Sequence[int] = (),
+    constants: Sequence[Any] = (),
+    dynamic: bool = False,
+    block: Sequence[int] = (),
+) -> "list[Report]":
+    """Reports, with traces, of a kernel in any language, called with these arguments; the rest as `explain` takes it.
+
+    Raises CompileFailed and NotSimulated.
+    """
+    named = {f"argument {n}": arg for n, arg in enumerate(arguments)}
     if isinstance(kernel, str):
         from tutorlib.simulate.ptx.languages.cpp import simulate_source
 
-        return lambda named: [simulate_source(kernel, named, "80", grid, block, traced=True)]
+        return [simulate_source(kernel, named, "80", grid, block, traced=True)]
     if says_it_is_jit(kernel):
         from tutorlib.compiling.spec import TensorSpec
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
-        def simulate_cute(named: dict[str, Any]) -> "list[Report]":
-            specs = [TensorSpec.like(tensor, dynamic) for tensor in named.values()]
-            return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic, traced=True)
-
-        return simulate_cute
+        specs = [TensorSpec.like(tensor, dynamic) for tensor in arguments]
+        return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic, traced=True)
     from tutorlib.simulate.ptx.languages.cutile import simulate_cutile
 
-    return lambda named: [simulate_cutile(kernel, grid, named, constants, traced=True)]
+    return [simulate_cutile(kernel, grid, named, constants, traced=True)]
 
 
 def describe(report: "Report") -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.compiling.dsls import with_reader_line
@@ -20,14 +20,12 @@ from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, reco
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-T = TypeVar("T")
 STAGES = {
     "trace": "tracing",
     "lower": "lowering",
     "machine_code": "machine code",
     "host_code": "host code",
 }
-NOTHING = "Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU."
 
 
 def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> "Stages":
@@ -47,10 +45,6 @@ def host_time(us: float) -> str:
     return f"{us:.1f} µs" if us >= 1 else f"{us:.2f} µs"
 
 
-def machine_of(found: dict[str, Any]) -> str:
-    return f"{found['machine']['gpu']}, {found['date']}"
-
-
 def show_later_calls() -> "DataFrame | None":
     """The cost of a launch in each way of keeping the kernel, beside torch's own, for each GPU.
 
@@ -58,40 +52,32 @@ def show_later_calls() -> "DataFrame | None":
     """
     import pandas
 
-    tables = by_machine(LATER, lambda found: pandas.DataFrame.from_dict(later_rows(found), orient="index"))
+    tables = {gpu: pandas.DataFrame.from_dict(later_rows(found), orient="index") for gpu, found in recorded(LATER)}
     return pandas.concat(tables, axis="columns").fillna("") if tables else None
 
 
-def by_machine(part: str, table: Callable[[dict[str, Any]], T]) -> dict[str, T]:
-    """The table of each machine that has recorded this part; a line where none has."""
-    tables = {machine_of(found): table(found) for found in records(LAUNCHES) if part in found}
-    if not tables:
-        print(NOTHING)
-    return tables
+def recorded(part: str) -> list[tuple[str, dict[str, Any]]]:
+    """(GPU and date, recording of launches) of each that has this part; a line where none has."""
+    found = [(f"{one['machine']['gpu']}, {one['date']}", one) for one in records(LAUNCHES) if part in one]
+    if not found:
+        print("Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU.")
+    return found
 
 
 def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
-    later, done = found[LATER], found.get(DONE, {})
-    return {
-        way: {"host": host_time(us), f"of {TORCH}": times(us / later[TORCH])}
-        | ({"until done": host_time(done[way])} if way in done else {})
-        for way, us in later.items()
-    }
-
-
-def times(ratio: float) -> str:
-    """A factor for a table: "×0.77", "×10,702"."""
-    return f"×{ratio:,.0f}" if ratio >= 100 else f"×{ratio:.2f}"
+    rows = {}
+    for way, us in found[LATER].items():
+        factor = us / found[LATER][TORCH]
+        rows[way] = {"host": host_time(us), f"of {TORCH}": f"×{factor:,.0f}" if factor >= 100 else f"×{factor:.2f}"}
+        if us := found.get(DONE, {}).get(way):
+            rows[way]["until done"] = host_time(us)
+    return rows
 
 
 def show_new_processes() -> None:
     """The time until a kernel is ready in a new process: compiled, and loaded from a file."""
-    shown = [
-        f"{machine_of(found)}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}"
-        for found in records(LAUNCHES)
-        if READY in found
-    ]
-    print("\n".join(shown) or NOTHING)
+    for gpu, found in recorded(READY):
+        print(f"{gpu}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}")
 
 
 # Stages of a compilation ---------------------------------------------------------------------------------------------

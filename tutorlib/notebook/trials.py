@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
 from tutorlib.checking.exercise import is_placeholder
@@ -21,6 +21,7 @@ from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
 from tutorlib.measuring.results import SweepResults, stacks_of
 from tutorlib.measuring.timing import Measurement, measure, within_noise
+from tutorlib.notebook.explain import simulate
 from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
@@ -31,11 +32,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
-    from tutorlib.kernels.hopper.config import HopperConfig
     from tutorlib.kernels.hopper.parts import Parts
     from tutorlib.simulate.ptx import Report
-
-T = TypeVar("T")
 
 ATTENTION_PAIRS = 10  # fewer than usual: a reference takes a hundred times as long as what it checks
 
@@ -47,17 +45,12 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
     dynamic: the sizes of the tensors are run-time values, so that one compilation serves all sizes.
     Raises CompileFailed.
     """
-    specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
     if reason := device.why_not(MMA_SYNC):
-        from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
-
-        traced = compile_with_lines(host, specs)
-        return simulated(
-            f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic=dynamic)
-        )
+        return simulated(f"{host.__name__}: ", reason, lambda: simulate(host, tensors, dynamic=dynamic))
 
     import torch
 
+    specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
     compiled = compile_cute(host, specs, device.compile_target())
     torch.cuda.synchronize()  # makes the context in which CuTe launches, where this is the first use of the GPU
     compiled.function(*cute_arguments(tensors, dynamic))
@@ -83,11 +76,6 @@ def simulated(name: str, reason: str, simulate: "Callable[[], Sequence[Report]]"
     return True
 
 
-def by_position(args: Sequence[T]) -> dict[str, T]:
-    """Arguments by the names that findings use."""
-    return {f"argument {n}": arg for n, arg in enumerate(args)}
-
-
 def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     """Compile a Tile C++ source, launch it on these tensors and integers, and wait for the GPU. Whether it ran.
 
@@ -99,9 +87,7 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     if misfit := wrong_parameters(compiled, len(args) - integers, integers):
         raise CompileFailed(misfit)
     if reason:
-        from tutorlib.simulate.ptx.languages.cpp import simulate_tile_cpp
-
-        return simulated("", reason, lambda: [simulate_tile_cpp(compiled, grid, by_position(args))])
+        return simulated("", reason, lambda: simulate(source, args, grid))
 
     import torch
 
@@ -126,8 +112,9 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
     print(f"{getattr(host, '__name__', 'its launches')}: interpreted: {reason}")
     with refusals(), launches_interpreted() as launched:
         host(*tensors)
-    for finding in (finding for one in launched for finding in one.report.findings):
-        print(finding.message)
+    for interpreted in launched:
+        for finding in interpreted.report.findings:
+            print(finding.message)
 
 
 def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int], needs: Feature = MMA_SYNC) -> None:
@@ -215,9 +202,6 @@ def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]
 
 # Tile C++ ------------------------------------------------------------------------------------------------------------
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 
 def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) -> "DataFrame":
     """Each source compiled for Hopper, and beside it the measurements of a sweep on each GPU.
@@ -269,10 +253,6 @@ def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str])
 
 # A tuner that gives a reason for each configuration that it does not time --------------------------------------------
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-
 Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 
 
@@ -287,7 +267,15 @@ def tune_hopper(
     """
     import pandas
 
-    rows = [row_of(changes, shape, estimate) for changes in space]
+    rows: list[dict[str, Any]] = []
+    for changes in space:
+        row = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
+        try:
+            row["config"] = HopperConfig(**changes)
+            row["estimate"] = estimate(row["config"], *shape)
+        except ConfigError as rule:
+            row["why"] = str(rule)
+        rows.append(row)
     rows.sort(key=lambda row: row["estimate"])
     least, timed = rows[0]["estimate"], 0
     reason = device.why_not(WGMMA)
@@ -305,17 +293,6 @@ def tune_hopper(
             measured = measure(gemm("bf16"), HopperLauncher(row["config"]), shape)
             row |= {"µs": measured.median_us, "ratio": show_ratio(measured)}
     return pandas.DataFrame(rows).drop(columns="config")
-
-
-def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[str, Any]:
-    """A configuration with its estimate, or the rule that it breaks."""
-    m, n, k = shape
-    row: dict[str, Any] = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
-    try:
-        row["config"] = HopperConfig(**changes)
-    except ConfigError as rule:
-        return row | {"why": str(rule)}
-    return row | {"estimate": estimate(row["config"], m, n, k)}
 
 
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
