@@ -177,7 +177,7 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
         raise KernelFault("it would hang on a GPU: " + endless.sentence + earlier, "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
         return Wrong(broken.sentence, advice(broken))
-    seen, expected = work.output.as_it_is().seen, work.expected()
+    seen, expected = work.output.seen, work.expected()
     told = (noticed[0].sentence, advice(noticed[0])) if noticed else ("", "")
     return fault_of_result(work.problem, changed_inputs(work, kept), seen, expected, *told)
 
@@ -234,7 +234,7 @@ def find_interpreted_fault(
         output = poisoned(problem, shape)
         if one.output is not None:
             output.tensor.copy_(one.output)
-        seen, expected = output.as_it_is().seen, problem.expected(tuple(inputs), shape)
+        seen, expected = output.seen, problem.expected(tuple(inputs), shape)
         noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
         wrong = Wrong(one.raised) if one.raised else fault_of_result(problem, one.changed, seen, expected, noticed)
         if wrong := wrong or (None if one.current else ON_DEFAULT_STREAM):

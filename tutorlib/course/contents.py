@@ -74,8 +74,8 @@ def contents_table(course: Course) -> str:
 def points_columns(course: Course) -> dict[str, Column]:
     """The columns of a course without attempts: points, and those that any machine grades."""
     return {
-        "Points": (lambda one: str(one.max_points), str(course.max_points)),
-        "Without a GPU": (lambda one: without_gpu(one.exercises), available(course.exercises, ANYWHERE)[0]),
+        "Points": (lambda page: str(page.max_points), str(course.max_points)),
+        "Without a GPU": (lambda page: without_gpu(page.exercises), available(course.exercises, ANYWHERE)[0]),
     }
 
 

@@ -1,6 +1,6 @@
 """Pictures of a simulated kernel's first block: its warps and shared memory over time, and its bank accesses."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -154,7 +154,10 @@ def timelines_of(trace: BlockTrace) -> list[CellGrid]:
 
 def band(story: "Story", together: list[list[int]], steps: range) -> CellGrid:
     """These steps of a block. together: the warps that share a row."""
-    rows = [warp_row([story.steps[n] for n in steps], warps) for warps in together]
+    shown = [story.steps[n] for n in steps]
+    rows: list[CellRow] = [
+        [KINDS[step.does][::2] if step.warps & set(warps) else ("", EMPTY) for step in shown] for warps in together
+    ]
     names = [span_of(warps) for warps in together]
     for number, contents in enumerate(story.buffers.values()):
         row = buffer_row(story, contents, steps)
@@ -199,10 +202,6 @@ def span_of(warps: Sequence[int]) -> str:
     if warps[-1] - warps[0] == len(warps) - 1:
         return f"warps {warps[0]}-{warps[-1]}"
     return f"warps {', '.join(map(str, warps[:3]))}{' …' if len(warps) > 3 else ''}"
-
-
-def warp_row(steps: Sequence[WarpStep], warps: Sequence[int]) -> CellRow:
-    return [KINDS[step.does][::2] if step.warps & set(warps) else ("", EMPTY) for step in steps]
 
 
 def buffer_row(story: Story, numbers: Sequence[int], steps: range) -> CellRow:
@@ -347,12 +346,10 @@ def bank_grid_of(access: WarpAccess) -> CellGrid:
 
 def picture_of(reports: Sequence[Report]) -> Picture | None:
     """For each launch its first block's time, then the banks of the accesses that waste most; None without a launch."""
-    grids = [grid for report in reports if report.trace for grid in drawings(report, report.trace)]
+    grids: list[CellGrid] = []
+    for report in reports:
+        if report.trace:
+            grids += [*timelines_of(report.trace), *map(bank_grid_of, telling(worst_accesses(report)))]
     widest = max((len(name) for grid in grids for name in grid.down), default=0)
     aligned = [replace(grid, down=[name.rjust(widest) for name in grid.down]) for grid in grids]
     return figure(aligned, stacked=True, largest=CELL) if grids else None
-
-
-def drawings(report: Report, trace: BlockTrace) -> Iterator[CellGrid]:
-    yield from timelines_of(trace)
-    yield from map(bank_grid_of, telling(worst_accesses(report)))

@@ -293,8 +293,7 @@ def measure_once(problem: Problem, launcher: Launcher, shape: Shape, pairs: int 
             for work, before in zip(works, sums, strict=True):
                 if work.checksums() != before:
                     raise WrongWhenTimed("the kernel changed an input.")
-                left = work.output.as_it_is()
-                if wrong := find_difference(problem.output.name, *left.seen, *work.expected()):
+                if wrong := find_difference(problem.output.name, *work.output.seen, *work.expected()):
                     raise WrongWhenTimed(wrong.what)
 
         kernels = [launcher.on(work) for work in works]

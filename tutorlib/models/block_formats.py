@@ -14,19 +14,18 @@ MX_LEAST, MX_MOST = -127, 127  # exponents of ue8m0
 ScaledBlock = tuple[float, Sequence[float]]  # a scale, and elements to be multiplied by it
 
 
-def magnitudes(exponent_bits: int, mantissa_bits: int, bias: int, codes: int) -> list[float]:
+def magnitudes(mantissa_bits: int, bias: int, codes: int) -> list[float]:
     """The values of the codes 0, 1, … of a small format without its sign, in order; the exponent 0 is subnormal."""
     values = []
     for code in range(codes):
         exponent, mantissa = divmod(code, 1 << mantissa_bits)
         fraction = mantissa / (1 << mantissa_bits) + (exponent > 0)
         values.append(fraction * 2.0 ** (max(exponent, 1) - bias))
-    assert codes <= 1 << exponent_bits + mantissa_bits
     return values
 
 
-E4M3 = magnitudes(4, 3, 7, 127)  # 0 … 448; the last code is NaN
-E2M1 = magnitudes(2, 1, 1, 8)  # 0, 0.5, 1, 1.5, 2, 3, 4, 6
+E4M3 = magnitudes(3, 7, 127)  # 0 … 448; the last code is NaN
+E2M1 = magnitudes(1, 1, 8)  # 0, 0.5, 1, 1.5, 2, 3, 4, 6
 
 
 def to_nearest(x: float, values: Sequence[float]) -> float:

@@ -92,7 +92,7 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     work.refill(torch.Generator().manual_seed(0))
     launcher.on(work)()
     name = exercise.problem.output.name
-    wrong = find_difference(name, *work.output.as_it_is().seen, *work.expected())
+    wrong = find_difference(name, *work.output.seen, *work.expected())
     print(f"{exercise.problem.name} {by(work.shape)}: " + (f"✗ {wrong.what}" if wrong else f"✓ {name} is right"))
     return launcher.reports
 
