@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
-from tutorlib.notebook.standing import NoRecord, best, course_of, heads
+from tutorlib.notebook.standing import best, course_of, heads
 from tutorlib.problems.work import RESTART
 
 KINDS = {MMA_SYNC: "Ampere kernels", TMA: "kernels with TMA", WGMMA: "Hopper kernels", TCGEN05: "Blackwell kernels"}
@@ -54,11 +54,7 @@ def next_step(lines: list[Line]) -> str:
     """The one thing to do now: repair the first bad line, or go on with the next exercise."""
     if bad := next((line for line in lines if line.bad), None):
         return f"repair the line {bad.what!r} above, then run `tutor doctor` again"
-    try:
-        following = course_of(best(), heads()).next
-    except NoRecord as error:
-        return f"repair the record of your points, which cannot be read: {error}"
-    if following is None:
+    if (following := course_of(best(), heads()).next) is None:
         return "all that this machine can grade is solved; `tutor grade notebooks` grades the notebooks as they are now"
     notebook, exercise = following
     return f"{exercise.id} {exercise.title} in {notebook.head.title}; `make lab` opens the contents page"

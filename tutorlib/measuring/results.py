@@ -19,14 +19,6 @@ class NoData(LookupError):
 
 
 @dataclass(frozen=True)
-class Page:
-    """A notebook whose solution ran: a hash of its code, which is what its measurements depend on, and how long."""
-
-    code_sha256: str
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Result:
     """The grade of one exercise's solution, the exercise's points at the time, and its measurement if it is timed."""
 
@@ -40,13 +32,13 @@ class Result:
 class Results:
     """The solutions' results on one GPU.
 
-    machine: as `machine.device.this_machine` gives it. date: of the last run, ISO. notebooks: by name; exercises:
-    by id, in the course's order.
+    machine: as `machine.device.this_machine` gives it. date: of the last run, ISO. notebooks: name → a hash of the
+    code that ran, on which its measurements depend; exercises: by id, in the course's order.
     """
 
     machine: dict[str, Any]
     date: str
-    notebooks: dict[str, Page] = field(default_factory=dict)
+    notebooks: dict[str, str] = field(default_factory=dict)
     exercises: dict[str, Result] = field(default_factory=dict)
 
     @property
@@ -101,12 +93,12 @@ def read_results(path: Path) -> Results:
     return Results(
         data["machine"],
         data["date"],
-        {name: Page(**page) for name, page in data["notebooks"].items()},
+        data["notebooks"],
         {
             id: Result(
                 found["status"],
                 found["points"],
-                found.get("max_points", found["points"]),  # files of before November 26, 2026, lack it
+                found["max_points"],
                 tuple(map(Measurement.from_json, found["measurements"])),
             )
             for id, found in data["exercises"].items()

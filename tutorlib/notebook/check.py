@@ -1,19 +1,16 @@
 """`check` and `hint`."""
 
 import io
-import json
 import os
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 
-from tutorlib.checking.exercise import Answer, Outcome
+from tutorlib.checking.exercise import Answer
 from tutorlib.exercises import find
 from tutorlib.failure import failures_in
 from tutorlib.notebook import standing
 from tutorlib.problems.differences import count
 
-RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # set while grading: the exercises that another process judges
 
 GUESSES = 3  # of an exercise that can be guessed
@@ -73,7 +70,7 @@ def check(id: str, answer: Answer) -> None:
     printed = Printed()
     with redirect_stdout(printed), redirect_stderr(printed):
         outcome = exercise.grade(answer)
-    _record(outcome)
+    standing.record(outcome)
     _remedies.pop(id, None)
     if exercise.guess in [failure.kind for failure in failures_in((outcome.message,))]:
         _guesses[id] += 1
@@ -116,11 +113,3 @@ def hint(id: str) -> None:
 def judged_elsewhere() -> bool:
     """Whether another process grades this one; then this one may lack the exercises."""
     return JUDGED_OUTSIDE in os.environ
-
-
-def _record(outcome: Outcome) -> None:
-    if path := os.environ.get(RESULTS):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(outcome.as_json(), ensure_ascii=False) + "\n")
-    elif JUDGED_OUTSIDE not in os.environ:
-        standing.record(outcome)

@@ -26,13 +26,6 @@ PROGRESS = "TUTORLIB_PROGRESS"  # environment variable: another file for the rec
 _complained = False
 
 
-class NoRecord(Exception):
-    """The record cannot be read or written. One line: the file and the reason."""
-
-    def __init__(self, path: Path, error: OSError) -> None:
-        super().__init__(f"{path}: {error.strerror}")
-
-
 @dataclass(frozen=True)
 class Attempt:
     """The result of one check, a line of the record."""
@@ -67,19 +60,20 @@ def record(outcome: Outcome) -> None:
             lines.write(json.dumps(asdict(attempt)) + "\n")
     except OSError as error:
         if not _complained:
-            print(f"Your points are not recorded: {NoRecord(path, error)}.", file=sys.stderr)
+            print(f"Your points are not recorded: {path}: {error.strerror}.", file=sys.stderr)
         _complained = True
 
 
 def attempts() -> list[Attempt]:
-    """All attempts in order, without lines that a full disk cut off. Raises NoRecord."""
+    """All attempts in order, without lines that a full disk cut off; none, after a line on stderr, if unreadable."""
     path, found = file(), list[Attempt]()
     if path is None or not path.exists():
         return []
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise NoRecord(path, error) from None
+        print(f"Your points cannot be read: {path}: {error.strerror}.", file=sys.stderr)
+        return []
     for line in lines:
         with suppress(ValueError, TypeError):
             found.append(Attempt(**json.loads(line)))
@@ -87,7 +81,7 @@ def attempts() -> list[Attempt]:
 
 
 def best() -> dict[str, Attempt]:
-    """Exercise id → its best attempt: most points, and among equals the last. Raises NoRecord."""
+    """Exercise id → its best attempt: most points, and among equals the last."""
     return {one.exercise: one for one in sorted(attempts(), key=lambda one: one.points)}
 
 
