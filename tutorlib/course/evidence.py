@@ -1,10 +1,8 @@
 """Measurements of the solutions on this GPU, and notebooks executed with the same numbers."""
 
-import ast
 import hashlib
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from unittest import mock
@@ -23,20 +21,10 @@ from tutorlib.paths import SOLUTIONS
 
 
 def code_sha256(name: str, solutions: Path = SOLUTIONS) -> str:
-    """A hash of the solved notebook's code, on which a measurement depends; prose and imports do not count."""
-    cells = parse(solutions / f"{name}.py")
-    lines = [line for cell in cells if cell.kind == "code" for line in without_imports(cell.solved) if line.strip()]
+    """A hash of the solved notebook's code, on which a measurement depends; prose does not count."""
+    code = [cell.solved for cell in parse(solutions / f"{name}.py") if cell.kind == "code"]
+    lines = [line for text in code for line in text.split("\n") if line.strip()]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def without_imports(code: str) -> list[str]:
-    """The lines of a cell without its import statements; all lines of a cell with IPython's magics."""
-    lines = code.split("\n")
-    with suppress(SyntaxError):
-        for node in reversed(ast.parse(code).body):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                del lines[node.lineno - 1 : node.end_lineno]
-    return lines
 
 
 def grade_solutions(name: str) -> list[Outcome]:

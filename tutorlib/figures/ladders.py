@@ -208,8 +208,7 @@ def draw_one_kind(axes: Axes, swept: SweepResults, heads: Heads) -> None:
 
 
 def heads_of(shape: Shape) -> Heads:
-    _, heads, kv_heads, _, _, head_dim = shape
-    return heads, kv_heads, head_dim
+    return shape[1], shape[2], shape[5]
 
 
 def heads_name(heads: Heads) -> str:

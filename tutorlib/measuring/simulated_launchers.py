@@ -12,7 +12,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Work
+from tutorlib.problems.work import Call, Launcher, Work
 from tutorlib.simulate.ptx.languages.cpp import simulate_cuda, simulate_tile_cpp
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 from tutorlib.simulate.ptx.languages.cutile import finder, launch
@@ -22,21 +22,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class SimulatedLauncher(Protocol):
-    """A launcher (`problems.work.Launcher`) for tensors in ordinary memory. reports: of the last call's launches.
+class SimulatedLauncher(Launcher, Protocol):
+    """A launcher for tensors in ordinary memory; its calls raise NotSimulated and CannotLaunch.
 
-    traced: whether its reports say what the first block did, step by step.
+    reports: of the last call's launches. traced: whether they say what the first block did, step by step.
     """
 
     reports: list[Report]
     traced: bool
-
-    def on(self, work: Work) -> Call:
-        """A call of the kernel on these tensors. What compiles, compiles here.
-
-        Raises CompileFailed; the call raises NotSimulated and CannotLaunch.
-        """
-        ...
 
 
 @dataclass

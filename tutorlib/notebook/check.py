@@ -23,19 +23,12 @@ _hints_shown: Counter[str] = Counter()
 
 
 class Printed(io.StringIO):
-    """The first LIMIT characters that an answer prints while it is checked. They are shown with a failure.
-
-    dropped: a line about the characters beyond the limit, or "".
-    """
+    """The first LIMIT characters that an answer prints while it is checked. They are shown with a failure."""
 
     LIMIT = 2**16
-    DROPPED = f"\n  It prints more than {LIMIT // 1024} kB; the rest is dropped."
-    dropped = ""
 
     def write(self, text: str) -> int:
-        if len(text) > (room := self.LIMIT - self.tell()):
-            self.dropped = self.DROPPED
-        super().write(text[:room])
+        super().write(text[: self.LIMIT - self.tell()])
         return len(text)
 
     def lines(self, most: int = 5) -> str:
@@ -76,12 +69,12 @@ def check(id: str, answer: Answer) -> None:
         _guesses[id] += 1
     if outcome.status in ("passed", "not_run"):
         _passed.add(id)
-        print(outcome.message + printed.dropped)
+        print(outcome.message)
         return
     remedy = "" if outcome.explained else outcome.remedy
     if remedy:
         _remedies[id] = remedy
-    message = outcome.message + printed.lines() + printed.dropped
+    message = outcome.message + printed.lines()
     if _failures[id] and remedy:
         message += f"\n  Hint: {remedy}"
     if _failures[id] and exercise.hints:

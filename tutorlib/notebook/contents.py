@@ -42,15 +42,12 @@ def progress(course: Course) -> str:
         "Exercises": (signs, ""),
         "Graded here": (here, here(course).partition(";")[0]),
     }
+    following = "All exercises that this machine can grade are solved."
+    if course.next:
+        notebook, exercise = course.next
+        following = f"Next: **{exercise.id} {exercise.title}** in {notebook.head.title}"
     legend = "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
-    return f"{next_line(course)}\n\n{table(course, linked, columns)}\n\n{legend}"
-
-
-def next_line(course: Course) -> str:
-    if course.next is None:
-        return "All exercises that this machine can grade are solved."
-    notebook, exercise = course.next
-    return f"Next: **{exercise.id} {exercise.title}** in {notebook.head.title}"
+    return f"{following}\n\n{table(course, linked, columns)}\n\n{legend}"
 
 
 def table(course: Course, title: Callable[[Head], str], columns: Mapping[str, Column]) -> str:

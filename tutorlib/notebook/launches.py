@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
 from unittest import mock
 
@@ -100,11 +101,6 @@ class Stages:
     machine_code: float
     host_code: float
 
-    @property
-    def compile(self) -> float:
-        """All that comes after the tracing."""
-        return self.lower + self.machine_code + self.host_code
-
 
 def compile_in_stages(host: Callable[..., None], *args: Any, options: str = "") -> tuple[Any, Stages]:
     """cute.compile(host, *args), with its times. Raises CompileFailed and a placeholder's error."""
@@ -129,6 +125,13 @@ def timed_steps() -> Iterator[dict[str, float]]:
 
     dsl, spent = CuTeDSL._get_dsl(), {TO_MACHINE_CODE: 0.0}
     compiler = dsl.compiler_provider
+    parse = compiler.passmanager.PassManager.parse
+
+    def reporting(pipeline: str) -> Any:
+        """A pass manager that has MLIR report each pass's time."""
+        made = parse(pipeline)
+        made.enable_timing()
+        return made
 
     def stopwatch(owner: Any, name: str) -> Any:
         step, spent[name] = getattr(owner, name), 0.0
@@ -148,7 +151,7 @@ def timed_steps() -> Iterator[dict[str, float]]:
         stopwatch(compiler, "compile"),
         stopwatch(compiler, "jit"),
         stopwatch(dsl, "_lookup_jit_entry"),
-        mock.patch.object(compiler, "passmanager", ReportingPasses(compiler.passmanager.PassManager)),
+        mock.patch.object(compiler, "passmanager", SimpleNamespace(PassManager=SimpleNamespace(parse=reporting))),
     ):
         try:
             yield spent
@@ -158,22 +161,6 @@ def timed_steps() -> Iterator[dict[str, float]]:
             for seconds, name in re.findall(r"(?m)^ +([\d.]+) \( *[\d.]+%\) +(\S+)$", said):
                 if name in spent:
                     spent[name] += float(seconds)
-
-
-@dataclass(frozen=True)
-class ReportingPasses:
-    """In the place of the module that the compiler takes its PassManager from: MLIR reports each pass's time."""
-
-    manager: Any
-
-    @property
-    def PassManager(self) -> "ReportingPasses":
-        return self
-
-    def parse(self, pipeline: str) -> Any:
-        made = self.manager.parse(pipeline)
-        made.enable_timing()
-        return made
 
 
 @contextmanager

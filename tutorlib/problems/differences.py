@@ -46,7 +46,6 @@ NEARLY = Flaw(
     Difference.NEARLY,
 )
 MODES = {1: ("element",), 2: ("row", "column")}
-BLOCKS = (128, 64, 32, 16, 8)
 LONG = 2**24  # of an integer's magnitude: from here on it is shown as its bits
 
 
@@ -165,29 +164,8 @@ def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") ->
         turned = got.mT if got.shape[0] == got.shape[1] else got.reshape(tuple(reversed(got.shape))).mT
         if not wrong_elements(turned, want, allowed).any():
             return "It is the right result transposed: rows and columns are swapped."
-        if moved := moved_block(got, want, allowed, bad):
-            return moved
     error, size = (got.double() - want.double()).abs(), want.double().abs()
     lost = error[bad] <= 0.02 * size[bad]  # where terms cancel, lost digits are a larger part
     if want.dtype.is_floating_point and error.max() < 0.02 * size.max() and 2 * lost.sum() >= len(lost):
         return NEARLY
-    return ""
-
-
-def moved_block(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") -> str:
-    """The block of the right result that has the first wrong block's values, as a sentence, or ""."""
-    rows, columns = want.shape
-    allowed = allowed.expand_as(want)
-    for size in BLOCKS:
-        if rows % size or columns % size or (rows, columns) == (size, size):
-            continue
-
-        def blocks(x: "Tensor", size: int = size) -> "Tensor":  # (rows / size, columns / size, size, size)
-            return x.unfold(0, size, size).unfold(1, size, size)
-
-        row, column = first(blocks(bad).any(-1).any(-1))
-        here = blocks(got)[row, column]
-        same = ~wrong_elements(here.expand_as(blocks(want)), blocks(want), blocks(allowed)).any(-1).any(-1)
-        if same.any():
-            return f"Blocks are swapped: the {size}×{size} block {(row, column)} holds what belongs in {first(same)}."
     return ""
