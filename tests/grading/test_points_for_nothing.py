@@ -96,12 +96,13 @@ def test_a_table_of_the_known_calls_is_no_answer(id):
     """Whatever it gives for any other call: nothing, an error, or what it gives most often."""
     table = recorded(id)
     often = [by_text for by_text, _ in Counter(map(repr, table.values())).most_common(3)]
-    values = [next(value for value in table.values() if repr(value) == text) for text in often]
-    points = [
-        graded_for_points(id, Unwatched(from_table(id, table, otherwise))).points
-        for otherwise in (lambda: None, refuse, *((lambda value=value: value) for value in values))
-    ]
-    assert set(points) == {find(id).points if id in TABLES_ARE_ANSWERS else 0}
+    values = {text: next(value for value in table.values() if repr(value) == text) for text in often}
+    others = {"nothing": lambda: None, "an error": refuse}
+    others |= {text: lambda value=value: value for text, value in values.items()}
+    points = {
+        name: graded_for_points(id, Unwatched(from_table(id, table, other))).points for name, other in others.items()
+    }
+    assert set(points.values()) == {find(id).points if id in TABLES_ARE_ANSWERS else 0}, points
 
 
 def axpy_by_heart():

@@ -116,6 +116,7 @@ def in_order(key: Key) -> tuple:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.pages.oracle", description=__doc__)
     parser.add_argument("--write", action="store_true", help=f"write {ORACLE.name} instead of comparing with it")
+    parser.add_argument("--show", action="store_true", help="print messages and remedies instead")
     parser.add_argument("--pages", nargs="+", default=[""], help='"05", or "05.3" for an exercise; without it, all')
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=180, help="seconds for an answer")
@@ -133,8 +134,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="tutor-oracle-") as tempfile.tempdir:
         answers = {key: answer for key, answer in listed().items() if wanted(key)}
         from tutorlib.checking.randomness import fix_seed
+        from tutorlib.exercises import find
 
         fix_seed(SEED)
+        if options.show:
+            for key, make in answers.items():
+                outcome = find(key[0]).grade(make())
+                print(*key, f"{outcome.points:g} of {outcome.max_points}", outcome.message, outcome.remedy, sep="\n")
+            return 0
         had = read(options.out) if options.resume else {}
         rows = {key: row for key, row in had.items() if key in answers}
         left = sorted(answers.keys() - rows.keys(), key=in_order)  # the last pages are no costly ones

@@ -1,5 +1,6 @@
 """The kernels that notebooks show and grow. Their configurations are refused with a sentence for each broken rule."""
 
+from operator import index
 from typing import Any
 
 
@@ -7,10 +8,12 @@ class ConfigError(ValueError):
     """A configuration that cannot be compiled. The message is the rule that it breaks."""
 
 
-def whole_numbers(name: str, given: Any, count: int, least: int | None = None) -> tuple[Any, ...]:
-    """A setting as a tuple, JSON's list as well. Raises ConfigError unless it is this many whole numbers ≥ least."""
+def whole_numbers(name: str, given: Any, count: int, least: int | None = None) -> tuple[int, ...]:
+    """A setting as a tuple of int, from lists and NumPy's numbers, too. Raises ConfigError unless all are ≥ least."""
     numbers = tuple(given) if isinstance(given, list | tuple) else (given,)
-    if len(numbers) != count or any(type(n) is not int or (least is not None and n < least) for n in numbers):
-        what = "a whole number" if count == 1 else f"{count} whole numbers"
-        raise ConfigError(f"{name} = {given!r}: it is {what}{'' if least is None else f', {least} or more'}")
-    return numbers
+    if len(numbers) == count and not any(isinstance(n, bool) or not hasattr(n, "__index__") for n in numbers):
+        numbers = tuple(map(index, numbers))
+        if least is None or min(numbers) >= least:
+            return numbers
+    kind = "a whole number" if count == 1 else f"{count} whole numbers"
+    raise ConfigError(f"{name} = {given!r}: it is {kind}{'' if least is None else f', {least} or more'}")

@@ -39,7 +39,7 @@ TMA = Feature("TMA", 90)
 WGMMA = Feature("WGMMA", 90, families=(9,))
 TCGEN05 = Feature("tcgen05", 100, families=(10, 11))
 
-GENERATIONS = ("80", "89", "90", "100", "120")  # one of each, of which exercises compile for all that they run on
+GENERATIONS = ("80", "89", "90", "100", "120")  # exercises compile for all of these on which they run
 
 
 def cute_target(arch: str) -> str:

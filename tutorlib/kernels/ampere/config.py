@@ -34,7 +34,7 @@ class GemmConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tile", whole_numbers("tile", self.tile, 3, 1))
         object.__setattr__(self, "warps", whole_numbers("warps", self.warps, 2, 1))
-        whole_numbers("stages", self.stages, 1, 1)
+        object.__setattr__(self, "stages", *whole_numbers("stages", self.stages, 1, 1))
         for broken in self.broken_rules():
             raise ConfigError(broken)
 
