@@ -13,14 +13,12 @@ from typer.testing import CliRunner
 from tests.stand_ins import H200, MACHINE, copied
 from tests.trial_course import make_course
 from tutorlib.cli import app
-from tutorlib.course import doctor
 from tutorlib.course.evidence import code_sha256, collect, grade_solutions, save_targets, timed_exercises, usable_ratios
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
 from tutorlib.measuring import results
 from tutorlib.measuring.results import Result, Results
 from tutorlib.paths import SOLUTIONS
-from tutorlib.problems.work import RESTART
 
 LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
 TIERED = [exercise for exercise in LADDER if exercise.tiers]
@@ -195,7 +193,6 @@ def machine(monkeypatch):
         if packages is not None:
             monkeypatch.setattr(device, "packages", lambda: packages)
         monkeypatch.setattr(results, "load_targets", lambda: {})
-        monkeypatch.setattr(doctor, "device_answers", lambda: None)
 
     return make
 
@@ -228,18 +225,6 @@ MISSING = {"torch": "2.13.0", "nvidia-cutlass-dsl": None}
 def test_a_machine(machine, made, says):
     machine(**made)
     assert says in said()
-
-
-def test_a_broken_context(machine, monkeypatch):
-    machine(H200)
-    monkeypatch.undo()
-    monkeypatch.setattr(device, "gpu", lambda: H200)
-
-    def fails(*args, **kwargs):
-        raise RuntimeError("CUDA error: an illegal memory access was encountered\nand more lines")
-
-    monkeypatch.setattr(torch, "ones", fails)
-    assert f"context  CUDA error: an illegal memory access was encountered. {RESTART}\n" in said()
 
 
 @pytest.mark.parametrize("command", ["calibrate", "evidence"])

@@ -99,12 +99,11 @@ BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
 def readme_table(everything: Sequence[Results]) -> str:
     """README's table. Raises BuildError if the head of a source has a fault."""
     course = course_of({}, read_heads())
-    columns = points_columns(course) | {f"{results.gpu}, {results.date}": gpu_column(results) for results in everything}
+    columns = points_columns(course)
+    for found in everything:
+        points = points_reached(found.exercises.values())
+        columns[f"{found.gpu}, {found.date}"] = (lambda page, found=found: reached(page.head.name, found)), points
     return table(course, lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", columns)
-
-
-def gpu_column(results: Results) -> Column:
-    return lambda one: reached(one.head.name, results), points_reached(results.exercises.values())
 
 
 def reached(name: str, results: Results) -> str:

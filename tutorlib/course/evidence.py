@@ -66,7 +66,7 @@ def execute_page(name: str, file: Path) -> None:
 
 def timed_exercises(name: str) -> list[KernelExercise]:
     """The exercises of a notebook with graded speed."""
-    return [one for one in of_notebook(name) if isinstance(one, KernelExercise) and one.tiers]
+    return [exercise for exercise in of_notebook(name) if isinstance(exercise, KernelExercise) and exercise.tiers]
 
 
 def usable_ratios(outcomes: Iterable[Outcome]) -> tuple[dict[str, float], list[str]]:

@@ -13,8 +13,7 @@ from tutorlib.draw.palette import CATEGORIES, EMPTY, INK, RAMP, category, mixed
 from tutorlib.draw.timelines import ARRIVING, PALE, over_time, tick_grid
 from tutorlib.machine.features import hardware_of
 from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
-from tutorlib.models.mbarrier import KIB, Mbarrier, fresh
-from tutorlib.models.memory import A100, H100, LANES, SM, TMEM_COLUMNS
+from tutorlib.models.memory import A100, H100, KIB, LANES, SM, TMEM_COLUMNS, Mbarrier, fresh
 from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Chart, block_chart
 
 # A GPU ----------------------------------------------------------------------------------------------------------------
@@ -158,14 +157,14 @@ def show_wgmma(columns: int = 64) -> Picture:
         [f"{8 * n}" for n in range(pieces)],
         {row: 2.0 for row in (2, 4, 6)},
     )
-    one = CellGrid(
+    block = CellGrid(
         "one block: lane of the warp, which of its two registers",
         [[f"T{4 * row + column // 2}\n{column % 2}" for column in range(8)] for row in range(8)],
         [[category(4 * row + column // 2) for column in range(8)] for row in range(8)],
         [str(row) for row in range(8)],
         [str(column) for column in range(8)],
     )
-    return figure([whole, one])
+    return figure([whole, block])
 
 
 def registers(row: int, column: int) -> str:

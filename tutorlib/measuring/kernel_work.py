@@ -81,7 +81,7 @@ class KernelWork:
 
     def fields(self, kernel: Kernel, runs: Sequence[int], registers: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Of the report. runs: by how many warps each instruction was issued. registers: by name, after the launch."""
-        meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
+        meetings = sum(times for op, times in zip(kernel.instructions, runs, strict=True) if op.parts[0] == "bar")
         tile = self.copies.bytes * self.geometry.warps / max(meetings, 1)  # from one barrier of a block to the next
         return {
             "busy": int(self.busy.sum()),
@@ -112,10 +112,10 @@ class Fp32Result:
 def fp32_results(kernel: Kernel, registers: Mapping[str, np.ndarray]) -> tuple[Fp32Result, ...]:
     """registers: by name, as they are after the launch."""
     return tuple(
-        Fp32Result(site, register, frozenset(read(one)), registers[register][:LANES].view(np.float32).copy())
-        for site, one in enumerate(kernel.instructions)
-        if one.parts[0] in ARITHMETIC and one.parts[-1] == "f32"
-        for register in written(one)
+        Fp32Result(site, register, frozenset(read(op)), registers[register][:LANES].view(np.float32).copy())
+        for site, op in enumerate(kernel.instructions)
+        if op.parts[0] in ARITHMETIC and op.parts[-1] == "f32"
+        for register in written(op)
     )
 
 
@@ -124,8 +124,8 @@ def computed_twice(results: Sequence[Fp32Result]) -> tuple[int, ...]:
 
     A result that corrects the other one, such as the second step of a range reduction, is not the same computation.
     """
-    numbers = np.array([one.numbers for one in results], np.float64)
-    for n, (one, mine) in enumerate(zip(results, numbers, strict=True)):
+    numbers = np.array([result.numbers for result in results], np.float64)
+    for n, (result, mine) in enumerate(zip(results, numbers, strict=True)):
         finite = mine[np.isfinite(mine)]
         spread = float(np.std(finite)) if finite.size else 0.0
         if not spread:
@@ -134,6 +134,6 @@ def computed_twice(results: Sequence[Fp32Result]) -> tuple[int, ...]:
             allowed = NEAR * np.minimum(np.maximum(abs(numbers[n + 1 :]), abs(mine)), spread)
             same = (numbers[n + 1 :] == mine) | (abs(numbers[n + 1 :] - mine) <= allowed)
         for other in np.array(results[n + 1 :], object)[same.all(1)]:
-            if other.register != one.register and one.register not in other.read:
-                return one.site, other.site
+            if other.register != result.register and result.register not in other.read:
+                return result.site, other.site
     return ()

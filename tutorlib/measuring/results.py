@@ -220,7 +220,7 @@ def known_sweeps(name: str) -> list[SweepResults]:
 def read_sweep(path: Path) -> SweepResults:
     data = json.loads(path.read_text(encoding="utf-8"))
     points = tuple(map(read_point, data["points"]))
-    failures = tuple(Failure(**{**one, "shape": tuple(one["shape"])}) for one in data.get("failures", ()))
+    failures = tuple(Failure(**{**failure, "shape": tuple(failure["shape"])}) for failure in data.get("failures", ()))
     facts = data.get("facts", {})
     return SweepResults(data["machine"], data["date"], data["complete"], points, data["counters"], failures, facts)
 

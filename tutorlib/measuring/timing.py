@@ -192,7 +192,7 @@ class Measurement:
 
 def within_noise(gain: float, *measured: Measurement) -> bool:
     """Whether a gain (0.02: 2 % faster) between two measurements is smaller than their quartiles are apart."""
-    return abs(gain) < sum(one.spread for one in measured) / 2
+    return abs(gain) < sum(each.spread for each in measured) / 2
 
 
 def rate(tflops: float | None, gbps: float | None) -> str:

@@ -4,7 +4,6 @@ OCP Microscaling Formats (MX) Specification 1.0: 32 elements share a power of tw
 kind::mxf4nvf4 with scale_vec::4X): 16 elements share an e4m3, and a whole tensor an fp32.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from math import frexp
 
@@ -31,12 +30,8 @@ E2M1 = magnitudes(1, 1, 8)  # 0, 0.5, 1, 1.5, 2, 3, 4, 6
 def to_nearest(x: float, values: Sequence[float]) -> float:
     """x rounded to one of these magnitudes, ties to the even code; larger values become the largest."""
     size = min(abs(x), values[-1])
-    above = bisect_left(values, size)
-    if values[above] != size:
-        below = above - 1
-        down, up = size - values[below], values[above] - size
-        above = below if down < up or (down == up and below % 2 == 0) else above
-    return -values[above] if x < 0 else values[above]
+    nearest = min(range(len(values)), key=lambda code: (abs(values[code] - size), code % 2))
+    return -values[nearest] if x < 0 else values[nearest]
 
 
 def quantize_mx(block: Sequence[float]) -> tuple[int, list[float]]:

@@ -48,14 +48,15 @@ def explain(
     instruction is not simulated, or the host function launches nothing.
     Raises CompileFailed, and WrongKind if an answer is of another kind than its exercise asks for.
     """
-    if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel) and judged_elsewhere():
+    is_exercise = isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel)
+    if is_exercise and judged_elsewhere():
         print(f"{kernel} is handed in: there is no explanation now.")
         return None
     from tutorlib.draw.simulated import picture_of
     from tutorlib.simulate.ptx import NotSimulated
 
     try:
-        if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel):
+        if is_exercise:
             reports = of_exercise(kernel, arguments[0], tuple(shape))
         else:
             tensors = [arg if isinstance(arg, int) else arg.cpu() for arg in arguments]

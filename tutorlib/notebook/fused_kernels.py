@@ -71,7 +71,7 @@ def with_epilogue(op: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
     simulated, on_hopper = Simulated(make_fused(Fusion(op))), replace(BIAS_GELU, op=op)
 
     def kernel(a: Tensor, b: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
-        a, b, bias = (one.detach().contiguous() for one in (a, b, bias))
+        a, b, bias = (x.detach().contiguous() for x in (a, b, bias))
         why = why_torch(a, b, bias) if a.is_cuda else not_simulated(a)
         if why:
             if a.is_cuda:

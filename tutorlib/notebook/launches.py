@@ -59,7 +59,11 @@ def show_later_calls() -> "DataFrame | None":
 
 def recorded(part: str) -> list[tuple[str, dict[str, Any]]]:
     """(GPU and date, recording of launches) of each that has this part; a line where none has."""
-    found = [(f"{one['machine']['gpu']}, {one['date']}", one) for one in records(LAUNCHES) if part in one]
+    found = [
+        (f"{recording['machine']['gpu']}, {recording['date']}", recording)
+        for recording in records(LAUNCHES)
+        if part in recording
+    ]
     if not found:
         print("Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU.")
     return found
@@ -112,7 +116,7 @@ def compile_in_stages(host: Callable[..., None], *args: Any, options: str = "") 
         whole = time.perf_counter() - start
     passes, machine_code, host_code = spent["compile"], spent[TO_MACHINE_CODE], sum(spent[step] for step in HOST_CODE)
     seconds = (whole - passes - host_code, passes - machine_code, machine_code, host_code)
-    return compiled, Stages(*(1e6 * one for one in seconds))
+    return compiled, Stages(*(1e6 * stage for stage in seconds))
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def attempts() -> list[Attempt]:
 
 def best() -> dict[str, Attempt]:
     """Exercise id → its best attempt: most points, and among equals the last."""
-    return {one.exercise: one for one in sorted(attempts(), key=lambda one: one.points)}
+    return {attempt.exercise: attempt for attempt in sorted(attempts(), key=lambda attempt: attempt.points)}
 
 
 # The course ----------------------------------------------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
 from tutorlib.checking.exercise import is_placeholder
-from tutorlib.compiling.compiled import Compiled, LaunchGrid
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
@@ -150,10 +149,10 @@ def compare_attention(kernels: "Mapping[str, Callable[..., None]]", shape: Shape
         print(f"{name}: {timed.median_us:,.0f} µs, {timed.rate}, {show_ratio(timed)} of {timed.baseline}")
 
 
-def show_faster(one: Measurement, other: Measurement, beside: str = "") -> str:
+def show_faster(measured: Measurement, other: Measurement, beside: str = "") -> str:
     """ "1.024 × as fast", by what both are beside their baselines."""
-    faster = one.ratio / other.ratio
-    return f"{faster:.3f} × as fast{beside}{', within noise' if within_noise(faster - 1, one, other) else ''}"
+    faster = measured.ratio / other.ratio
+    return f"{faster:.3f} × as fast{beside}{', within noise' if within_noise(faster - 1, measured, other) else ''}"
 
 
 def compare_parts(chosen: "Callable[[int, int, int], tuple[HopperConfig, Parts]]", shapes: Sequence[Shape]) -> None:
@@ -195,7 +194,7 @@ def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]
         launchers = [CuteLauncher(host, problem) for problem in problems]
         for side in sizes:
             found = [measure(p, launch, (side,) * 3) for p, launch in zip(problems, launchers, strict=True)]
-            beside = {f"of {one.baseline}": show_ratio(one) for one in found}
+            beside = {f"of {measured.baseline}": show_ratio(measured) for measured in found}
             rows[name, side] = {"µs": f"{found[0].median_us:,.1f}", "speed": found[0].rate, **beside}
     return explained(pandas.DataFrame.from_dict(rows, orient="index"))
 
@@ -214,21 +213,20 @@ def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) ->
     texts = {title: source if isinstance(source, str) else source.source for title, source in sources.items()}
     with ThreadPoolExecutor() as pool:
         compiled = dict(zip(texts, pool.map(lambda text: compile_cpp(text, INSPECTED), texts.values()), strict=True))
-    said = pandas.DataFrame.from_dict({title: resources_of(one) for title, one in compiled.items()}, orient="index")
+    resources = {
+        title: {
+            "registers": str(made.registers),
+            "stack": f"{made.stack_bytes:,}",
+            "loads by": "TMA" if "cp.async.bulk.tensor" in made.instructions else "threads",
+        }
+        for title, made in compiled.items()
+    }
     measured = show_sweep(sweep, **counters)
-    both = {f"compiled for {INSPECTED}": said}
+    both = {f"compiled for {INSPECTED}": pandas.DataFrame.from_dict(resources, orient="index")}
     if measured is not None:
         both |= {gpu: measured[gpu] for gpu in dict.fromkeys(measured.columns.get_level_values(0))}
     table = pandas.concat(both, axis="columns").fillna("")
     return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
-
-
-def resources_of(compiled: Compiled) -> dict[str, str]:
-    return {
-        "registers": str(compiled.registers),
-        "stack": f"{compiled.stack_bytes:,}",
-        "loads by": "TMA" if "cp.async.bulk.tensor" in compiled.instructions else "threads",
-    }
 
 
 def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str]) -> None:
@@ -300,17 +298,16 @@ def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
 
     The configuration of a point is in `facts["config"]`.
     """
-    return tables(name, partial(model_rows, estimate=estimate))
 
+    def rows(swept: SweepResults) -> Rows:
+        found: Rows = []
+        for stack in stacks_of(swept):
+            row = {}
+            for point in swept.of_kernel(stack.name):
+                measured = point.measurement.median_us
+                expected = estimate(HopperConfig.from_json(point.facts["config"]), *point.measurement.shape)
+                row[size(point.measurement.shape)] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
+            found.append((stack.label, row))
+        return found
 
-def model_rows(swept: SweepResults, estimate: Estimate) -> Rows:
-    rows: Rows = []
-    for stack in stacks_of(swept):
-        row = {}
-        for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
-            m, n, k = point.measurement.shape
-            measured = point.measurement.median_us
-            expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
-            row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
-        rows.append((stack.label, row))
-    return rows
+    return tables(name, rows)

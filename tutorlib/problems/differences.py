@@ -65,16 +65,18 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
     bad = wrong_elements(got, want, allowed)
     if not bad.any():
         return None
-    if unwritten.any():
-        at, rule = element(name, unwritten), pattern(unwritten)
-        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {elements(unwritten)}{all_in(rule)}."
+    where = unwritten if unwritten.any() else bad
+    place, rule = first(where), pattern(where)
+    at = f"{name}[{', '.join(map(str, place))}]"
+    elements = "its only element" if where.numel() == 1 else f"{extent(where)} elements"
+    elements += f", all in {rule}" if rule else ""
+    if where is unwritten:
+        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {elements}."
         return Wrong(Flaw(what, Difference.UNWRITTEN(at=at, **fields(unwritten, rule))))
-    place = first(bad)
     tolerance = float(allowed.expand_as(want)[place])
     within = f" (± {tolerance:.2g})" if tolerance else ""
-    at, rule = element(name, bad), pattern(bad)
     is_, should = shown(got[place]), shown(want[place])
-    what = f"{at} is {is_} and should be {should}{within}. Wrong: {elements(bad)}{all_in(rule)}."
+    what = f"{at} is {is_} and should be {should}{within}. Wrong: {elements}."
     failure = Difference.WRONG(at=at, got=is_, want=should, sign=should[: should.startswith("-")], **fields(bad, rule))
     return Wrong(Flaw(what, failure), likeness(got, want, allowed, bad))
 
@@ -95,11 +97,6 @@ def fields(where: "Tensor", rule: str) -> dict[str, str]:
     return {"elements": extent(where), "share": "all" if where.all() else "some", "along": along, "rule": rule}
 
 
-def element(name: str, where: "Tensor") -> str:
-    """The first place in a mask, as the reader would index it: "c[0, 128]"."""
-    return f"{name}[{', '.join(map(str, first(where)))}]"
-
-
 def first(where: "Tensor") -> tuple[int, ...]:
     """Coordinates of the first True, found without a list of all of them, which can be larger than the result."""
     import numpy as np
@@ -113,14 +110,6 @@ def extent(where: "Tensor") -> str:
     """The number of places: "all 64", "3 of 64"."""
     wrong, total = int(where.sum()), where.numel()
     return f"all {total:,}" if wrong == total else f"{wrong:,} of {total:,}"
-
-
-def elements(where: "Tensor") -> str:
-    return "its only element" if where.numel() == 1 else f"{extent(where)} elements"
-
-
-def all_in(rule: str) -> str:
-    return f", all in {rule}" if rule else ""
 
 
 def pattern(where: "Tensor") -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tutorlib.explorers.explorer import BROWSER
+from tutorlib.explorers.explorers import BROWSER
 
 HERE = Path(__file__).parent
 
