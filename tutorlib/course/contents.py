@@ -101,9 +101,12 @@ def readme_table(everything: Sequence[Results]) -> str:
     course = course_of({}, read_heads())
     columns = points_columns(course)
     for found in everything:
-        points = points_reached(found.exercises.values())
-        columns[f"{found.gpu}, {found.date}"] = (lambda page, found=found: reached(page.head.name, found)), points
+        columns[f"{found.gpu}, {found.date}"] = gpu_column(found)
     return table(course, lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", columns)
+
+
+def gpu_column(results: Results) -> Column:
+    return lambda page: reached(page.head.name, results), points_reached(results.exercises.values())
 
 
 def reached(name: str, results: Results) -> str:

@@ -125,7 +125,8 @@ class HopperLauncher:
         from tutorlib.kernels.hopper import launch
 
         if work.shape not in self._launches:  # whose scratch memory is kept for the next call
-            self._launches[work.shape] = launch.launcher(self.config, *work.shape, self.parts or launch.COURSE)
+            m, n, k = work.shape
+            self._launches[work.shape] = launch.launcher(self.config, m, n, k, self.parts or launch.COURSE)
         a, b, *scales = work.inputs
         if self.config.scaled:
             scales = [torch.ones(1, device=a.device)] * 2
