@@ -37,8 +37,8 @@ build: .venv/.ready  ## write the notebooks, the contents page, the glossary and
 plots: .venv/.ready  ## draw the figures
 	$(BIN)/tutor plots
 
-site: .venv/.ready  ## build the course as a web site in build/site; ANSWERS=1 adds the answers, folded
-	$(BIN)/python -m tutorlib.site build/site $(if $(ANSWERS),--answers)
+site: .venv/.ready  ## build the course as a web site in build/site
+	$(BIN)/python -m tutorlib.site build/site
 
 lint: .venv/.ready  ## run ruff, mypy, codespell and import-linter
 	@$(BIN)/ruff check .

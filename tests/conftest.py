@@ -215,12 +215,11 @@ def cpp_on_torch(on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Cal
 
 
 @pytest.fixture
-def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No Tile C++ was compiled before: an empty cache on disk, none in memory."""
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
-    cpp.compile_cpp.cache_clear()
+def nothing_kept() -> Iterator[None]:
+    """No C++ was compiled before."""
+    cpp.nvcc.cache_clear()
     yield
-    cpp.compile_cpp.cache_clear()
+    cpp.nvcc.cache_clear()
 
 
 @pytest.fixture

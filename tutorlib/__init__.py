@@ -56,7 +56,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     ),
     "problems.differences": "by",
     "simulate.cutile": "run",
-    "simulate.ptx.languages.cpp": "compile_cuda simulate_cuda",
+    "simulate.ptx.languages.cuda": "compile_cuda simulate_cuda",
 }
 
 half_precision.install()

@@ -7,15 +7,12 @@ import time
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from tutorlib.simulate.cli import add_to as add_simulate_to
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")]
@@ -91,8 +88,9 @@ def grade(
     """
     from tutorlib.course.source import BuildError
     from tutorlib.grading import sandbox
-    from tutorlib.grading.grade import GradingFailed, Settings
+    from tutorlib.grading.grade import GradingFailed
     from tutorlib.grading.grade import grade as grade_notebooks
+    from tutorlib.grading.judge_process import Settings
     from tutorlib.grading.scores import progress
     from tutorlib.grading.submission import BadSubmission, read_submission
 
@@ -148,18 +146,18 @@ def grade_class(
     reports. Each run reads your files in OUT: roster.csv, rules.toml (late penalties) and corrections*.csv.
     """
     from tutorlib.classroom import CannotGrade, class_command
-    from tutorlib.grading.grade import Settings
+    from tutorlib.grading.judge_process import Settings
 
     wanted = tuple(sorted(set(chosen(names)))) if names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        summary = class_command.grade_folder(folder, to, settings, wanted, workers, ray, err)
+        lines, results, failed = class_command.grade_folder(folder, to, settings, wanted, workers, ray, err)
     except CannotGrade as error:
         raise fail(str(error)) from None
-    for line in summary.lines:
+    for line in lines:
         err.print(line, style="yellow", markup=False)
-    out.print(summary.results, markup=False)
-    raise typer.Exit(1 if summary.failed else 0)
+    out.print(results, markup=False)
+    raise typer.Exit(1 if failed else 0)
 
 
 add_simulate_to(app)
@@ -218,7 +216,7 @@ def evidence(names: Names = None) -> None:
         outcomes[name] = evidence.grade_solutions(name)
     written = evidence.collect(outcomes).write()
     out.print(f"wrote {written}", markup=False)
-    problems = evidence.save_targets([one for notebook in outcomes.values() for one in notebook], overwrite=False)
+    problems = evidence.save_targets([outcome for of_page in outcomes.values() for outcome in of_page], overwrite=False)
     for name in wanted:
         out.print(f"executing {name}", markup=False)
         try:
@@ -235,7 +233,7 @@ def sweep(
     names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of each sweep; default: its own.")] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the measurements in this GPU's file; add the missing ones.")
+        bool, typer.Option("--resume", help="Keep the measurements in this GPU's file; add what is missing.")
     ] = False,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
@@ -277,14 +275,14 @@ def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
         found = replace(found, facts=found.facts | (sweep.look() if sweep.look else {}))
     except Exception as error:  # the facts beyond its kernels' times; the sweep goes on without
         err.print(f"{name}: {error}", style="yellow", markup=False)
-    for one in measure_all(sweep, found.known):
-        out.print(f"{one.name}, {one if isinstance(one, Failure) else one.measurement}", markup=False)
+    for point in measure_all(sweep, found.known):
+        out.print(f"{point.name}, {point if isinstance(point, Failure) else point.measurement}", markup=False)
         out.file.flush()
-        found = replace(found.extended(one), machine=this_machine(), date=date.today().isoformat())
+        found = replace(found.extended(point), machine=this_machine(), date=date.today().isoformat())
         found.write(name)
         left = budget - (time.monotonic() - start)
-        if isinstance(one, Failure) and one.fatal:
-            raise fail(f"{name}: {one.name} broke CUDA's context in this process. Go on without it: --resume.", 1)
+        if isinstance(point, Failure) and point.fatal:
+            raise fail(f"{name}: {point.name} broke CUDA's context in this process. Go on without it: --resume.", 1)
         if left < 0:
             return file
     if not found.points:

@@ -17,13 +17,13 @@ from msgpack import packb
 from tutorlib.checking import values
 from tutorlib.checking.exercise import Exercise
 from tutorlib.grading import page_process
-from tutorlib.grading.wire import TAGS, Writer
+from tutorlib.grading.wire import REPLIES, TAGS, Direction
 
 
 # %% colliding_hashes
 # Sets of numbers that all have one hash, written by hand: whoever puts them together compares each with all others.
 text = packb(["returned", [TAGS["set"], *([TAGS["int"], hex(k * (2**61 - 1))] for k in range(200_000))]])
-Writer.message = lambda self, value: text
+Direction.message = lambda self, value: text
 
 
 # %% equal_to_everything
@@ -48,8 +48,7 @@ def answer(n):
 
 # %% first_on_the_line
 # A thread writes to the judge's line, whatever it is among the open files, that all is right, by every name.
-writer = Writer(lenient=True)
-REPLIES = [writer.message(["returned", reply]) for reply in (True, (True, ""), "passed", 2, {"points": 2})]
+FORGED = [REPLIES.message(["returned", reply]) for reply in (True, (True, ""), "passed", 2, {"points": 2})]
 
 
 def speak_first():
@@ -57,7 +56,7 @@ def speak_first():
         for file in range(3, 40):
             with suppress(OSError):
                 if os.readlink(f"/proc/self/fd/{file}").startswith("socket:"):
-                    for reply in REPLIES:
+                    for reply in FORGED:
                         os.write(file, len(reply).to_bytes(4, "big") + reply)
 
 
@@ -67,7 +66,7 @@ threading.Thread(target=speak_first, daemon=True).start()
 # %% forged_reply
 # Every cell is said to have run to its end, and nothing to have been raised.
 send_bytes = Connection.send_bytes
-ENDED = Writer(lenient=True).message(["returned", (True, "")])
+ENDED = REPLIES.message(["returned", (True, "")])
 Connection.send_bytes = lambda self, reply, *args: send_bytes(self, ENDED if b"raised" in reply else reply)
 
 
@@ -126,7 +125,7 @@ def message(self, value):
     return next(texts)
 
 
-Writer.message = message
+Direction.message = message
 
 
 # %% own_check
@@ -155,8 +154,7 @@ class Poison:
         )
 
 
-for writer in (page_process.Writer, wire.Writer):
-    writer.message = lambda self, value: pickle.dumps(Poison())
+wire.Direction.message = lambda self, value: pickle.dumps(Poison())
 
 
 # %% raised_by_name

@@ -211,8 +211,8 @@ def test_a_launch_runs_when_it_is_called_and_leaves_a_report():
     assert sms == SMS
     torch.testing.assert_close(z, 2 * X)
     (one,) = launched
-    assert (one.grid, one.kernel, one.report.findings) == ((3,), double, ())
-    assert one.report.storers["z"].tolist() == [0] * 4 + [1] * 4 + [2] * 2
+    assert (one.blocks, one.kernel, one.findings) == (3, "double", ())
+    assert one.storers["z"].tolist() == [0] * 4 + [1] * 4 + [2] * 2
 
 
 @pytest.mark.parametrize(

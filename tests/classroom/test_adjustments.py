@@ -33,7 +33,7 @@ def read(text: str) -> tuple[dict[str, dict[str, tuple[Correction, ...]]], list[
     found: dict[str, dict[str, tuple[Correction, ...]]] = {}
     Path("c.csv").write_text(text, encoding="utf-8")
     students = directory({one: one.keys for one in (ANN, BOB)})
-    return found, read_corrections(Path("c.csv"), students, EXERCISES, found)
+    return found, [*read_corrections(Path("c.csv"), students, EXERCISES, found)]
 
 
 def only(text: str) -> Correction:

@@ -103,7 +103,7 @@ def test_who_hands_in_no_notebook_is_there(tmp_path):
     assert found(tmp_path) == {"bob": [], "carol": [], "dave": []}
     assert notes(tmp_path) == [
         "not taken along: carol/answers.py. The grader takes notebooks.",
-        "dave/work.rar: an archive that is not opened; ask for a .zip.",
+        "dave/work.rar: an archive that is not opened; ask for the notebooks themselves.",
     ]
 
 
@@ -126,7 +126,7 @@ def test_a_zip_is_a_folder(tmp_path):
         "alice": {"alice.zip/mine/00_start.ipynb": b"1"},
         "bob": {"bob/all.ZIP/00_start.ipynb": b"2"},
     }
-    assert "bob/all.ZIP/inner.zip: a zip in a zip; ask for the notebooks themselves." in notes(tmp_path)
+    assert "bob/all.ZIP/inner.zip: an archive that is not opened; ask for the notebooks themselves." in notes(tmp_path)
 
 
 def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path, monkeypatch):

@@ -24,7 +24,6 @@ from tutorlib.classroom.reports import (
     MOST_MARKUP,
     class_page,
     highlighted,
-    mistakes,
     render,
     student_page,
     visible,
@@ -83,13 +82,6 @@ def classroom() -> Classroom:
     submissions[ATTACK] = submission(ATTACK, failed=f"ended the grader: {ATTACK}")
     students = [HandedIn(name, "", "") for name in names]
     return grades_of(enrolled(students, [])[0], submissions, None, [f"{ATTACK}: whose is it?"])
-
-
-def test_mistakes_are_grouped_by_their_words(classroom):
-    assert [(one.exercise.id, one.students) for one in mistakes(classroom)] == [
-        ("00.1", ("ann", "bob")),
-        ("00.1", ("=cmd()",)),
-    ]
 
 
 def test_all_is_escaped(classroom):

@@ -18,7 +18,7 @@ from tests.compiling.kernels import (
 from tutorlib.compiling import programs
 from tutorlib.compiling.compiled import counts, opcodes, story
 from tutorlib.compiling.dsls import compile_cute
-from tutorlib.compiling.programs import SASS_OPCODES, disassemble, main_loop_of, read_listing
+from tutorlib.compiling.programs import SASS_OPCODES, disassemble, main_loop_of
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import TUNED, loads_spread, multistage
@@ -116,8 +116,9 @@ LISTING = """
 """
 
 
-def test_a_listing_is_read():
-    sass = read_listing(LISTING)
+def test_a_listing_is_read(monkeypatch):
+    monkeypatch.setattr(programs, "listing_of", lambda cubin: LISTING)
+    sass = disassemble(b"")
     assert sass.splitlines()[:3] == ["LDC R1, c[0x0][0x28]", ".L_x_0:", "HMMA.16816.F32.BF16 R4, R132.reuse, R136, R4"]
     assert len(main_loop_of(sass).splitlines()) == 4
     assert story(main_loop_of(sass), SASS_OPCODES) == "HMMA → LDGSTS → BAR.SYNC → BRA"

@@ -87,7 +87,6 @@ def test_a_source_has_one_kernel(source, count):
 
 def test_a_source_is_compiled_once(nothing_kept, monkeypatch):
     first = compile_cpp(ADD)
-    compile_cpp.cache_clear()
     monkeypatch.setattr(subprocess, "run", lambda *args, **kwargs: pytest.fail("compiled again"))
     assert compile_cpp(ADD) == first
     assert compile_cpp(ADD).remarks == first.remarks
@@ -147,11 +146,9 @@ def test_headers_of_nvccs_version_are_put_beside_others_once(beside, asked_of_pi
     assert len(asked_of_pip) == 1
 
 
-def test_headers_from_beside_come_first(tmp_path, monkeypatch, beside):
+def test_headers_from_beside_come_first(nothing_kept, beside):
     """nvcc's own environment has some, too; these have an error of their own."""
     beside.mkdir(parents=True)
     (beside / "cuda_tile.h").write_text("#error from beside\n")
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache")
-    compile_cpp.cache_clear()
     with pytest.raises(CompileFailed, match="from beside"):
         compile_cpp(CLEAR)

@@ -37,14 +37,14 @@ def test_a_plot_has_six_lines_at_most():
     beside = replace(
         found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
     )
-    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *FIGURES["roofline"].draw([found]).axes):
+    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *FIGURES["roofline"]([found]).axes):
         assert len(axes.get_lines()) <= 6
 
 
 def test_a_rung_has_one_color_in_all_figures():
     found = swept(*(rung.title for rung in LADDER))
     shown = {}
-    for axes in (*gemm_ladder([found]).axes, *FIGURES["roofline"].draw([found]).axes, *gemm_ladder([found], "11").axes):
+    for axes in (*gemm_ladder([found]).axes, *FIGURES["roofline"]([found]).axes, *gemm_ladder([found], "11").axes):
         for line in axes.get_lines():
             if line.get_label() in {rung.title for rung in LADDER}:
                 assert shown.setdefault(line.get_label(), line.get_color()) == line.get_color()
@@ -58,7 +58,7 @@ def test_it_shows_speeds_and_ratios():
 
 
 def test_points_stand_at_their_intensity():
-    (axes,) = FIGURES["roofline"].draw([swept("slow", "fast")]).axes
+    (axes,) = FIGURES["roofline"]([swept("slow", "fast")]).axes
     roof, _, slow, _ = axes.get_lines()
     assert list(slow.get_xdata()) == pytest.approx([512 / 3, 1024 / 3, 2048 / 3])  # 2n³ FLOP over 6n² bytes
     assert roof.get_xdata()[1] == pytest.approx(989 / 4.8)
@@ -67,7 +67,7 @@ def test_points_stand_at_their_intensity():
 
 def test_no_roof_for_an_unknown_gpu():
     with pytest.raises(NoData, match="hardware table"):
-        FIGURES["roofline"].draw([replace(swept("slow", "fast"), machine=UNKNOWN)])
+        FIGURES["roofline"]([replace(swept("slow", "fast"), machine=UNKNOWN)])
 
 
 def sweep_of(points, **others):
@@ -109,7 +109,7 @@ class TestAnyShape:
     )
 
     def test_squares_and_random_shapes_apart_with_median_and_least(self):
-        (axes,) = FIGURES["gemm_any"].draw([self.FOUND]).axes
+        (axes,) = FIGURES["gemm_any"]([self.FOUND]).axes
         squares, drawn, more, least = (collection.get_offsets().tolist() for collection in axes.collections)
         assert [y for _, y in squares] == [1.2]
         assert [y for _, y in drawn] == [1.1, 1.05, 0.8]
@@ -158,7 +158,7 @@ STAGES = replace(STAGED[0], points=tuple(point for found in STAGED for point in 
 
 
 def test_speeds_by_tile_and_stages_the_fastest_outlined():
-    axes = FIGURES["gemm_stages"].draw([STAGES]).axes[0]
+    axes = FIGURES["gemm_stages"]([STAGES]).axes[0]
     assert [text.get_text() for text in axes.texts] == ["100", "400", "100"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["64×64×64", "128×64×64"]
     (outlined,) = [patch for patch in axes.patches if not patch.get_hatch()]
@@ -178,7 +178,7 @@ def found():
 
 
 def test_the_map_shows_the_best_hints_of_each_tile(found):
-    axes = FIGURES["tile_heatmap"].draw([found]).axes[0]
+    axes = FIGURES["tile_heatmap"]([found]).axes[0]
     best = max(found.points, key=lambda point: point.measurement.tflops)
     config = best.facts["config"]
     tiles = {tuple(point.facts["config"][name] for name in ("tm", "tn", "tk")) for point in found.points}
@@ -195,7 +195,7 @@ ORDERS = replace(swept(*COUNTED, sizes=(4096, 8192), tile=[128, 128, 64]), count
 
 
 def memory(found):
-    return FIGURES["gemm_orders"].draw([found]).axes[1]
+    return FIGURES["gemm_orders"]([found]).axes[1]
 
 
 def test_counted_beside_the_model():
@@ -223,8 +223,7 @@ def nothing_measured(tmp_path, monkeypatch):
 
 
 def test_the_same_data_give_the_same_files(tmp_path, monkeypatch):
-    made_up = replace(registry.LADDER, draw=lambda: gemm_ladder([swept("09 slow", "12 fast")]))
-    monkeypatch.setitem(registry.FIGURES, "gemm_ladder", made_up)
+    monkeypatch.setitem(registry.FIGURES, "gemm_ladder", lambda: gemm_ladder([swept("09 slow", "12 fast")]))
     first = [path.read_bytes() for path in registry.save("gemm_ladder", tmp_path)]
     assert first == [path.read_bytes() for path in registry.save("gemm_ladder", tmp_path)]
 
@@ -234,11 +233,11 @@ class TestNoData:
     @pytest.mark.parametrize("name", SWEPT)
     def test_a_figure_names_the_command(self, name):
         with pytest.raises(NoData, match=r"tutor sweep (attention|fused|gemm|hopper|tile)_"):
-            registry.FIGURES[name].draw()
+            registry.FIGURES[name]()
 
     def test_the_command_goes_on_to_the_next_figure(self, tmp_path, monkeypatch):
         drawn = []
-        monkeypatch.setattr(registry, "save", lambda name: drawn.append(name) or registry.FIGURES[name].draw())
+        monkeypatch.setattr(registry, "save", lambda name: drawn.append(name) or registry.FIGURES[name]())
         done = CliRunner().invoke(app, ["plots", "roofline", "gemm_stages"])
         assert done.exit_code == 0
         assert drawn == ["roofline", "gemm_stages"]

@@ -87,7 +87,7 @@ PATHS = {
     "deferred, 1×2": {"cluster": (1, 2), "defer_stores": True},
     "split-K, transposed": {"tile": (128, 64, 64), "transposed": True, "persistent": False, "split_k": 2},
     "2×4, K tiles of 128": {"tile": (64, 128, 128), "cluster": (2, 4)},
-    "narrow patterns": {"tile": (128, 80, 64), "schedule": "plain", "cluster": (2, 2)},
+    "narrow patterns": {"tile": (128, 80, 64), "cluster": (2, 2)},
 }
 
 

@@ -13,7 +13,7 @@ from tests.honest import ANSWERS
 from tests.strangers import FULL, HandIn, of_the_honest, strangers_course, together
 from tests.trial_course import Course, cell, make_course
 from tutorlib.grading.judge_process import PageCell
-from tutorlib.grading.merged_page import START, code_in
+from tutorlib.grading.merged_page import START, page_with
 from tutorlib.grading.submission import CodeCell
 
 STUB = '{}\n# YOUR CODE HERE (about 1 line)\nraise NotImplementedError("Exercise 90.{}")'
@@ -47,7 +47,7 @@ def other(text):
 
 
 def sort(*cells):
-    return code_in([IMPORT, *cells, CHECKS[0], SECOND, CHECKS[1]], pristine())
+    return page_with("90_trial", [IMPORT, *cells, CHECKS[0], SECOND, CHECKS[1]], pristine())
 
 
 STUB_OF_ONE = STUB.format("def f1(n):", 1)
@@ -69,12 +69,12 @@ UNMARKED = [other(ONE), other("f2 = f1"), other('check("90.1", f1)')]
 )
 def test_the_text_of_an_answer(cells, text):
     found = sort(*cells)
-    assert (found.answers["90.1"].strip(), found.unusable) == (text, {})
+    assert (found.answers["90.1"].strip(), found.left_out) == (text, {})
 
 
 def test_a_merged_cell_is_the_answer_to_each_exercise_in_it():
     merged = f'{ONE}\n\ncheck("90.1", f1)\n\ndef f2(n):\n    return 2'
-    found = code_in([IMPORT, answer(merged), CHECKS[1]], pristine())
+    found = page_with("90_trial", [IMPORT, answer(merged), CHECKS[1]], pristine())
     assert found.answers == {"90.1": merged, "90.2": merged}
     assert not any(found.added.values())
 
@@ -87,7 +87,7 @@ def test_a_merged_cell_is_the_answer_to_each_exercise_in_it():
     ],
 )
 def test_why_there_is_no_answer(cells, why):
-    assert sort(*cells).unusable["90.1"].startswith(why)
+    assert sort(*cells).left_out["90.1"].startswith(why)
 
 
 def test_an_unsolved_copy_without_its_mark_is_not_run():
@@ -96,7 +96,8 @@ def test_an_unsolved_copy_without_its_mark_is_not_run():
 
 
 def test_each_cell_of_the_students_own_has_its_place():
-    found = code_in(
+    found = page_with(
+        "90_trial",
         [
             other("first = 1"),
             CodeCell("import", "", "from tutorlib import check\nimport math"),
@@ -169,13 +170,13 @@ AROUND = [odd for odd in of_the_honest() if not odd.name.startswith("honest/answ
 READ = """
 import json, sys, warnings
 from pathlib import Path
-from tutorlib.grading.merged_page import merged_page, student_code
+from tutorlib.grading.merged_page import merged_page
 from tutorlib.grading.submission import BadSubmission, read_submission
 
 for path in sys.argv[1:]:
     try:
         (submitted,) = read_submission([Path(path)])
-        grafted = merged_page(submitted.name, student_code(submitted))
+        grafted = merged_page(submitted)
         print(json.dumps([sorted(grafted.answers), grafted.left_out]))
     except BadSubmission as error:
         print(json.dumps([[], str(error)]))

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from contextvars import Context
-from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -34,8 +33,17 @@ from tutorlib.cli import app
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import grade as grading
 from tutorlib.grading import judge_process, sandbox
-from tutorlib.grading.grade import Settings, grade, judge_environment, page_environment
-from tutorlib.grading.judge_process import JudgeSettings, PageCell, as_reported, start_judge, turn_of
+from tutorlib.grading.grade import grade
+from tutorlib.grading.judge_process import (
+    PageCell,
+    PageRun,
+    Settings,
+    as_reported,
+    judge_environment,
+    page_environment,
+    start_judge,
+    turn_of,
+)
 from tutorlib.grading.scores import Scores, points_possible, progress
 from tutorlib.grading.submission import read_submission
 from tutorlib.machine import device
@@ -139,17 +147,17 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
     """A kernel that cannot start, and a page that the grader stumbles over, each before one that is well."""
     for number in ("00_start", "01_layouts", "02_layout_algebra"):
         shutil.copy(SOLUTIONS / f"{number}.ipynb", tmp_path)
-    start, put_together = grading.start_judge, grading.merged_page
+    command, put_together = judge_process.page_command, grading.merged_page
 
-    def no_process(settings):
-        return start(replace(settings, command=["false"]) if "00.1" in settings.wanted else settings)
+    def no_process(run):
+        return ["false"] if "00.1" in run.wanted else command(run)
 
-    def stumbles(name, *rest):
-        if name.startswith("02"):
+    def stumbles(submitted):
+        if submitted.name.startswith("02"):
             raise RecursionError("too deep")
-        return put_together(name, *rest)
+        return put_together(submitted)
 
-    monkeypatch.setattr(grading, "start_judge", no_process)
+    monkeypatch.setattr(judge_process, "page_command", no_process)
     monkeypatch.setattr(grading, "merged_page", stumbles)
     args = ["grade", str(tmp_path), "--out", str(tmp_path / "out"), *(["--no-sandbox"] if sandbox.why_open() else [])]
     result = CliRunner().invoke(app, args)
@@ -167,7 +175,7 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
 
 
 def test_cells_of_ones_own_that_take_too_long_are_left_out(tmp_path, monkeypatch):
-    """All of them: the answers are judged in a second run."""
+    """The answers are judged in a second run."""
     runs, run_once = [], grading.run
 
     def counted(*args):
@@ -175,7 +183,7 @@ def test_cells_of_ones_own_that_take_too_long_are_left_out(tmp_path, monkeypatch
         return run_once(*args)
 
     monkeypatch.setattr(grading, "run", counted)
-    monkeypatch.setattr(grading, "ADDED", 0)
+    monkeypatch.setattr(judge_process, "ADDED", 0)
     notebook = nbformat.read(SOLUTIONS / "00_start.ipynb", as_version=4)
     notebook.cells.insert(0, v4.new_code_cell("late = True"))
     nbformat.write(notebook, tmp_path / "00_start.ipynb")
@@ -202,7 +210,7 @@ def test_what_evidence_recorded_is_not_passed_on(monkeypatch):
 
 def test_packages_on_pythonpath_are_found_and_nothing_in_the_folder_is(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", str(tmp_path), "packages"]))
-    found = page_environment(tmp_path, ())["PYTHONPATH"].split(os.pathsep)
+    found = page_environment(PageRun((), (), Settings(), tmp_path))["PYTHONPATH"].split(os.pathsep)
     assert found[1:] == [str(tmp_path), os.path.abspath("packages")]
 
 
@@ -378,7 +386,7 @@ def test_where_cudas_driver_is_loaded_the_judge_starts_in_a_new_python(tmp_path,
     with library.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
         code, printed = judge_in(tmp_path)
     assert (printed == "of the parent\n") is not loaded
-    assert (code == 1 and "no-such-program" in printed) is loaded, printed  # what the judge itself says in this folder
+    assert (code == 1 and "the notebook's process is gone" in printed) is loaded, printed
 
 
 def test_a_process_that_is_shown_no_gpu_does_not_load_the_driver(monkeypatch):
@@ -412,10 +420,10 @@ def test_the_parents_event_loop_is_not_the_forks(tmp_path, monkeypatch):
 
 
 def judge_in(folder):
-    """The exit code of a judge that has nothing to judge, and what it printed."""
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    settings = JudgeSettings([], ["no-such-program"], [], 1.0, 0, 2**33, False, folder, environment)
-    process, reports = start_judge(settings)
+    """The exit code of a judge whose page cannot start, and what it printed."""
+    process, reports = start_judge(
+        PageRun([], [], Settings(sandboxed=False, variables={"PYTHONHOME": "/nowhere"}), folder)
+    )
     with reports:
         process.join()
     return process.exitcode, (folder / "log").read_text()
@@ -476,5 +484,5 @@ def test_a_terminal_gets_a_bar_with_the_time_left_and_keeps_nothing():
         done("00_start")
     text = file.getvalue()
     assert "grading notebooks" in text
-    assert "left:" in text
+    assert "1/2" in text
     assert "graded" not in text

@@ -57,7 +57,7 @@ START = (NOTEBOOKS / "00_start.ipynb").read_text()
     ("name", "text", "says"),
     [
         ("answers.py", "print()", "not a notebook; its name should end in .ipynb"),
-        ("work.zip", "PK", "a zip; unpack it, and name the folder"),
+        ("work.zip", "PK", "its name should end in .ipynb. (`tutor class` takes zips.)"),
         ("cut.ipynb", START[:700], "not a notebook that Jupyter can open"),
         ("empty.ipynb", "", "not a notebook that Jupyter can open"),
         ("picture.ipynb", "\udcff\udcfe", "not a notebook that Jupyter can open"),
@@ -82,21 +82,22 @@ def test_a_bad_file_is_one_clear_line(tmp_path, name, text, says):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("gone.ipynb", "there is no such file."), ("", "there is no notebook in this folder.")]
+    ("name", "says"),
+    [("gone.ipynb", "cannot be read: No such file or directory."), ("", "there is no notebook in this folder.")],
 )
 def test_a_missing_file_and_an_empty_folder(tmp_path, name, says):
     result = tutor_grade(tmp_path / name)
     assert (result.exit_code, result.stderr) == (2, f"{tmp_path / name}: {says}\n")
 
 
-def test_a_notebook_named_twice_is_one_and_two_that_answer_one_page_are_refused(tmp_path):
-    one, other = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
-    for path in (one, other):
+def test_a_notebook_named_twice_is_one_and_of_two_for_one_page_the_newer_counts(tmp_path):
+    older, newer = tmp_path / "b.ipynb", tmp_path / "a.ipynb"
+    for at, path in enumerate((older, newer)):
         path.write_text(START)
-    result = tutor_grade(one, other)
-    assert result.exit_code == 2
-    assert "a.ipynb answers 00_start too; hand in one of them" in result.stderr
-    assert len(read_submission([one, one])) == 1
+        os.utime(path, (at, at))
+    lines: list[str] = []
+    assert [submitted.path for submitted in read_submission([newer, older, newer], lines.append)] == [newer]
+    assert lines == [f"{older}: left out, because a.ipynb answers 00_start too and is newer."]
 
 
 WRITTEN = START.replace('raise NotImplementedError(\\"Exercise 00.1\\")', "return 3")
@@ -203,7 +204,7 @@ def test_work_gives_records_and_raises_the_course_s_exceptions():
     assert limited_process.in_child(LITTLE, lambda: {"a": (cell, b"1", {2}, Path("x"))}) == {
         "a": (cell, b"1", {2}, Path("x"))
     }
-    with pytest.raises(BadSubmission, match="there is no such file"):
+    with pytest.raises(BadSubmission, match="No such file"):
         limited_process.in_child(LITTLE, submission.content_of, Path("/nowhere.ipynb"))
 
 
@@ -270,9 +271,9 @@ def test_cells_that_are_read_without_end_cost_their_notebook(monkeypatch):
         re.match("(a+)+$", "a" * 60 + "b")
 
     monkeypatch.setattr(merged_page, "names_of", spin_in_c)
-    found = merged_page.student_code(Submitted(Path("a.ipynb"), "00_start", (CodeCell("a", "00.1", "x = 1"),)))
+    found = merged_page.merged_page(Submitted(Path("a.ipynb"), "00_start", (CodeCell("a", "00.1", "x = 1"),)))
     assert found.answers == {}
-    assert "this notebook cannot be read: it needs more than 1 s of computing" in found.unusable["00.1"]
+    assert "this notebook cannot be read: it needs more than 1 s of computing" in found.left_out["00.1"]
 
 
 def test_honest_pages_are_far_from_their_limits():
@@ -281,4 +282,4 @@ def test_honest_pages_are_far_from_their_limits():
         read_notebook(Path("a.ipynb"), content)
     long = "\n".join(f"x{n} = [{n}, {n}]" for n in range(50_000))
     submitted = Submitted(Path("a.ipynb"), "00_start", (CodeCell("a", "00.1", long),))
-    assert merged_page.student_code(submitted).answers == {"00.1": long}
+    assert merged_page.merged_page(submitted).answers == {"00.1": long}

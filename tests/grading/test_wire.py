@@ -23,15 +23,8 @@ from tutorlib.exercises import find
 from tutorlib.exercises.judges.p16 import elementwise
 from tutorlib.failure import Fail, Flaw
 from tutorlib.grading.page_process import Answers
-from tutorlib.grading.remote_judge import JudgesEnd, Late, Lost, judge
-from tutorlib.grading.wire import (
-    RETURNED,
-    SENT,
-    TAGS,
-    CannotCross,
-    Reader,
-    Writer,
-)
+from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
+from tutorlib.grading.wire import REPLIES, REQUESTS, TAGS, CannotCross, Opaque
 from tutorlib.models.memory import H100
 from tutorlib.problems.differences import Wrong
 from tutorlib.simulate.ptx import NotSimulated
@@ -48,7 +41,7 @@ def judged_from_afar(
     name = getattr(answer, "__name__", "answer")
     threading.Thread(target=serve, args=(theirs, {name: answer}, kind), daemon=True).start()
     with ours:
-        return judge(exercise, JudgesEnd(ours, seconds), name, seconds)
+        return judge(exercise, RemotePage(ours), name, seconds)
 
 
 def serve(line: Connection, names: dict[str, Any], kind: Callable[[Any], Served]) -> None:
@@ -128,19 +121,18 @@ def test_a_failure_crosses_with_its_kind():
 
 def test_functions_go_to_the_answer_by_name_and_never_come_back():
     with pytest.raises(CannotCross):
-        Writer(SENT).message(load_answers)
-    message = Writer(SENT).message(elementwise)
-    assert Reader(SENT).value(message) is elementwise
+        REQUESTS.message(load_answers)
+    message = REQUESTS.message(elementwise)
+    assert REQUESTS.value(message) is elementwise
     with pytest.raises(CannotCross):
-        Reader(RETURNED).value(message)
-    with pytest.raises(CannotCross):
-        Writer(RETURNED).message(elementwise)
+        REPLIES.value(message)
+    assert isinstance(REPLIES.value(REPLIES.message(elementwise)), Opaque)
 
 
 def test_an_exception_crosses_as_a_value():
-    failed = Reader().value(Writer().message(CompileFailed("what to do", original="its words")))
+    failed = REPLIES.value(REPLIES.message(CompileFailed("what to do", original="its words")))
     assert (type(failed), str(failed), failed.original) == (CompileFailed, "what to do", "its words")
-    lacks = Reader().value(Writer().message(NotSimulated("brkpt")))
+    lacks = REPLIES.value(REPLIES.message(NotSimulated("brkpt")))
     assert (isinstance(lacks, NotSimulated), str(lacks)) == (True, str(NotSimulated("brkpt")))
 
 
@@ -229,7 +221,7 @@ def tagged(kind: str, *parts: object) -> list:
 )
 def test_what_is_no_message_is_refused(sent):
     with pytest.raises(CannotCross):
-        Reader().value(sent)
+        REPLIES.value(sent)
 
 
 def test_a_reply_made_by_hand_is_wrong_and_no_more(tmp_path, monkeypatch):

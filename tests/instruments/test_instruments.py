@@ -19,10 +19,11 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments import fit_hopper as fitting
 from tutorlib.instruments import launches, table
 from tutorlib.instruments import sweep as sweeping
-from tutorlib.instruments.ceilings import BLOCKS, CONFIG, K, mma_sync_tflops, only_mma
 from tutorlib.instruments.fit_hopper import MeasuredAt, Timed, fit, is_possible, miss, read, usable
 from tutorlib.instruments.sweep import Candidate, Failed, Sweep, count_all, in_a_process, measure_all
 from tutorlib.instruments.table import LEAST, MOST, STEP, SWEEPS, TOKENS, random_shapes
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted, shape_problem
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
@@ -275,7 +276,7 @@ def test_random_shapes_are_multiples_within_the_range_and_each_doubling_is_as_li
 def test_a_process_gives_a_functions_result_or_its_last_line():
     assert in_a_process(device.packages) == device.packages()
     with pytest.raises(Failed, match=r"launch_for_profiler: KeyError: 'no such sweep'"):
-        in_a_process(sweeping.launch_for_profiler, "no such sweep")
+        in_a_process(table.launch_for_profiler, "no such sweep")
 
 
 @pytest.mark.parametrize("found", results.records(results.LAUNCHES), ids=lambda found: found["machine"]["gpu"])
@@ -289,36 +290,29 @@ def test_what_the_page_says_was_measured(found):
     assert found[launches.READY]["loaded"] < found[launches.READY]["compiled and saved"]
 
 
-M, N, _ = CONFIG.tile
-ATOMS = M // 16 * (N // 8) // (CONFIG.threads // 32)  # m16n8k16 of a warp
-
-
 @pytest.fixture(scope="module")
-def compiled():
-    from cutlass import cute
-
-    @cute.jit
-    def host(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-        only_mma(a, b, c, 64)
-
-    specs = [TensorSpec((M, K), "bf16"), TensorSpec((N, K), "bf16"), TensorSpec((M, N, 4), "fp32", order=(1, 0, 2))]
-    return compile_cute(host, specs, "sm_80")
+def alone():
+    """The GEMM whose main loop only multiplies, with two blocks and six K tiles."""
+    specs = [TensorSpec((256, 384), "bf16"), TensorSpec((128, 384), "bf16"), TensorSpec((256, 128), "bf16")]
+    return compile_cute(make_gemm(GemmConfig(), table.multiply_alone), specs, "sm_80")
 
 
-def test_its_loop_holds_every_mma_of_a_warp_once_and_nothing_from_memory(compiled):
-    assert compiled.ptx.count("mma.sync.aligned.m16n8k16") == ATOMS
-    assert "ld.shared" not in compiled.ptx
-    loop = compiled.ptx[compiled.ptx.index("mma.sync") : compiled.ptx.rindex("mma.sync")]
-    assert "ld.global" not in loop
+def test_mma_sync_alone_loops_over_registers_and_leaves_room_for_two_blocks(alone):
+    loop = alone.ptx[alone.ptx.index("mma.sync") : alone.ptx.rindex("mma.sync")]
+    assert loop.count("mma.sync.aligned.m16n8k16") == 4 * 32 - 1  # K blocks of 4 × 8 atoms, but for the last one
+    assert not any(copy in loop for copy in ("ld.shared", "ldmatrix", "cp.async", "ld.global"))
+    assert alone.registers * 2 * GemmConfig().threads <= 65536
+    assert not alone.spill_bytes
 
 
-def test_as_many_blocks_fit_on_a_multiprocessor_as_it_asks_for(compiled):
-    assert compiled.registers * CONFIG.threads * BLOCKS <= 65536
+def test_mma_sync_alone_multiplies_the_first_k_block_as_often_as_there_are():
+    a, b = torch.arange(64.0).view(2, 32), torch.ones(3, 32)
+    assert table.repeated().reference(a, b).equal(2 * (a[:, :16] @ b[:, :16].mT))
 
 
 @pytest.mark.gpu("80")
-def test_it_multiplies():
-    assert mma_sync_tflops() > 0
+def test_mma_sync_alone_is_right_and_timed():
+    assert table.mma_sync_alone()["mma_sync_tflops"] > 0
 
 
 def test_the_table(monkeypatch, tmp_path, capsys):

@@ -20,7 +20,7 @@ from tutorlib.kernels.cpp import THREE_STAGES
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.measuring.simulated_launchers import simulated_cute
 from tutorlib.problems.catalogue import gemm
-from tutorlib.simulate.ptx.languages.cpp import compile_cuda, simulate_cuda
+from tutorlib.simulate.ptx.languages.cuda import compile_cuda, simulate_cuda
 
 BROKEN = [
     (((128, 128, 48), (2, 2), 4), "tile K = 48: 32 or a multiple of 64"),

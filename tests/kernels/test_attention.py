@@ -19,7 +19,7 @@ from tutorlib.kernels.attention.operator import (
     why_not_fused,
 )
 from tutorlib.simulate.ptx import Report
-from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
 from tutorlib.simulate.stand_in.tiles import launches_interpreted
 
 CASES = {  # configuration, queries, keys
@@ -48,7 +48,7 @@ CASES = {  # configuration, queries, keys
 def compiled(config: AttentionConfig) -> Traced:
     from cutlass.cute.runtime import make_fake_stream
 
-    return compile_for(make_attention(config), [*launch.attention_fakes(config), make_fake_stream()], "sm_90a")
+    return compile_with_lines(make_attention(config), [*launch.attention_fakes(config), make_fake_stream()], "sm_90a")
 
 
 def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Report]:
@@ -206,7 +206,7 @@ def by_tiles(q, k, v, scale, causal, **options):
     o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
     with launches_interpreted() as launched:
         launch.forward_by_tiles(o, lse, q, k, v, scale, causal, **options)
-    assert not [finding for one in launched for finding in one.report.findings]
+    assert not [finding for one in launched for finding in one.findings]
     return o, lse
 
 
@@ -234,7 +234,7 @@ def test_the_launched_backward_pass_equals_torch_and_is_the_same_twice(queries, 
     o, lse = by_tiles(q, k, v, SCALE, causal)
     with launches_interpreted() as launched:
         ours, again = (launch.backward(do, q, k, v, o, lse, SCALE, causal) for _ in "12")
-    assert not [finding for one in launched for finding in one.report.findings]
+    assert not [finding for one in launched for finding in one.findings]
     for got, twice, right in zip(ours, again, want, strict=True):
         torch.testing.assert_close(got.double(), right, rtol=2**-6, atol=2**-6)
         assert torch.equal(got, twice)
@@ -261,7 +261,7 @@ def test_the_launched_decoding_step_equals_torch(keys, kv_heads):
         launch.decode_into(o, q, k, v, SCALE)
     want = functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), enable_gqa=True)
     torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
-    assert not [finding for one in launched for finding in one.report.findings]
+    assert not [finding for one in launched for finding in one.findings]
 
 
 @pytest.mark.parametrize("all_tiles", [1, 64, 1563])

@@ -32,7 +32,7 @@ from tutorlib.kernels.hopper.fused import (
 from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.measuring.simulated_launchers import simulated_cute
 from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile_amax
-from tutorlib.simulate.ptx.languages.cute import compile_for, simulate_host
+from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 SHAPES = ((64, 64, 64), (65, 104, 40))
 EDGES = (200, 528, 136)
@@ -74,20 +74,16 @@ class SimulatedFusion:
         from cutlass import Int32
         from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
-        from tutorlib.kernels.hopper.launch import dlpack
-
         fakes = hopper.fused_fakes(self.config, self.fusion, self.rank)
-        compiled = compile_for(
+        compiled = compile_with_lines(
             make_gemm(self.config, fusion=self.fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a"
         )
         a, b, *operand, c = work.tensors
         tensors = {"a": a, "b": b, **({"operand": operand[0]} if operand else {}), "c": c}
-
         given = {
-            name: dlpack(one) if one.ndim == 2 else from_dlpack(one, assumed_align=16).mark_layout_dynamic()
-            for name, one in tensors.items()
+            name: from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=x.stride().index(1))
+            for name, x in tensors.items()
         }
-
         operands = [*(given[name] for name in "abc"), None, None, None, None]
 
         def call():
@@ -149,7 +145,7 @@ def test_what_is_chosen_spills_nothing(name, shape):
     fusion = FUSIONS[name]
     config = choose_fused(*shape, 132, fusion)
     fakes = fused_fakes(config, fusion, 2 if fusion is ADD else 1)
-    ptx = compile_for(make_gemm(config, fusion=fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
+    ptx = compile_with_lines(make_gemm(config, fusion=fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
     assert programs.spilled(ptx) == 0
 
 
@@ -159,7 +155,7 @@ def test_registers_in_another_layout_cost_the_gate_no_instruction():
     counts = []
     for fusion in (SWIGLU, replace(SWIGLU, op=of_halves(gated))):
         arguments = [*fused_fakes(config, fusion, 1), Int32(1), make_fake_stream()]
-        ptx = compile_for(make_gemm(config, fusion=fusion), arguments, "sm_90a").ptx
+        ptx = compile_with_lines(make_gemm(config, fusion=fusion), arguments, "sm_90a").ptx
         counts.append(Counter(SASS_OPCODE.findall(disassemble(programs.machine_code(ptx)))))
     assert counts[0]["MUFU.TANH"]
     assert counts[0] == counts[1]

@@ -23,7 +23,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.hopper.config import MIN_SHARED_K_TILES, HopperConfig
 from tutorlib.kernels.hopper.pipeline import Here
 from tutorlib.kernels.hopper.scheduler import Schedule, make_plan
-from tutorlib.kernels.hopper.specialized import GROUP, Sizes, Tiles, load_steps, make_specialized, multiply_steps
+from tutorlib.kernels.hopper.specialized import GROUP, TileWalk, load_steps, make_specialized, multiply_steps
 from tutorlib.measuring.launchers import CuteLauncher, tensor_specs
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm
@@ -189,10 +189,9 @@ def host(config):
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 132))
 def test_blocks_take_every_tile_once(tiles_m, tiles_n, blocks):
     blocks = min(blocks, tiles_m * tiles_n)
-    sizes = Sizes(tiles_m, tiles_n, 1, blocks)
-    counts = [Tiles(sizes, block, None, 0).number for block in range(blocks)]
+    counts = [TileWalk(tiles_m, tiles_n, blocks, block).count for block in range(blocks)]
     assert sum(counts) == tiles_m * tiles_n
-    assert max(counts) == sizes.rounds
+    assert max(counts) == -(-tiles_m * tiles_n // blocks)
     taken = sorted(
         grouped(block + number * blocks, tiles_m, tiles_n, GROUP)
         for block in range(blocks)

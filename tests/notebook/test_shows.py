@@ -27,6 +27,7 @@ from tutorlib.notebook.measured import (
     show_sweep,
 )
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
+from tutorlib.simulate.ptx.memory import listening
 
 COPIES = load_answers("05_copy_kernels")
 SCALE = """
@@ -38,11 +39,9 @@ __global__ void scale(float* x, float* y) {
 
 
 def traced(host, *tensors):
-    (report,) = simulate_host(
-        compile_with_lines(host, [TensorSpec.like(t) for t in tensors]),
-        {f"t{n}": tensor for n, tensor in enumerate(tensors)},
-        traced=True,
-    )
+    compiled = compile_with_lines(host, [TensorSpec.like(t) for t in tensors])
+    with listening(Story):
+        (report,) = simulate_host(compiled, {f"t{n}": tensor for n, tensor in enumerate(tensors)})
     return report
 
 
@@ -94,11 +93,10 @@ def test_an_exercise_without_a_kernel_is_refused():
 
 
 def test_what_the_warps_did_in_order(transpose):
-    story = Story(transpose.trace)
+    story = transpose.heard
     assert [step.does for step in story.steps] == ["load", "write", "barrier", "read", "store"]
     assert {step.warps for step in story.steps} == {frozenset(range(8))}
-    assert [step.count for step in story.steps] == [16, 16, 1, 16, 16]
-    (grid,) = timelines_of(transpose.trace)
+    (grid,) = timelines_of(story)
     assert list(grid.labels[0]) == ["L", "W", "|", "R", "S"]
     assert list(grid.down) == ["warps 0-7", "buffer 0"]
     assert list(grid.labels[1]) == ["", "", "", "0", ""]
@@ -106,9 +104,9 @@ def test_what_the_warps_did_in_order(transpose):
 
 def test_a_buffer_for_each_stage_and_a_number_for_each_copy_into_it(three_stages):
     """128×128×64 tiles, four K tiles, three stages: the fourth copy goes where the first was."""
-    story = Story(three_stages.trace)
+    story = three_stages.heard
     assert list(story.buffers.values()) == [[0, 3], [1], [2]]
-    grid, *_ = timelines_of(three_stages.trace)
+    grid, *_ = timelines_of(story)
     assert list(grid.down) == ["warps 0-3", "buffer 0", "buffer 1", "buffer 2"]
     first = grid.labels[1]
     assert next(label for label in first if label and label != "·") == "0"

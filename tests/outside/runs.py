@@ -124,7 +124,8 @@ def judged(case: Case, report: dict[str, Any], printed: str) -> Outcome:
 
 
 def sentence(finding: dict[str, Any]) -> str:
-    at = f"line {finding['line']}, `{finding['text']}`" if finding["line"] else f"line {finding['ptx_line']} of the PTX"
+    place = finding["place"]
+    at = f"line {place['line']}, `{place['text']}`" if place else f"line {finding['ptx_line']} of the PTX"
     return f"{finding['kind']}: {finding['message']} ({at})"
 
 

@@ -29,13 +29,6 @@ def both_ways(x):
     return 0.5 * (gelu(x) + x / (1.0 + cute.math.exp(-2.0 * inner(x))))
 
 
-def arithmetic_doubled(x):
-    """One tanh, and everything around it twice."""
-    u, v = inner(x), x * (0.7978845608 + 0.0356774081 * (x * x))
-    t = tanh(0.5 * (u + v))
-    return 0.5 * (0.5 * x * (1.0 + t) + (0.5 * x + 0.5 * x * t))
-
-
 def bias_matrix(stride):
     return lambda bias, rows: cute.make_tensor(bias.iterator, cute.make_layout((rows, cute.size(bias)), stride=stride))
 

@@ -28,6 +28,7 @@ from tutorlib.checking.running import find_simulated_fault
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import UnknownExercise, find, of_notebook, pages
 from tutorlib.failure import Flaw
+from tutorlib.measuring.kernel_work import Work
 from tutorlib.paths import notebook_names
 from tutorlib.simulate.ptx.report import Issued, Report
 
@@ -107,7 +108,7 @@ def test_the_solution_is_near_each_bound(id):
 def launch(blocks=4, overlap=0.5, **issued):
     """One launch that issues these opcodes so often."""
     opcodes = tuple(Issued(opcode, None, times) for opcode, times in issued.items())
-    return [Report((), (), blocks, opcodes, busy=4, reloaded=0.5, reread=0.5, restored=64, overlap=overlap)]
+    return [Report((), (), blocks, opcodes, heard=Work(4, 0.5, 64, 0.5, overlap))]
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.p06 import softmax
 from tutorlib.exercises.p07 import BENCH_FP8, no_spill, skinny_tile
 from tutorlib.kernels.cutile import Config, compiled, plain
 from tutorlib.machine.features import hardware_of
 from tutorlib.models.l2 import coverage, grouped, raster, traffic
+from tutorlib.problems.catalogue import softmax
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 from tests.pages.answers import WRONG
 from tests.pages.table import base_of, by_name, solved
 from tutorlib.checking.answer import Served
+from tutorlib.checking.facts import fetched_ahead
 from tutorlib.checking.running import find_simulated_fault
 from tutorlib.exercises import find
 from tutorlib.exercises.judges.cute_host import seen_as_layout
@@ -79,7 +80,7 @@ def test_the_share_of_mma_that_was_fetched_ahead(loop, share):
     simulator = exercise.simulator(exercise.evidence(Served(loop)))
     find_simulated_fault(exercise.problem, simulator, exercise.size_counted, patterned=False)
     (report,) = simulator.reports
-    assert report.fetched_ahead == share
+    assert fetched_ahead(report) == share
 
 
 def test_the_page_counts_the_columns_of_an_mma_as_the_hardware_does():

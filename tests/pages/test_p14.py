@@ -169,7 +169,7 @@ def test_lazy_configurations_are_slower_than_the_tiers_of_14_11():
     ratios = {
         HopperConfig(**point["config"]): point["baseline_us"] / point["median_us"]
         for point in sweep["points"]
-        if point["shape"] == [8192] * 3
+        if point["shape"] == [8192] * 3 and point["config"].get("schedule") != "plain"
     }
     deferred = HopperConfig(cluster=(2, 1), defer_stores=True)
     lazy = (HopperConfig(), HopperConfig(cluster=(2, 1)), deferred, replace(deferred, zigzag=True, polls=True))

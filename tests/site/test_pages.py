@@ -123,18 +123,6 @@ def test_no_answer_is_in_the_site(site, pages):
     assert told == []
 
 
-def test_an_instructor_finds_each_answer_folded(tmp_path):
-    """On one page, since the build of all takes as long again."""
-    from tutorlib.site.pages import site_page
-
-    cells = site_page("01_layouts", "", answers=True).cells
-    folded = [cell for cell in cells if "hide-input" in cell.metadata.get("tags", [])]
-    assert len(folded) == len([cell for cell in parse(SOLUTIONS / "01_layouts.py") if cell.regions])
-    assert all("YOUR CODE HERE" in cells[cells.index(cell) - 1].source for cell in folded)
-    checks = [cell for cell in cells if cell.metadata.get("tutorlib", {}).get("role") == "check"]
-    assert all("✓" in cell.outputs[0].text for cell in checks)
-
-
 # In the browser -------------------------------------------------------------------------------------------------
 
 

@@ -157,7 +157,6 @@ class SimulatedCuteEvidence:
     evidence: CuteEvidence
     budgets: Mapping[Shape, float] = field(default_factory=dict)
     reports: "list[Report]" = field(default_factory=list)
-    traced: bool = False
 
     def on(self, work: Work) -> Call:
         from tutorlib.simulate.ptx.languages.cute import simulate_launches
@@ -166,7 +165,7 @@ class SimulatedCuteEvidence:
 
         def call() -> None:
             launches = [replace(one, parameters=parameters_for(one, work.tensors)) for one in recorded]
-            self.reports = simulate_launches(work.named, launches, self.traced, budget)
+            self.reports = simulate_launches(work.named, launches, budget)
 
         return call
 

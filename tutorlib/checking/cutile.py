@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tutorlib.simulate.cutile import TileReport
     from tutorlib.simulate.ptx.report import Report
 
-ARCH = "sm_80"  # whose code is simulated: `simulate.ptx.languages.cutile.ARCH`, which takes long to import
+ARCH = "sm_80"  # whose code is simulated
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
 
 
@@ -266,20 +266,20 @@ class SimulatedTiles:
     evidence: TileEvidence
     problem: Problem
     reports: "list[Report]" = field(default_factory=list)
-    traced: bool = False
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cutile import by_cubin, launch
+        from tutorlib.simulate.ptx.languages.cuda import by_cubin, run_tiles, with_layouts
 
         plan = plan_at(self.evidence, self.problem, work.shape, ARCH)
         compiled = compiled_tiles(plan, ARCH)
         finders = [by_cubin(one.cubin, self.evidence.file, [*self.evidence.lines]) for one in compiled]
 
         def call() -> None:
-            memories = plan.laid_out(work.tensors)
+            memories, names = plan.laid_out(work.tensors), list(work.named)
+            arguments = [with_layouts(named_arguments(one, memories, names)) for one in plan.launches]
             self.reports = [
-                launch(made, find, one.grid, named_arguments(one, memories, list(work.named)), self.traced)
-                for made, find, one in zip(compiled, finders, plan.launches, strict=True)
+                run_tiles(made, find, one.grid, given)
+                for made, find, one, given in zip(compiled, finders, plan.launches, arguments, strict=True)
             ]
 
         return call

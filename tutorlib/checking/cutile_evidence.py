@@ -14,7 +14,7 @@ from tutorlib.checking.answer import Answer, WrongKind, need_callable
 from tutorlib.checking.evidence import Request, Specs, made_or_why, used
 from tutorlib.checking.part import Part
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.spec import TensorSpec
+from tutorlib.compiling.spec import ALIGNED
 from tutorlib.dsl.functions import function_of, opt_level
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.problem import Problem, Shape, torch_dtype
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from tutorlib.simulate.cutile import TileReport
 At = tuple[str, Shape]  # a problem's name, and a size of it
-ALIGNED = 16  # bytes of which a tensor's address is a multiple, as those that torch makes
 Trial = tuple[tuple[int, ...], tuple[Any, ...]]  # of a @ct.kernel: its grid, and its arguments after the tensors
 Calls = tuple["tuple[Tensor, ...]", ...]  # the tensors of each call: inputs of the judge's, and a poisoned output
 
@@ -88,14 +87,12 @@ class Interpreted:
     """A call that was interpreted, block by block.
 
     output: poison where nothing was stored. changed: the inputs that differ afterwards, by number. raised: by the call.
-    current: whether all launches are in torch's current stream.
     """
 
     output: "Tensor | None" = None
     changed: tuple[int, ...] = ()
     reports: "tuple[TileReport, ...]" = ()
     raised: str = ""
-    current: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +145,7 @@ class TileRequest(Request):
             file = function_of(made).__code__.co_filename
         else:
             raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @ct.kernel function.")
-        accepted: list[Any] = []
-        interpreted = {at: made_or_why(self.interpreted, made, at, accepted) for at in self.calls}
+        interpreted = {at: made_or_why(self.interpreted, made, at) for at in self.calls}
         plans = {key: made_or_why(self.planned, self.host(made, key[0]), *key) for key in self.plans}
         return TileEvidence(plans=plans, interpreted=interpreted, file=file, lines=tuple(linecache.getlines(file)))
 
@@ -163,8 +159,8 @@ class TileRequest(Request):
         grid, constants = self.trials[at]
         return lambda *tensors: ct.launch(torch.cuda.current_stream(), grid, made, (*tensors, *constants))
 
-    def interpreted(self, made: Any, at: At, accepted: list[Any]) -> tuple[Interpreted, ...]:
-        return tuple(interpret(self.host(made, at), tensors, accepted) for tensors in self.calls[at])
+    def interpreted(self, made: Any, at: At) -> tuple[Interpreted, ...]:
+        return tuple(interpret(self.host(made, at), tensors) for tensors in self.calls[at])
 
     def planned(self, host: Answer, at: At, target: str, sms: int) -> LaunchPlan:
         import torch
@@ -178,14 +174,14 @@ class TileRequest(Request):
             raise CompileFailed(f"while it ran: {type(error).__name__}: {error}") from error
 
 
-def interpret(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]) -> Interpreted:
+def interpret(host: Answer, tensors: "tuple[Tensor, ...]") -> Interpreted:
     """The call on copies of these tensors. Raises CompileFailed, NotSimulated and a placeholder's error."""
     from tutorlib.compiling.dsls import refusals
     from tutorlib.simulate.stand_in.tiles import launches_interpreted
 
     *inputs, output = (tensor.clone() for tensor in tensors)
     try:
-        with refusals(), launches_interpreted(accepted=accepted) as launched:
+        with refusals(), launches_interpreted() as reports:
             host(*inputs, output)
     except (CompileFailed, NotImplementedError):
         raise
@@ -197,8 +193,7 @@ def interpret(host: Answer, tensors: "tuple[Tensor, ...]", accepted: list[Any]) 
     return Interpreted(
         output=output,
         changed=tuple(n for n, (before, after) in pairs if not before.equal(after)),
-        reports=tuple(one.report for one in launched),
-        current=all(one.current for one in launched),
+        reports=tuple(reports),
     )
 
 
@@ -209,19 +204,17 @@ def plan_of(host: Callable[..., None], tensors: "Sequence[Tensor]", target: str,
     import torch
 
     from tutorlib.compiling.dsls import exported
-    from tutorlib.simulate.cutile.run import array_constraint, constraint, parameters
+    from tutorlib.simulate.cutile.run import constraint, parameters
     from tutorlib.simulate.stand_in.tiles import launches_to
 
     storages = [tensor.untyped_storage() for tensor in tensors]
     memories: list[bytes] = []
     launches: list[Planned] = []
 
-    def typed(parameter: Any, arg: Any) -> Any:
+    def typed(constant: bool, arg: Any) -> Any:
         """The argument's type for the compiler: what ct.launch would find."""
-        if not isinstance(arg, torch.Tensor):
-            return constraint(parameter, arg)
-        plain = arg.is_contiguous() and arg.data_ptr() % ALIGNED == 0
-        return TensorSpec.like(arg).constraint() if plain else array_constraint(arg)
+        aligned = isinstance(arg, torch.Tensor) and arg.data_ptr() % ALIGNED == 0
+        return constraint(constant, arg, ALIGNED if aligned else 1)
 
     def placed(arg: Any) -> Any:
         if not isinstance(arg, torch.Tensor):
@@ -241,8 +234,8 @@ def plan_of(host: Callable[..., None], tensors: "Sequence[Tensor]", target: str,
         )
 
     def take(kernel: "ct.kernel", grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
-        each = list(zip(parameters(kernel), args, strict=True))
-        compiled_in = (one.constant and not isinstance(arg, torch.Tensor) for one, arg in each)
+        each = list(zip(parameters(kernel).values(), args, strict=True))
+        compiled_in = (constant and not isinstance(arg, torch.Tensor) for constant, arg in each)
         launches.append(
             Planned(
                 tile_ir=exported(kernel, [typed(*one) for one in each], target, "tileir_bytecode"),

@@ -208,7 +208,4 @@ def tensor_at(address: int, spec: TensorSpec) -> "Tensor":
     kind, count = DTYPES[spec.dtype], math.prod(spec.shape)
     memory = (ctypes.c_uint8 * max(count * kind.bytes, 1)).from_address(address)
     flat = torch.frombuffer(memory, dtype=getattr(torch, kind.torch), count=count)
-    by_stride = sorted(range(len(spec.shape)), key=spec.stride_order.__getitem__, reverse=True)
-    return flat.view([spec.shape[mode] for mode in by_stride]).permute(
-        [by_stride.index(mode) for mode in range(len(spec.shape))]
-    )
+    return flat.as_strided(spec.shape, spec.strides)

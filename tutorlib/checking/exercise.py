@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 from tutorlib.checking.answer import Answer, Served, Unwritten, WrongKind, is_placeholder
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
@@ -96,6 +96,12 @@ class Exercise(ABC):
     needs: Feature | None = None
     guess: FailureKind | None = None
     proof: str = ""
+
+    @classmethod
+    def of(cls, head: tuple[str, str, int], **settings: Any) -> Self:
+        """An exercise of this kind. head: id, title, points."""
+        id, title, points = head
+        return cls(id=id, title=title, points=points, **settings)
 
     @property
     def passed_line(self) -> str:

@@ -128,9 +128,10 @@ def sum_of(reports: LaunchReports, name: str) -> Any:
     return sum(getattr(report, name) for report in reports)
 
 
-def largest(says: str, name: str, unit: str = ".0%", **others: Any) -> Fact:
-    """The largest of the launches' numbers of this name."""
-    return Fact(says, lambda reports: max((getattr(one, name) for one in reports), default=0), unit=unit, **others)
+def largest(says: str, number: str | Callable[["Report"], float], unit: str = ".0%", **others: Any) -> Fact:
+    """The largest of the launches' numbers. number: counts it, or the name of one in `measuring.kernel_work.Work`."""
+    count = number if callable(number) else lambda report: getattr(report.heard, number)
+    return Fact(says, lambda reports: max(map(count, reports), default=0), unit=unit, **others)
 
 
 blocks = Fact(
@@ -146,7 +147,7 @@ warps = Fact(
 )
 busy = Fact(  # warps that load from global memory or store to it
     "{have} of its warps do all of the work",
-    lambda reports: sum_of(reports, "busy") / max(sum_of(reports, "warps"), 1),
+    lambda reports: sum(one.heard.busy for one in reports) / max(sum_of(reports, "warps"), 1),
     below=Fail.TOO_FEW(instruction="warp"),
     unit=".0%",
 )
@@ -159,9 +160,31 @@ ahead = largest(  # tiles: above 1 for three stages or more
     ".1f",
     below=Fail.NO_OVERLAP(of="stages"),
 )
+
+
+def fetched_ahead(report: "Report") -> float:
+    """Of mma.sync, the share whose operands are not those of the run of ldmatrix that the program has before it."""
+    fresh, ended, ahead, total = set[Any](), True, 0, 0
+    for one in report.issued:
+        if one.opcode.startswith("ldmatrix"):
+            fresh = registers_in(one.operands[:1]) | (set() if ended else fresh)
+            ended = False
+        elif one.opcode.startswith(("mma.sync", "bra", "bar", "cp.async")):
+            ended = True
+        if one.opcode.startswith("mma.sync"):
+            total += one.warps
+            ahead += one.warps * fresh.isdisjoint(registers_in(one.operands[1:3]))
+    return ahead / max(total, 1)
+
+
+def registers_in(operands: Sequence[Any]) -> set[Any]:
+    """Those of the vectors among these operands."""
+    return {item for operand in operands for item in getattr(operand, "items", ())}
+
+
 fetched = largest(
     "{have} of its mma.sync have operands that were fetched before the K block in front of them was multiplied",
-    "fetched_ahead",
+    fetched_ahead,
     below=Fail.NO_OVERLAP(of="registers"),
 )
 reread = largest(  # a loop that fetches registers ahead may fetch a K block or two too many
@@ -175,14 +198,8 @@ reloaded = largest(  # a loop without a branch loads the last tile again
 )
 restored = Fact(
     "its blocks store {have} bytes that they have stored before",
-    lambda reports: sum_of(reports, "restored"),
+    lambda reports: sum(one.heard.restored for one in reports),
     Fail.TOO_MANY(instruction="store"),
-)
-computed_twice = Fact(
-    "{have} pairs of fp32 instructions compute the same numbers, up to rounding",
-    lambda reports: sum(bool(report.computed_twice) for report in reports),
-    Fail.TOO_MANY(instruction="f32"),
-    at=lambda reports: "".join(f" ({' and '.join(map(str, one.computed_twice))})" for one in reports[:1]),
 )
 
 

@@ -237,6 +237,7 @@ def find_interpreted_fault(
         seen, expected = output.seen, problem.expected(tuple(inputs), shape)
         noticed = next((finding.sentence for report in one.reports for finding in report.findings), "")
         wrong = Wrong(one.raised) if one.raised else fault_of_result(problem, one.changed, seen, expected, noticed)
-        if wrong := wrong or (None if one.current else ON_DEFAULT_STREAM):
+        in_order = all(report.current for report in one.reports)
+        if wrong := wrong or (None if in_order else ON_DEFAULT_STREAM):
             return wrong
     return None

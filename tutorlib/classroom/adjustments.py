@@ -4,7 +4,7 @@ were due and what lateness costs; and corrections*.csv, points and comments by h
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -83,12 +83,15 @@ def read_rules(path: Path) -> Rules:
 
 
 def time_in(written: str, zone: tzinfo | None) -> datetime | None:
-    """An ISO time, or one of Moodle's worksheet. Without an offset it is in this zone; a date alone is its last minute.
+    """An ISO time, or a time as Moodle's worksheet has it; None where it is neither.
 
-    None where it is neither.
+    Without an offset it is in this zone; a date alone is its last minute.
     """
     plain = " ".join(written.replace("\N{NARROW NO-BREAK SPACE}", " ").split())
-    for read in (datetime.fromisoformat, *(lambda text, one=one: datetime.strptime(text, one) for one in MOODLE_TIMES)):
+    for read in (
+        datetime.fromisoformat,
+        *(lambda text, form=form: datetime.strptime(text, form) for form in MOODLE_TIMES),
+    ):
         try:
             found = read(plain)
         except ValueError:
@@ -172,32 +175,28 @@ def corrected(points: float, corrections: Iterable[Correction]) -> float:
 def read_corrections(
     path: Path,
     students: Directory[Enrolled],
-    exercises: Iterable[str],
+    exercises: Collection[str],
     found: dict[str, dict[str, tuple[Correction, ...]]],
-) -> list[str]:
+) -> Iterator[str]:
     """Add a CSV file's corrections to `found`: student → exercise → corrections.
 
-    Its columns: id or name, exercise, points, comment, by. exercises: those that there are. Returns a line for each
+    Its columns: id or name, exercise, points, comment, by. exercises: those that there are. Yields a line for each
     correction whose student or exercise there is not. Raises CannotGrade.
     """
     columns, rows = read_csv(path, COLUMNS)
     if not {"id", "name", "student"} & columns or not {"points", "comment"} & columns:
         needed = "id (or name), exercise, points, comment, by"
         raise CannotGrade(f"{path.name}: its columns are {', '.join(sorted(columns))}; needed: {needed}.")
-    exercises = set(exercises)
-    lines = []
     for row in rows:
         correction = read_row(row)
-        id = correction.exercise
-        student = find_in(students, row["id"], row["name"])
+        id, student = correction.exercise, find_in(students, row["id"], row["name"])
         if isinstance(student, str):
-            lines.append(f"{correction.place}: {student}; this correction is not applied.")
+            yield f"{correction.place}: {student}; this correction is not applied."
         elif id not in exercises:
-            lines.append(f"{correction.place}: there is no exercise {id}; this correction is not applied.")
+            yield f"{correction.place}: there is no exercise {id}; this correction is not applied."
         else:
             of_student = found.setdefault(student.student.student, {})
             of_student[id] = (*of_student.get(id, ()), correction)
-    return lines
 
 
 def read_row(row: dict[str, str]) -> Correction:
@@ -225,17 +224,11 @@ class Adjustments:
     corrections: Mapping[str, Mapping[str, tuple[Correction, ...]]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A class before it is graded. lines: what an instructor must hear of."""
+def prepared(students: list[HandedIn], folder: Path) -> tuple[list[Enrolled], Adjustments, list[str]]:
+    """The class by its roster, what comes on top of its points, and lines that an instructor must hear of.
 
-    students: list[Enrolled]
-    adjustments: Adjustments
-    lines: list[str]
-
-
-def prepared(students: list[HandedIn], folder: Path) -> Prepared:
-    """The class by its roster, and what comes on top of its points. Raises CannotGrade."""
+    Raises CannotGrade.
+    """
     roster, rules = folder / "roster.csv", folder / "rules.toml"
     class_, lines = enrolled(students, read_roster(roster) if roster.exists() else ())
     late = read_rules(rules) if rules.exists() else Rules()
@@ -246,4 +239,4 @@ def prepared(students: list[HandedIn], folder: Path) -> Prepared:
     exercises = [exercise.id for name in notebook_names() for exercise in of_notebook(name)]
     for file in sorted(folder.glob("corrections*.csv")):
         lines += read_corrections(file, called, exercises, corrections)
-    return Prepared(class_, Adjustments(late, corrections), lines)
+    return class_, Adjustments(late, corrections), lines

@@ -1,7 +1,6 @@
 """`tutor class`: grades a folder of hand-ins into a folder of results."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,22 +9,11 @@ from tutorlib.classroom import CannotGrade, exports, reports, similar_answers
 from tutorlib.classroom.adjustments import prepared
 from tutorlib.classroom.class_run import Run, grade_new
 from tutorlib.classroom.gradebook import Gradebook
-from tutorlib.classroom.grades import Classroom, grades_of, remarks
+from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.hand_ins import handed_in
 from tutorlib.grading import sandbox
-from tutorlib.grading.grade import Settings
+from tutorlib.grading.judge_process import Settings
 from tutorlib.problems.differences import count
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The output: lines about files and failures, a line that says where the results are, whether any grading did not
-    finish.
-    """
-
-    lines: list[str]
-    results: str
-    failed: bool
 
 
 def grade_folder(
@@ -36,22 +24,22 @@ def grade_folder(
     workers: int,
     ray: str | None,
     console: Console,
-) -> Summary:
+) -> tuple[list[str], str, bool]:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
-    The instructor's files are in `out`.
+    Returns lines that an instructor must read, a line that says where the results are, and whether any grading did not
+    finish. The instructor's files are in `out`.
     Raises CannotGrade; what the gradebook has then stays, and the next run goes on from there.
     """
     if settings.sandboxed and (why := sandbox.why_open()):
         raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
     students, stray = handed_in(folder.resolve(), without=out.resolve())
     book = Gradebook(out / "gradebook")
-    class_ = prepared(students, out)
+    class_, adjustments, lines = prepared(students, out)
     grade_new(Run(students, settings, wanted, workers, ray), book, console)
     submissions = book.submissions()
     there = {student.student: submissions[student.student] for student in students}
-    classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
-    classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
+    classroom = grades_of(class_, there, wanted, (*stray, *lines), adjustments)
     try:
         written = write_results(classroom, out)
     except OSError as error:
@@ -60,7 +48,7 @@ def grade_folder(
         ) from None
     gone = sorted(submissions.keys() - there.keys())
     results = f"{count(len(classroom.grades), 'student')}: {out / 'index.html'}, gradebook, {len(written)} files"
-    return Summary([*lines_of(classroom, gone)], results, bool(classroom.failed))
+    return [*lines_of(classroom, gone)], results, bool(classroom.failed)
 
 
 def write_results(classroom: Classroom, out: Path) -> list[Path]:

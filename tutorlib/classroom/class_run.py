@@ -20,8 +20,9 @@ from tutorlib.checking.randomness import new_seed
 from tutorlib.classroom import CannotGrade
 from tutorlib.classroom.gradebook import Gradebook, Graded, Judged, Submission
 from tutorlib.classroom.hand_ins import Files, HandedIn, files_of
-from tutorlib.grading.grade import Settings, at_a_time, grade_submission
-from tutorlib.grading.merged_page import student_code
+from tutorlib.grading.grade import at_a_time, grade_submission
+from tutorlib.grading.judge_process import Settings
+from tutorlib.grading.merged_page import merged_page
 from tutorlib.grading.scores import points_possible, progress
 from tutorlib.grading.submission import Submitted, newest, read_each
 from tutorlib.machine import device
@@ -40,13 +41,11 @@ AHEAD = 2  # tasks that Ray has for each CPU or GPU, so that none waits for this
 
 @dataclass(frozen=True)
 class Task:
-    """A student's submission to grade.
-
-    files: where each is found and what it holds, the oldest first. wanted: the only notebooks to grade; None: all.
-    """
+    """A student's submission to grade. content: `content_hash` of the files. wanted: see `Run`."""
 
     student: str
-    files: tuple[tuple[str, bytes], ...]
+    files: Files
+    content: str
     wanted: tuple[str, ...] | None
     settings: Settings
 
@@ -58,27 +57,24 @@ async def grade_task(task: Task, variables: Mapping[str, str]) -> Graded:
     a task of its own.
     """
     start = time.monotonic()
-    notes: list[str] = []
-    submission = read_files(task, notes.append)
+    notes = [*task.files.notes]
+    files = ((Path(label), content) for label, content in task.files.notebooks)
+    read = newest(read_each(files, notes.append), notes.append)
+    asked = [submitted for submitted in read if task.wanted is None or submitted.name in task.wanted]
+    submission = sorted(asked, key=lambda submitted: submitted.name)
     settings = replace(task.settings, variables=variables)
     scores = await grade_submission(submission, settings, at_a_time() if device.gpu() else 1)
     judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in scores.outcomes)
     notebooks = tuple((submitted.name, str(submitted.path)) for submitted in submission)
     failed = next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
-    return Graded(judged, notebooks, tuple(notes), time.monotonic() - start, failed, tuple(answer_texts(submission)))
-
-
-def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
-    """The notebooks that the files answer, one for each, in the course's order; lines about others."""
-    read = newest(read_each(((Path(label), content) for label, content in task.files), say), say)
-    wanted = (submitted for submitted in read if task.wanted is None or submitted.name in task.wanted)
-    return sorted(wanted, key=lambda submitted: submitted.name)
+    seconds, answers = time.monotonic() - start, tuple(answer_texts(submission))
+    return Graded(judged, notebooks, tuple(dict.fromkeys(notes)), seconds, failed, answers)
 
 
 def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
     """Each exercise and the text of its answer, as it is graded; without those that are not written."""
     for submitted in submission:
-        for exercise, text in student_code(submitted).answers.items():
+        for exercise, text in merged_page(submitted).answers.items():
             yield exercise, text[:LONGEST_ANSWER].encode("utf-8", "replace").decode()  # JSON can hold half of a pair
 
 
@@ -90,7 +86,7 @@ class Run:
     """A class to grade.
 
     wanted: the notebooks that were asked for; None: all that were handed in.
-    workers: students graded at a time on this machine. ray: the address of a cluster; "local": one of this machine.
+    workers: students graded at a time on this machine. ray: the address of a cluster; "local": on this machine.
     """
 
     students: list[HandedIn]
@@ -105,34 +101,24 @@ def grade_new(run: Run, book: Gradebook, console: Console) -> None:
 
     console: shows the progress. Raises CannotGrade.
     """
-    version, seed = course_version(), run.settings.seed
-    known = book.submissions()
-    todo = {}
-    for student in run.students:
-        content = content_hash(files_of(student), version)
-        before = known.get(student.student)
-        if not (before and before.answers(content, run.wanted, seed)):
-            todo[student.student] = student
-    if not todo:
-        return
-    settings = {name: replace(run.settings, seed=new_seed() if seed is None else seed) for name in todo}
-    contents: dict[str, tuple[str, tuple[str, ...]]] = {}  # student → hash and lines of the files as they are read now
+    version, known = course_version(), book.submissions()
 
     def tasks() -> Iterator[Task]:
-        for name, student in todo.items():
-            files = files_of(student)
-            contents[name] = content_hash(files, version), files.notes
-            yield Task(name, files.notebooks, run.wanted, settings[name])
+        for student in run.students:
+            name, files, seed = student.student, files_of(student), run.settings.seed
+            content = content_hash(files, version)
+            if name in known and known[name].answers(content, run.wanted, seed):
+                done()
+            else:
+                settings = replace(run.settings, seed=new_seed() if seed is None else seed)
+                yield Task(name, files, content, run.wanted, settings)
 
     def keep(task: Task, graded: Graded) -> None:
-        name = task.student
-        content, notes = contents.pop(name)
-        graded = replace(graded, notes=tuple(dict.fromkeys((*notes, *graded.notes))))
         utc = datetime.now(UTC).isoformat("T", "seconds")
-        book.put(Submission(name, content, run.wanted, settings[name].seed, utc, graded))
+        book.put(Submission(task.student, task.content, task.wanted, task.settings.seed, utc, graded))
         done()
 
-    with progress(console, "submissions", len(todo)) as done:
+    with progress(console, "submissions", len(run.students)) as done:
         if run.ray:
             grade_on_ray(run.ray, tasks(), keep)
         else:
@@ -143,13 +129,13 @@ def grade_new(run: Run, book: Gradebook, console: Console) -> None:
 def grade_here(
     tasks: Iterator[Task], variables: Sequence[dict[str, str]], keep: Callable[[Task, Graded], None]
 ) -> None:
-    """Grade the tasks on this machine. With GPUs, each task has one to itself. Raises CannotGrade.
+    """Grade the tasks on this machine. With GPUs, each task has a GPU to itself. Raises CannotGrade.
 
     variables: of the environment, for each of the tasks that are graded at a time.
     """
 
     async def work(own: dict[str, str]) -> None:
-        for task in tasks:  # all take from the same ones
+        for task in tasks:  # all take from the same iterator
             keep(task, await grade_task(task, own))
 
     async def everything() -> None:
@@ -172,7 +158,7 @@ def visible_gpus() -> list[str]:
 
 
 def grade_on_ray(address: str, tasks: Iterator[Task], keep: Callable[[Task, Graded], None]) -> None:
-    """Grade the tasks on a cluster, or on "local", one of this machine alone. The course is installed on each machine.
+    """Grade the tasks on a cluster, or on "local", this machine alone. The course is installed on each machine.
 
     A few more are submitted than the cluster can do at a time. The task of a worker that dies is repeated once.
     Raises CannotGrade, also where Ray is missing or cannot be reached.
@@ -201,7 +187,8 @@ def grade_on_ray(address: str, tasks: Iterator[Task], keep: Callable[[Task, Grad
                 except ray.exceptions.RayTaskError as error:
                     raise CannotGrade(str(error.cause)) from None
                 except ray.exceptions.RayError as error:
-                    found = Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
+                    failed = f"{ENDED}: its worker died, twice: {type(error).__name__}"
+                    found = Graded(notes=running[done].files.notes, failed=failed)
                 keep(running.pop(done), found)
     finally:
         ray.shutdown()

@@ -9,7 +9,7 @@ by the first two numbers of a file's name, the student's and that of one of the 
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,85 +22,77 @@ SYSTEMS: tuple[System, ...] = ("moodle", "canvas")
 
 
 def write_all(classroom: Classroom, out: Path) -> list[Path]:
-    """Write every export. A file is there as a whole, or as it was before. Raises OSError.
-
-    Of a student who is not graded the cells are empty.
-    """
+    """Write every export. A file is there as a whole, or as it was before. Raises OSError."""
+    head = {"Student": "    Points Possible", "ID": "", "SIS User ID": "", "SIS Login ID": "", "Section": ""}
+    possible = {name: classroom.grades[0].max_points_of(name) for name in classroom.notebooks}
     tables = {
-        "grades.csv": grades_table(classroom),
-        "moodle.csv": moodle_table(classroom),
-        "canvas.csv": canvas_table(classroom),
+        "grades.csv": rows_of(classroom, grades_row),
+        "moodle.csv": rows_of(classroom, moodle_row),
+        "canvas.csv": [head | possible, *rows_of(classroom, canvas_row)],
     }
     for name, rows in tables.items():
         write_whole(out / name, as_csv(rows).encode("utf-8", "replace"))
     return [out / name for name in tables]
 
 
-def graded_row(grade: Grade, row: dict[str, Any]) -> dict[str, Any]:
-    """The row; without its numbers where the student is not graded."""
-    return {key: "" if grade.failed and isinstance(value, float | int) else value for key, value in row.items()}
+def rows_of(classroom: Classroom, row: Callable[[Grade], dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each student; without its numbers where the student is not graded."""
+    return [
+        {key: "" if grade.failed and isinstance(value, float | int) else value for key, value in row(grade).items()}
+        for grade in classroom.grades
+    ]
 
 
-def grades_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
-    """A row for each student: the points, with those of the grader alone beside them, then a column for each exercise.
+def grades_row(grade: Grade) -> dict[str, Any]:
+    """The points, with those of the grader alone beside them, then each exercise's.
 
     penalty: for lateness. remarks: nothing handed in, lateness and corrections, in words.
     """
-    for grade in classroom.grades:
-        row = {
-            "student": grade.name,
-            "id": grade.enrolled.listed.id,
-            "email": grade.enrolled.listed.email,
-            "points": grade.points,
-            "max_points": grade.max_points,
-            "raw_points": grade.raw_points,
-            "penalty": grade.penalty,
-            "remarks": "; ".join(grade.remarks),
-        }
-        yield graded_row(grade, row | {verdict.outcome.id: verdict.points for verdict in grade.judged})
+    return {
+        "student": grade.name,
+        "id": grade.enrolled.listed.id,
+        "email": grade.enrolled.listed.email,
+        "points": grade.points,
+        "max_points": grade.max_points,
+        "raw_points": grade.raw_points,
+        "penalty": grade.penalty,
+        "remarks": "; ".join(grade.remarks),
+        **{verdict.outcome.id: verdict.points for verdict in grade.judged},
+    }
 
 
-def moodle_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
+def moodle_row(grade: Grade) -> dict[str, Any]:
     """Moodle's grading worksheet: what it finds a student by, and what it takes up."""
-    for grade in classroom.grades:
-        listed = grade.enrolled.listed
-        row = {
-            "Identifier": f"Participant {listed.id}" if listed.system == "moodle" and listed.id else grade.name,
-            "Full name": listed.name,
-            "Email address": listed.email,
-            "Grade": grade.points,
-            "Maximum Grade": grade.max_points,
-            "Feedback comments": feedback(grade),
-        }
-        yield graded_row(grade, row)
+    listed = grade.enrolled.listed
+    return {
+        "Identifier": f"Participant {listed.id}" if listed.system == "moodle" and listed.id else grade.name,
+        "Full name": listed.name,
+        "Email address": listed.email,
+        "Grade": grade.points,
+        "Maximum Grade": grade.max_points,
+        "Feedback comments": feedback(grade),
+    }
 
 
-def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
-    """Canvas's gradebook: a column for each notebook, and its row of the points that are possible."""
-    first = classroom.grades[0]
-    head = {"Student": "    Points Possible", "ID": "", "SIS User ID": "", "SIS Login ID": "", "Section": ""}
-    possible = {name: first.max_points_of(name) for name in classroom.notebooks}
-    yield head | possible
-    for grade in classroom.grades:
-        listed = grade.enrolled.listed
-        row = {
-            "Student": listed.name,
-            "ID": listed.id if listed.system == "canvas" else "",
-            "SIS User ID": listed.number,
-            "SIS Login ID": listed.login,
-            "Section": listed.section,
-        }
-        points = {name: grade.points_of(name) for name in classroom.notebooks}
-        yield graded_row(grade, row | points)
+def canvas_row(grade: Grade) -> dict[str, Any]:
+    """Canvas's gradebook: a column for each notebook."""
+    listed = grade.enrolled.listed
+    return {
+        "Student": listed.name,
+        "ID": listed.id if listed.system == "canvas" else "",
+        "SIS User ID": listed.number,
+        "SIS Login ID": listed.login,
+        "Section": listed.section,
+        **{name: grade.points_of(name) for name in grade.notebooks},
+    }
 
 
 def feedback(grade: Grade) -> str:
     """A line for each exercise that lost points, each notebook that was late, each correction."""
-    lost = [
-        verdict for verdict in grade.judged if verdict.points < verdict.counts and not (grade.reason or grade.failed)
-    ]
     lines = [
-        f"{verdict.outcome.id} {verdict.outcome.title}: {verdict.points:g} of {verdict.counts:g}" for verdict in lost
+        f"{verdict.outcome.id} {verdict.outcome.title}: {verdict.points:g} of {verdict.counts:g}"
+        for verdict in grade.judged
+        if verdict.points < verdict.counts and not (grade.reason or grade.failed)
     ]
     return "\n".join([*grade.remarks, *lines, *grade.notes])
 
@@ -120,9 +112,7 @@ def write_feedback(classroom: Classroom, out: Path) -> list[Path]:
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for place, grade in names.items():
-                entry = zipfile.ZipInfo(place)  # of 1980, so that the same reports give the same zip
-                entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-                archive.writestr(entry, (out / "students" / f"{report_name(grade.name)}.html").read_bytes())
+                archive.writestr(place, (out / "students" / f"{report_name(grade.name)}.html").read_bytes())
         write_whole(path, packed.getvalue())
         written.append(path)
     return written

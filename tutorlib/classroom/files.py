@@ -65,8 +65,8 @@ def read_text(path: Path) -> str:
 def read_csv(path: Path, fields: Mapping[str, tuple[str, ...]]) -> tuple[set[str], list[dict[str, str]]]:
     """The columns of a CSV file, in lower case, and for each row that is not empty its fields and its `place`.
 
-    fields: name → the columns that may hold it; the first one that is not empty counts. place: "roster.csv, line 2".
-    The delimiter is the one that occurs most often in the header. Raises CannotGrade.
+    fields: name → the columns that may hold it; the first that is not empty counts. place: "roster.csv, line 2".
+    The delimiter: whichever of DELIMITERS the header has most often. Raises CannotGrade.
     """
     text = read_text(path)
     delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)

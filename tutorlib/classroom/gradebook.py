@@ -37,7 +37,7 @@ class Graded:
     @classmethod
     def of(cls, data: dict[str, Any]) -> "Graded":
         """From the JSON of `asdict`."""
-        judged = tuple(Judged(Outcome(**one["outcome"]), one["counts"]) for one in data["judged"])
+        judged = tuple(Judged(Outcome(**verdict["outcome"]), verdict["counts"]) for verdict in data["judged"])
         pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "answers")}
         return cls(**data | pairs | {"judged": judged, "notes": tuple(data["notes"])})
 
@@ -66,7 +66,7 @@ class Gradebook:
     folder: Path
 
     def put(self, submission: Submission) -> None:
-        """Store a submission in place of the student's earlier one. Raises CannotGrade; the earlier one then stays."""
+        """Store a submission in place of the student's earlier submission, which stays where it raises CannotGrade."""
         try:
             write_whole(self.file_of(submission.student), json.dumps(asdict(submission), indent=1).encode())
         except OSError as error:

@@ -114,7 +114,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Classroom:
-    """The grades of all students, by name. notebooks: the assigned ones. stray: lines about files without owner."""
+    """The grades of all students, by name. notebooks: those assigned. stray: lines about files without owner."""
 
     grades: tuple[Grade, ...]
     notebooks: tuple[str, ...]
@@ -151,10 +151,10 @@ def grades_of(
     handed_in = {name for _, submission in there for name, _ in submission.graded.notebooks}
     notebooks = tuple(name for name in notebook_names() if name in (handed_in if wanted is None else wanted))
     counted = {verdict.outcome.id: verdict.counts for _, submission in there for verdict in submission.graded.judged}
-    grades = (
-        grade_of(student, submission, notebooks, counted, adjustments or Adjustments()) for student, submission in there
-    )
-    return Classroom(tuple(grades), notebooks, tuple(stray))
+    adjustments = adjustments or Adjustments()
+    grades = tuple(grade_of(student, submission, notebooks, counted, adjustments) for student, submission in there)
+    classroom = Classroom(grades, notebooks)
+    return replace(classroom, stray=(*stray, *remarks(classroom, adjustments)))
 
 
 def grade_of(
@@ -185,13 +185,10 @@ def grade_of(
 
 def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
     """Lines about corrections and times that could not be used."""
-    graded = set(classroom.exercises)
     for of_student in adjustments.corrections.values():
-        for id in of_student.keys() - graded:
-            yield from (
-                f"{correction.place}: {id} was not asked for; this correction is not applied."
-                for correction in of_student[id]
-            )
+        for id in of_student.keys() - set(classroom.exercises):
+            for correction in of_student[id]:
+                yield f"{correction.place}: {id} was not asked for; this correction is not applied."
     if unknown := [grade.name for grade in classroom.grades if grade.unknown_time]:
         yield (
             f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. Use Moodle's "

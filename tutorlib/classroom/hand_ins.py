@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 from tutorlib.classroom import CannotGrade
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
@@ -26,11 +26,11 @@ CANVAS = re.compile(
 )
 STRAY = "whose is it? Put it into a folder that has its student's name."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
-LINK = "a link, which is not followed."
+LINK = "a link, which is not followed"
 UNPACKING = Allowance(computing_s=30, patience_s=600)  # of one student's files
 MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
 NAMED = 3  # files that a line about a hand-in without a notebook names
-ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 System = Literal["", "moodle", "canvas"]
 
 
@@ -80,7 +80,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
         if hidden(path.name) or path == without:
             continue
         if path.is_symlink():
-            stray.append(f"{as_label(path.name)}: {LINK}")
+            stray.append(f"{as_label(path.name)}: {LINK}.")
         elif own := upload_of(path):
             uploads = belongs.setdefault((tidy_name(own.written), own.system, own.id), [])
             uploads += [own] * (path.is_file() or any(path.iterdir()))  # an empty folder is a student's, too
@@ -147,20 +147,17 @@ def tidy_name(name: str) -> str:
 # Files ---------------------------------------------------------------------------------------------------------------
 
 
-class Unreadable(Exception):
-    """A file that cannot be had. Why, in a few words."""
-
-
 class Found(NamedTuple):
     """A file on disk or in a zip. label: its place, as it can be printed. modified: seconds since 1970.
 
-    read: gives as many bytes as it is asked for; raises Unreadable.
+    open: gives its bytes as a stream. problem: why it is not opened, or "".
     """
 
     label: str
     modified: float
     upload: Upload
-    read: Callable[[int], bytes]
+    open: Callable[[], IO[bytes]]
+    problem: str = ""
 
     @property
     def name(self) -> str:
@@ -183,16 +180,15 @@ class Files:
 def files_of(student: HandedIn) -> Files:
     """A student's files, read in a child process."""
     try:
-        return in_child(UNPACKING, everything_of, student)
+        return in_child(UNPACKING, newest_files, student)
     except Exceeded as error:
         return Files(notes=(f"None of the files is read: reading them {error}.",))
 
 
-def everything_of(student: HandedIn) -> Files:
-    """The newest notebooks."""
+def newest_files(student: HandedIn) -> Files:
     notebooks, others = list[Found](), list[str]()
     for file in sorted((file for upload in student.uploads for file in found_in(upload)), key=lambda file: file.age):
-        if is_notebook(file.name) or is_zip(file.name) or file.name.lower().endswith(ARCHIVES):
+        if is_notebook(file.name) or file.name.lower().endswith(ARCHIVES):
             notebooks.append(file)
         elif Path(file.name).stem not in notebook_names():  # the text that jupytext keeps beside a page
             others.append(file.label)
@@ -204,21 +200,30 @@ def everything_of(student: HandedIn) -> Files:
         notes.append(f"not taken along: {', '.join(sorted(others)[:NAMED])}{more}. The grader takes notebooks.")
     read = list[tuple[str, bytes]]()
     for file in notebooks[-MOST_NOTEBOOKS:]:
-        try:
-            read.append((file.label, content_of(file)))
-        except Unreadable as error:
-            notes.append(f"{file.label}: {error}.")
+        content, problem = content_of(file)
+        if problem:
+            notes.append(f"{file.label}: {problem}.")
+        else:
+            read.append((file.label, content))
     return Files(tuple(read), tuple(notes))
 
 
-def content_of(file: Found) -> bytes:
-    """The file's bytes. Raises Unreadable, also if it is empty or too large."""
-    content = file.read(LARGEST_NOTEBOOK + 1)
-    if not content:
-        raise Unreadable("an empty file")
+def content_of(file: Found) -> tuple[bytes, str]:
+    """The file's bytes, and why they cannot be read, or ""."""
+    if file.problem or file.name.lower().endswith(ARCHIVES):
+        return b"", file.problem or "an archive that is not opened; ask for the notebooks themselves"
+    try:
+        with file.open() as stream:
+            content = stream.read(LARGEST_NOTEBOOK + 1)
+    except MemoryError:
+        raise
+    except OSError as error:
+        return b"", error.strerror or "cannot be read"
+    except Exception:  # a damaged or encrypted member fails in many ways
+        return b"", "damaged, or locked with a password; it cannot be unpacked"
     if len(content) > LARGEST_NOTEBOOK:
-        raise Unreadable(f"larger than {LARGEST_NOTEBOOK // 2**20} MB")
-    return content
+        return b"", f"larger than {LARGEST_NOTEBOOK // 2**20} MB"
+    return content, "" if content else "an empty file"
 
 
 def found_in(upload: Upload) -> Iterator[Found]:
@@ -227,20 +232,19 @@ def found_in(upload: Upload) -> Iterator[Found]:
         place = path.relative_to(upload.path.parent)
         if any(map(hidden, place.parts[1:])) or (path.is_dir() and not path.is_symlink()):
             continue
-        label = as_label(str(place))
-        if is_zip(path.name) and path.is_file() and not path.is_symlink():
-            yield from members(path, label, upload)
-        else:
-            yield Found(label, path.lstat().st_mtime, upload, partial(read_file, path))
+        label, modified = as_label(str(place)), path.lstat().st_mtime
+        problem = LINK if path.is_symlink() else "" if path.is_file() else "neither a file nor a folder"
+        if is_zip(path.name) and not problem:
+            try:
+                yield from members(zipfile.ZipFile(path), label, upload)
+                continue
+            except Exception:  # zipfile fails in many ways
+                problem = "damaged, or not a zip"
+        yield Found(label, modified, upload, lambda path=path: path.open("rb"), problem)  # type: ignore[misc]
 
 
-def members(path: Path, label: str, upload: Upload) -> Iterator[Found]:
-    """The files of a zip, not those of the zips in it; the zip itself if it cannot be opened."""
-    try:
-        archive = zipfile.ZipFile(path)
-    except Exception:  # zipfile fails in many ways
-        yield Found(label, path.stat().st_mtime, upload, refuse)
-        return
+def members(archive: zipfile.ZipFile, label: str, upload: Upload) -> Iterator[Found]:
+    """The files of a zip, not those of the zips in it."""
     for member in archive.infolist():
         parts = [part for part in member.filename.replace("\\", "/").split("/") if part not in ("", ".", "..")]
         if member.is_dir() or not parts or any(map(hidden, parts)):
@@ -249,36 +253,4 @@ def members(path: Path, label: str, upload: Upload) -> Iterator[Found]:
             modified = datetime(*member.date_time).timestamp()
         except ValueError:
             modified = 0.0
-        yield Found(f"{label}/{as_label('/'.join(parts))}", modified, upload, partial(read_member, archive, member))
-
-
-def refuse(most: int) -> bytes:
-    raise Unreadable("damaged, or not a zip")
-
-
-def read_file(path: Path, most: int) -> bytes:
-    """The first `most` bytes of a file on disk. Raises Unreadable."""
-    if path.is_symlink():
-        raise Unreadable(LINK.rstrip("."))
-    if not path.is_file():
-        raise Unreadable("neither a file nor a folder")
-    if path.name.lower().endswith(ARCHIVES):
-        raise Unreadable("an archive that is not opened; ask for a .zip")
-    try:
-        with path.open("rb") as file:
-            return file.read(most)
-    except OSError as error:
-        raise Unreadable(error.strerror or "cannot be read") from None
-
-
-def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
-    """The first `most` bytes of a file in a zip. Raises Unreadable."""
-    if is_zip(member.filename):
-        raise Unreadable("a zip in a zip; ask for the notebooks themselves")
-    try:
-        with archive.open(member) as file:
-            return file.read(most)
-    except MemoryError:
-        raise
-    except Exception:  # a damaged or encrypted member fails in many ways
-        raise Unreadable("damaged, or locked with a password; it cannot be unpacked") from None
+        yield Found(f"{label}/{as_label('/'.join(parts))}", modified, upload, partial(archive.open, member))

@@ -5,9 +5,8 @@ All values in them are escaped, and code is highlighted.
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -19,7 +18,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from tutorlib.checking.exercise import Exercise, Status
+from tutorlib.checking.exercise import Status
 from tutorlib.classroom.class_run import LONGEST_ANSWER
 from tutorlib.classroom.files import report_name, write_whole
 from tutorlib.classroom.gradebook import Judged
@@ -43,16 +42,6 @@ MOST_MARKUP = 10  # bytes of HTML for a character; code has 6 or 7, and text tha
 INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, and marks that turn a line around
 
 NOT_WRITTEN = ("not written yet", MISSING)
-COMMONEST = 20  # mistakes that the class page has
-
-
-@dataclass(frozen=True)
-class CommonMistake:
-    """A message that several answers to an exercise got, numbers aside. says: the first answer's message."""
-
-    exercise: Exercise
-    says: str
-    students: tuple[str, ...]
 
 
 def write_reports(classroom: Classroom, out: Path, links: Iterable[Path] = ()) -> list[Path]:
@@ -88,7 +77,6 @@ def class_page(classroom: Classroom, links: Iterable[str] = ()) -> str:
         links=tuple(links),
         median=median(shares) if shares else 0,
         rows=[exercise_row(classroom, id) for id in classroom.exercises],
-        mistakes=mistakes(classroom)[:COMMONEST],
     )
 
 
@@ -106,14 +94,9 @@ def exercise_page(grades: Iterable[Grade], id: str) -> str:
 
 
 def student_page(grades: Iterable[Grade], notebooks: Iterable[str]) -> str:
-    """The page of the one student."""
+    """The page of the only student in `grades`."""
     (grade,) = grades
-    return render(
-        "student.html",
-        grade=grade,
-        notebooks=notebooks,
-        answers=dict(grade.submission.graded.answers),
-    )
+    return render("student.html", grade=grade, notebooks=notebooks, answers=dict(grade.submission.graded.answers))
 
 
 def exercise_row(classroom: Classroom, id: str) -> dict[str, Any]:
@@ -128,47 +111,18 @@ def exercise_row(classroom: Classroom, id: str) -> dict[str, Any]:
     }
 
 
-def mistakes(classroom: Classroom) -> list[CommonMistake]:
-    """The messages of answers that lost points, the most common first."""
-    groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for grade in classroom.graded:
-        for verdict in lost(grade):
-            if state_of(verdict) != "unwritten":
-                first_lines = "\n".join(verdict.outcome.message.split("\n")[:2])
-                groups[verdict.outcome.id, re.sub(r"\d+", "#", first_lines)].append(
-                    (grade.name, verdict.outcome.message)
-                )
-    found = [
-        CommonMistake(find(id), told[0][1], tuple(student for student, _ in told)) for (id, _), told in groups.items()
-    ]
-    return sorted(found, key=lambda mistake: -len(mistake.students))
-
-
-def lost(grade: Grade) -> list[Judged]:
-    """The exercises that gave less than they could."""
-    return [verdict for verdict in grade.judged if verdict.outcome.points < verdict.counts]
-
-
 # Templates ------------------------------------------------------------------------------------------------------------
 
 
 def render(template: str, **values: Any) -> str:
     """A page. Everything that it is told is escaped, but for what `highlighted` has made of a student's code."""
+    loader = FileSystemLoader(TEMPLATES)
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["points"] = lambda number: f"{number:g}"
-    environment.filters |= {"highlighted": highlighted, "report_name": report_name}
-    environment.globals |= {
-        "WORDS": WORDS,
-        "state_of": state_of,
-        "verdict_text": verdict_text,
-        "LONGEST_ANSWER": LONGEST_ANSWER,
-    }
+    environment.filters |= {"points": "{:g}".format, "highlighted": highlighted, "report_name": report_name}
+    environment.globals |= {"WORDS": WORDS, "LONGEST_ANSWER": LONGEST_ANSWER}
+    environment.globals |= {"state_of": state_of, "verdict_text": verdict_text}
     return environment.get_template(template).render(values)
 
 

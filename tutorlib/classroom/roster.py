@@ -110,7 +110,7 @@ def directory(keys: Mapping[Student, Iterable[str]]) -> Directory[Student]:
 
 
 def find_in(students: Directory[Student], id: str, name: str) -> Student | str:
-    """The student with the id, or else with the name; or a few words why there is none, or more than one."""
+    """The student with the id, or else with the name; or a few words why no student or several have it."""
     candidates = (id and students.get(id_key(id))) or (name and students.get(letters(name))) or []
     if len(candidates) == 1:
         return candidates[0]
@@ -165,10 +165,9 @@ def enrolled(students: Iterable[HandedIn], roster: Iterable[Listed]) -> tuple[li
         systems = [entry.system] if entry.system else ["", "moodle", "canvas"]  # Moodle's 4711 is not Canvas's
         keys[entry] = {id_key(f"{system} {entry.id}") for system in systems if entry.id} | spellings(entry.names)
     by_key, owners, lines = directory(keys), dict[Listed, HandedIn](), list[str]()
-    for student in sorted(
-        students, key=lambda hand_in: id_key(f"{hand_in.system} {hand_in.id}") not in by_key
-    ):  # first by id
-        found = find_in(by_key, f"{student.system} {student.id}", student.written)
+    ids = {student: f"{student.system} {student.id}" for student in students}
+    for student in sorted(students, key=lambda student: id_key(ids[student]) not in by_key):  # first by id
+        found = find_in(by_key, ids[student], student.written)
         if isinstance(found, str):
             lines.append(f"{student.student}: not on the roster ({found}). The hand-in is graded all the same.")
         elif owners.setdefault(found, student) is not student:
@@ -178,9 +177,8 @@ def enrolled(students: Iterable[HandedIn], roster: Iterable[Listed]) -> tuple[li
             )
     of_student = {owner.student: entry for entry, owner in owners.items()}
     pairs = [(student, of_student.get(student.student)) for student in students]
-    pairs += [
-        (HandedIn(f"{entry.place}\n", entry.system, entry.id), entry) for entry in roster if entry not in owners
-    ]  # no hand-in's
+    absent = (entry for entry in roster if entry not in owners)
+    pairs += [(HandedIn(f"{entry.place}\n", entry.system, entry.id), entry) for entry in absent]  # no hand-in's name
     called = Counter((line or told_by(student)).name for student, line in pairs)
     class_ = []
     for student, line in pairs:

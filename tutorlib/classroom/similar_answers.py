@@ -47,7 +47,7 @@ MOST_SHOWN = 5  # exercises of a pair whose answers the page shows
 
 @dataclass(frozen=True)
 class Alike:
-    """Two answers to an exercise. bits: what they share. likeness: that, of all that the smaller one could share.
+    """Two answers to an exercise. bits: what they share. likeness: that, of all that the smaller answer could share.
 
     texts: of both.
     """
@@ -71,23 +71,6 @@ class SimilarPair:
     alike: tuple[Alike, ...]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """The answers to one exercise, student by student.
-
-    shared: bits for each pair, a square array; its diagonal has what each answer could share.
-    """
-
-    exercise: str
-    texts: tuple[str, ...]
-    shared: np.ndarray
-
-    def alike(self, a: int, b: int) -> Alike:
-        bits, most = self.shared[a, b], min(self.shared[a, a], self.shared[b, b])
-        likeness = float(bits / most) if most else 0.0
-        return Alike(self.exercise, float(bits), likeness, (self.texts[a], self.texts[b]))
-
-
 def write_similar(classroom: Classroom, out: Path) -> Path:
     """Write OUT/similar.html, which says so if comparing the answers exceeds its limits. Raises OSError."""
     try:
@@ -104,13 +87,24 @@ def similar_page(classroom: Classroom) -> str:
 
 def similar(classroom: Classroom) -> list[SimilarPair]:
     """The pairs that stand out, those beyond the others by most first."""
-    names = [grade.name for grade in classroom.grades]
     answers = [answers_of(grade) for grade in classroom.grades]
-    compared = [shared_statements(id, [texts.get(id, "") for texts in answers]) for id in classroom.exercises]
-    unusual = sum((beyond_most(one.shared) for one in compared), np.zeros((len(names), len(names))))
-    apart = np.max([standing_out(bits) for bits in (*(one.shared for one in compared), unusual)], axis=0)
+    shared = {id: shared_bits(id, [texts.get(id, "") for texts in answers]) for id in classroom.exercises}
+    unusual = sum(
+        ((bits - middle_and_tail(bits)[1]).clip(min=0) for bits in shared.values()), np.zeros((len(answers),) * 2)
+    )
+    apart = np.max([standing_out(bits) for bits in (*shared.values(), unusual)], axis=0)
     found = sorted(zip(*np.where(np.triu(apart >= 1, 1)), strict=True), key=lambda pair: -apart[pair])
-    return [pair_of(a, b, names, compared) for a, b in found]
+    pairs = []
+    for a, b in found:
+        alike = [
+            Alike(id, bits[a, b], bits[a, b] / min(bits[a, a], bits[b, b]), (answers[a][id], answers[b][id]))
+            for id, bits in shared.items()
+            if bits[a, b] > 0
+        ]
+        alike.sort(key=lambda exercise: -exercise.bits)
+        students = classroom.grades[a].name, classroom.grades[b].name
+        pairs.append(SimilarPair(students, sum(exercise.bits for exercise in alike), tuple(alike)))
+    return pairs
 
 
 def answers_of(grade: Grade) -> dict[str, str]:
@@ -119,20 +113,15 @@ def answers_of(grade: Grade) -> dict[str, str]:
     return {id: text for id, text in grade.submission.graded.answers if id not in unwritten}
 
 
-def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> SimilarPair:
-    alike = sorted((one.alike(a, b) for one in compared if one.shared[a, b] > 0), key=lambda one: -one.bits)
-    return SimilarPair((names[a], names[b]), sum(one.bits for one in alike), tuple(alike))
-
-
-def shared_statements(exercise: str, texts: list[str]) -> Compared:
-    """The answers to an exercise, "" of a student who has none."""
+def shared_bits(exercise: str, texts: list[str]) -> np.ndarray:
+    """The bits that each pair of answers shares; on the diagonal those that each could share. texts: "" for none."""
     given = given_statements(exercise[:2]).get(exercise, frozenset())
     found = [statements(text) - given for text in texts]
     own = [frozenset() if gives_up(of_student) else of_student for of_student in found]
     everything = sorted(set().union(*own))
     has = np.array([[statement in mine for statement in everything] for mine in own], dtype=float)
     bits = np.log2(max(1, sum(map(bool, texts))) / np.maximum(1, has.sum(axis=0)))
-    return Compared(exercise, tuple(texts), (has * bits) @ has.T)
+    return (has * bits) @ has.T
 
 
 @cache
@@ -141,11 +130,6 @@ def given_statements(number: str) -> dict[str, frozenset[str]]:
     (source,) = SOLUTIONS.glob(f"{number}_*.py")
     cells = (cell for cell in parse(source) if cell.role == "answer")
     return {cell.exercise: frozenset({*statements(cell.solved), *statements(cell.unsolved)}) for cell in cells}
-
-
-def beyond_most(shared: np.ndarray) -> np.ndarray:
-    """The bits that each pair shares beyond the tail of all pairs."""
-    return (shared - middle_and_tail(shared)[1]).clip(min=0)
 
 
 def middle_and_tail(shared: np.ndarray) -> tuple[float, float]:
@@ -175,7 +159,7 @@ def statements(text: str) -> frozenset[str]:
 
 def gives_up(found: Iterable[str]) -> bool:
     """Whether an answer of these statements only raises, returns at once or does nothing."""
-    return all(GIVE_UP.fullmatch(one) for one in found)
+    return all(map(GIVE_UP.fullmatch, found))
 
 
 def read(tokens: Any) -> Iterator[str]:

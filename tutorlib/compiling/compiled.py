@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 
 from tutorlib.compiling import programs
+from tutorlib.compiling.errors import ToolMissing
 from tutorlib.compiling.programs import resources
 
 # What the course asks for, by name: a pattern of PTX opcodes. Vectors of 128 bits: 4 × 32, 2 × 64 or 1 × 128.
@@ -61,9 +63,11 @@ class Compiled:
 
         Where there is a stack, it takes a second: ptxas compiles the kernel once more.
         """
-        if not self.by_ptxas:
-            return None
-        return programs.spilled(self.ptx) if self.stack_bytes else 0
+        if not (self.by_ptxas and self.stack_bytes):
+            return 0 if self.by_ptxas else None
+        with suppress(ToolMissing):
+            return programs.spilled(self.ptx)
+        return None
 
     @property
     def body(self) -> str:
@@ -173,13 +177,8 @@ def allocated_columns(ptx: str, opcode: str = "alloc") -> list[int]:
 
 def opcodes(ptx: str, names: Mapping[str, str] = OPCODES) -> list[str]:
     """The names of a kernel's instructions, in the order of its text; others are left out."""
-    lines = map(instruction, ptx.splitlines())
+    lines = re.sub(r"(?m)^\s*(?:@!?%\w+\s+)?", "", ptx).splitlines()  # without predicates
     return [name for line in lines for name, opcode in names.items() if re.match(opcode, line)]
-
-
-def instruction(line: str) -> str:
-    """A line of PTX without its predicate."""
-    return re.sub(r"^\s*(?:@!?%\w+\s+)?", "", line)
 
 
 def counts(ptx: str, names: Mapping[str, str] = OPCODES) -> str:

@@ -18,13 +18,12 @@ import textwrap
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.dsls import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.compiling.errors import CompileFailed, shortened
-from tutorlib.compiling.programs import kept_path, nvcc_command, put_in_cache, run_compiler
-from tutorlib.dsl.refusals import CPP, what_to_do
+from tutorlib.compiling.programs import nvcc_command, run_compiler
+from tutorlib.dsl.refusals import what_to_do
 
 HEADER = """\
 #include <cuda_bf16.h>
@@ -98,7 +97,6 @@ class CompiledCpp(Compiled):
         return "\n".join(shown)
 
 
-@cache
 def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
     """Compile the one __tile_global__ function of a source that begins after HEADER.
 
@@ -106,8 +104,7 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
     Raises CompileFailed with the reader's line, and ToolMissing.
     """
     source = textwrap.dedent(source).strip("\n")
-    options = ["-std=c++20", "--enable-tile", "-arch", arch, "-tilecubin", "-lineinfo", "-Xtileiras", "--remarks=all"]
-    cubin, output = made_by_nvcc("tile_cpp", options, source, "cubin", HEADER)
+    cubin, output = nvcc(source, arch, "tilecubin", "--enable-tile", "-Xtileiras", "--remarks=all", header=HEADER)
     name, parameters = only_kernel(ptx_of(cubin) if cubin else "", "__tile_global__")
     return CompiledCpp(
         **vars(inspect_tile_kernel(arch, cubin)),
@@ -126,27 +123,21 @@ def only_kernel(ptx: str, kind: str) -> tuple[str, tuple[str, ...]]:
     raise CompileFailed(f"the source has {len(entries)} {kind} functions; one is launched{how}")
 
 
-def made_by_nvcc(kind: str, options: list[str], source: str, suffix: str, header: str = "") -> tuple[bytes, str]:
-    """What nvcc makes of the header and a source, and its output; from the cache's folder `kind` the second time.
+@cache
+def nvcc(source: str, arch: str, kind: str, *options: str, header: str = "") -> tuple[bytes, str]:
+    """The file that nvcc makes of a header and a source, and its output.
 
-    suffix: of the file that it makes; no bytes if there is none. Raises as compile_cpp does.
+    kind: "ptx", "cubin" or "tilecubin"; no bytes if there is no such file. Raises as compile_cpp does.
     """
-    text = f'{header}#line 1 "{FILE}"\n{source}\n'
-    nvcc = nvcc_command()
-    kept = kept_path(kind, *options, text).with_suffix(f".{suffix}")
-    said = kept.with_suffix(".txt")
-    if kept.exists() and said.exists():
-        return kept.read_bytes(), said.read_text(encoding="utf-8")
+    options = f"-{kind}", "-std=c++20", "-lineinfo", "-arch", arch, *options
     with tempfile.TemporaryDirectory() as folder:
-        file, made = Path(folder) / "source.cu", Path(folder) / f"source.{suffix}"
-        file.write_text(text, encoding="utf-8")
-        done = run_compiler([*nvcc, *options, "-o", made, file], Path(folder))
+        file, made = Path(folder) / "source.cu", Path(folder) / "made"
+        file.write_text(f'{header}#line 1 "{FILE}"\n{source}\n', encoding="utf-8")
+        done = run_compiler([*nvcc_command(), *options, "-o", made, file], Path(folder))
         output = done.stdout + done.stderr
         if done.returncode:
             raise failure(output, source)
-        content = made.read_bytes() if made.exists() else b""
-    put_in_cache({said: output.encode(), kept: content})
-    return content, output
+        return made.read_bytes() if made.exists() else b"", output
 
 
 def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
@@ -163,10 +154,10 @@ def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
     at = f"line {line}, `{source.splitlines()[line - 1].strip()}`: " if line else ""
     if types := re.match(r"\s+(?:argument|operand) types are: (.*)", output[found.end() :]) if found else None:
         message += f" ({types[1].strip('()')})"
-    said, detail = without_inner_names(message), without_inner_names(output).strip()
-    advice = what_to_do(said, CPP)
+    said = without_inner_names(message)
+    advice = what_to_do(said, ["cpp"])
     message = advice or f"nvcc refuses {'this line' if at else 'the source'}: {shortened(said)}"
-    return CompileFailed(at + message, line, detail, shortened(said) if advice else "")
+    return CompileFailed(at + message, line, shortened(said) if advice else "")
 
 
 def without_inner_names(text: str) -> str:
@@ -201,30 +192,20 @@ ARCH = "sm_80"  # the simulator's target
 
 
 def compile_cuda(source: str, arch: str = ARCH) -> str:
-    """The PTX of plain CUDA C++, with line numbers; kept on disk for the next time.
+    """The PTX of plain CUDA C++, with line numbers.
 
     Raises CompileFailed with the reader's line, and ToolMissing.
     """
-    return nvcc(source, arch, "ptx").decode()
+    return nvcc(textwrap.dedent(source).strip("\n"), arch, "ptx")[0].decode()
 
 
 def compile_cuda_kernel(source: str, arch: str) -> CompiledCpp:
     """The one __global__ function of a source, with its machine code. Raises as `compile_cuda`."""
-    ptx = compile_cuda(source, arch)
+    source = textwrap.dedent(source).strip("\n")
+    ptx, cubin = compile_cuda(source, arch), nvcc(source, arch, "cubin")[0]
     name, parameters = only_kernel(ptx, "__global__")
-    return CompiledCpp(
-        **vars(inspect_kernel(arch, ptx, nvcc(source, arch, "cubin"), dynamic_smem=0, by_ptxas=True)),
-        name=name,
-        parameters=parameters,
-        source=textwrap.dedent(source).strip("\n"),
-        remarks=(),
-    )
-
-
-def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
-    """A source compiled by nvcc. Raises as `compile_cuda`."""
-    options = ["-std=c++20", "-arch", arch, f"-{kind}", "-lineinfo"]
-    return made_by_nvcc("cuda_cpp", options, textwrap.dedent(source).strip("\n"), kind)[0]
+    compiled = inspect_kernel(arch, ptx, cubin, dynamic_smem=0, by_ptxas=True)
+    return CompiledCpp(**vars(compiled), name=name, parameters=parameters, source=source, remarks=())
 
 
 def cpp_name(mangled: str) -> str:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
 from tutorlib.compiling.programs import cubin_by, sections
-from tutorlib.compiling.spec import TensorSpec
+from tutorlib.compiling.spec import TensorSpec, fakes
 from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.dsl.launching import dynamic_smem
 from tutorlib.dsl.refusals import cute_message
@@ -41,19 +41,19 @@ class CompiledCute(Compiled):
     function: Callable[..., None] = field(repr=False, compare=False)
 
 
-def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch: str = "sm_80") -> CompiledCute:
+def compile_cute(answer: Callable[..., None], specs: Sequence[Any], arch: str = "sm_80") -> CompiledCute:
     """Compile a @cute.jit host function and the kernels that it launches, for tensors of these specs.
 
+    specs: other arguments than a TensorSpec are as `cute.compile` takes them.
     arch: "sm_80", "sm_90a", "sm_100a", …; wgmma, TMA multicast and tcgen05 need the "a".
     Raises CompileFailed; an unwritten answer's NotImplementedError("Exercise …") passes through.
     """
     import cutlass.memory
     from cutlass import cute
 
-    fakes = [spec.fake() for spec in specs]
     with tempfile.TemporaryDirectory() as folder:
         options = f"--gpu-arch {arch} --keep-ptx --keep-cubin --dump-dir {folder}"
-        built = with_reader_line(lambda more: cute.compile(answer, *fakes, options=f"{options} {more}"))
+        built = with_reader_line(lambda more: cute.compile(answer, *fakes(specs), options=f"{options} {more}"))
     ptx, cubin = built.__ptx__, built.__cubin__
     if not isinstance(cubin, bytes):
         raise CompileFailed(Flaw(f"{name_of(answer)} launches no kernel", Fail.LAUNCHES_NOTHING))
@@ -67,38 +67,30 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
     return CompiledCute(**vars(compiled), function=built)
 
 
-def call_host(answer: Callable[..., None], *args: Any) -> None:
+def call_host(answer: Callable[..., None], *args: Any, run: bool = True) -> None:
     """Call a @cute.jit function that launches nothing: it is compiled for the CPU, where that is new, and runs there.
 
-    Raises as compile_cute does.
+    run: False to compile it alone. Raises as compile_cute does.
     """
     from cutlass import cute
 
-    with_reader_line(lambda more: cute.compile(answer, *args, options=more) if more else answer(*args))
-
-
-def compile_host(answer: Callable[..., None], *args: Any) -> None:
-    """Compile what `call_host` calls. Raises as that does."""
-    from cutlass import cute
-
-    with_reader_line(lambda more: cute.compile(answer, *args, options=more))
+    with_reader_line(lambda more: answer(*args) if run and not more else cute.compile(answer, *args, options=more))
 
 
 def cute_arguments(tensors: "Sequence[Tensor]", dynamic: bool) -> list[Any]:
     """Torch tensors, row-major, as a compiled host function takes them."""
     from cutlass.cute.runtime import from_dlpack
 
-    def argument(tensor: "Tensor") -> Any:
-        static = from_dlpack(tensor, assumed_align=16)
-        return static.mark_layout_dynamic(leading_dim=tensor.ndim - 1) if dynamic else static
-
-    return [argument(tensor) for tensor in tensors]
+    static = [from_dlpack(tensor, assumed_align=16) for tensor in tensors]
+    if not dynamic:
+        return static
+    return [each.mark_layout_dynamic(tensor.ndim - 1) for each, tensor in zip(static, tensors, strict=True)]
 
 
 def with_reader_line(build: Callable[[str], Any]) -> Any:
     """build(more options), whose failures become CompileFailed.
 
-    One that does not say where it is happens a second time with line numbers kept, which makes longer PTX.
+    A failure that does not name its line is provoked again with line numbers kept, which makes longer PTX.
     """
 
     def attempt(more: str) -> Any:

@@ -20,12 +20,11 @@ class CompileFailed(Exception):
 
     line: its number, or 0.
     original: what the compiler said in one line, where the message says what to do about it instead, or "".
-    detail: all that the compiler said, several lines, or "".
     """
 
-    def __init__(self, message: str, line: int = 0, detail: str = "", original: str = "") -> None:
+    def __init__(self, message: str, line: int = 0, original: str = "") -> None:
         super().__init__(message)
-        self.line, self.detail, self.original = line, detail, original
+        self.line, self.original = line, original
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -42,12 +41,11 @@ def compile_failure(error: Exception, message: str) -> CompileFailed:
     at = f"line {line}, `{text}`: " if line else ""
     said = " ".join(without_colours(message).split())
     advice = what_to_do(said)
-    detail = without_colours(str(error)).strip()
-    return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice not in ("", said) else "")
+    return CompileFailed(at + (advice or said), line, shortened(said) if advice not in ("", said) else "")
 
 
 def first_cause(error: BaseException | None, kind: type[Exception]) -> BaseException | None:
-    """The error of this kind among those that led to one, or None."""
+    """The first error of this kind in a chain of causes, or None."""
     while error is not None and not isinstance(error, kind):
         error = error.__cause__ or error.__context__
     return error

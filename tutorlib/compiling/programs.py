@@ -8,7 +8,6 @@ another version: torch's CUDA build keeps them at its own, 13.0, which has no cu
 newest. There, `python -m tutorlib.compiling.programs` puts nvcc's beside them; `make` does so when it sets up.
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -16,13 +15,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
-
-import platformdirs
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 
@@ -120,23 +116,6 @@ def headers_fit() -> bool:
         return False
 
 
-def kept_path(kind: str, *told: str) -> Path:
-    """Where the user's cache keeps what this nvcc made; told: all that determines it."""
-    key = hashlib.sha256("\0".join([metadata.version(NVCC), *told]).encode()).hexdigest()
-    return platformdirs.user_cache_path("tutorlib") / kind / key
-
-
-def put_in_cache(contents: Mapping[Path, bytes]) -> None:
-    """Write files of the cache, each as a whole: the one that is looked for comes last."""
-    with suppress(OSError):  # a home that cannot be written to
-        for path, content in contents.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = path.with_suffix(f".{os.getpid()}")
-            fresh.write_bytes(content)
-            fresh.chmod(0o644)
-            fresh.replace(path)
-
-
 def add_headers() -> None:
     """Put headers of nvcc's version beside others, once. Raises PackageNotFoundError and CalledProcessError."""
     if not headers_fit() and not BESIDE.exists():
@@ -225,15 +204,9 @@ def machine_code(ptx: str) -> bytes:
     return assemble(ptx)[0]
 
 
-def spilled(ptx: str) -> int | None:
-    """Bytes of spill stores for each thread, which only ptxas knows: a cubin holds no more than the stack's size.
-
-    The CuTe DSL carries a ptxas of its own (both of CUDA 13.4) and keeps to itself what that says. None: no ptxas here.
-    """
-    try:
-        return max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", assemble(ptx)[1]))
-    except ToolMissing:
-        return None
+def spilled(ptx: str) -> int:
+    """Bytes of spill stores for each thread, which only ptxas knows: a cubin holds no more than the stack's size."""
+    return max(map(int, re.findall(r"(\d+) bytes spill stores", assemble(ptx)[1])))
 
 
 def serialized(ptx: str) -> str | None:
@@ -255,7 +228,8 @@ def disassemble(cubin: bytes) -> str:
 
     Raises ToolMissing.
     """
-    return read_listing(listing_of(cubin))
+    found = re.findall(r"(?m)^(\.L_\w+:)|^\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;", listing_of(cubin))
+    return "\n".join(label or " ".join(text.split()) for label, text in found)
 
 
 def listing_of(cubin: bytes, *options: str) -> str:
@@ -265,12 +239,6 @@ def listing_of(cubin: bytes, *options: str) -> str:
         file.write_bytes(cubin)
         nvdisasm = packaged_program("nvidia-cuda-nvdisasm", "nvdisasm")
         return run_compiler([nvdisasm, "-c", *options, file], Path(folder)).stdout
-
-
-def read_listing(listing: str) -> str:
-    """nvdisasm's listing without addresses, directives and comments."""
-    found = re.findall(r"(?m)^(\.L_\w+:)|^\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;", listing)
-    return "\n".join(label or " ".join(text.split()) for label, text in found)
 
 
 def main_loop_of(sass: str) -> str:

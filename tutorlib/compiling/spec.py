@@ -1,6 +1,8 @@
 """A tensor that a kernel is compiled for, and the course's dtypes by all their names."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Literal
 
 DType = Literal["fp32", "fp16", "bf16", "e4m3", "int32"]
@@ -73,28 +75,45 @@ class TensorSpec:
             assumed_align=ALIGNED,
         )
 
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In elements, of a tensor without gaps."""
+        order = self.stride_order
+        return tuple(prod(n for n, other in zip(self.shape, order, strict=True) if other < mine) for mine in order)
+
     def constraint(self) -> Any:
-        """cuTile's assumptions about a contiguous torch tensor of this shape: int32 indices, multiples of 16 bytes.
+        """cuTile's assumptions about a torch tensor of this kind.
 
         Sizes are never constants in cuTile's own launch, so `dynamic` makes no difference here.
         """
-        import cuda.tile as ct
-        from cuda.tile.compilation import ArrayConstraint
+        return array_constraint(DTYPES[self.dtype].torch, self.shape, self.strides, ALIGNED)
 
-        fastest, names = self.stride_order.index(0), DTYPES[self.dtype]
-        vector = ALIGNED // names.bytes
-        return ArrayConstraint(
-            getattr(ct, names.torch),
-            len(self.shape),
-            index_dtype=ct.int32,
-            stride_lower_bound_incl=0,
-            alias_groups=(),
-            may_alias_internally=False,
-            stride_constant=tuple(1 if mode == fastest else None for mode in range(len(self.shape))),
-            stride_divisible_by=tuple(
-                vector if mode != fastest and self.shape[fastest] % vector == 0 else 1
-                for mode in range(len(self.shape))
-            ),
-            shape_divisible_by=tuple(vector if size % vector == 0 else 1 for size in self.shape),
-            base_addr_divisible_by=ALIGNED,
-        )
+
+def fakes(specs: Sequence[Any]) -> list[Any]:
+    """Arguments for `cute.compile`, with a stand-in for each TensorSpec among these."""
+    return [spec.fake() if isinstance(spec, TensorSpec) else spec for spec in specs]
+
+
+def array_constraint(dtype: str, shape: Sequence[int], strides: Sequence[int], align: int = 1) -> Any:
+    """What cuTile's compiler is told of a tensor: its indices are int32, which strides are 1, and common divisors.
+
+    dtype: torch's name. align: bytes that divide the address; of sizes and strides it is told whether they do, too.
+    """
+    import cuda.tile as ct
+    from cuda.tile.compilation import ArrayConstraint
+
+    kind = getattr(ct, dtype, None) or getattr(ct, f"{dtype}_")
+    vector = max(align * 8 // kind.bitwidth, 1)
+    divisors = [tuple(vector if n % vector == 0 else 1 for n in numbers) for numbers in (strides, shape)]
+    return ArrayConstraint(
+        kind,
+        len(shape),
+        index_dtype=ct.int32,
+        stride_lower_bound_incl=0,
+        alias_groups=(),
+        may_alias_internally=False,
+        stride_constant=tuple(1 if stride == 1 else None for stride in strides),
+        stride_divisible_by=divisors[0],
+        shape_divisible_by=divisors[1],
+        base_addr_divisible_by=align,
+    )

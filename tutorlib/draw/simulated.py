@@ -1,42 +1,71 @@
 """Pictures of a simulated kernel's first block: its warps and shared memory over time, and its bank accesses."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, RAMP, category, ramp
-from tutorlib.machine.features import BANKS, WARP, WAVEFRONT, WORD
 from tutorlib.simulate.ptx import MemoryAccess, Report
-from tutorlib.simulate.ptx.facts import Doing
-from tutorlib.simulate.ptx.report import NO_ACCESS, BlockEvent, BlockTrace
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction, Kernel
+from tutorlib.simulate.ptx.meetings import Running
+from tutorlib.simulate.ptx.memory import AsyncCopies, Listener
+from tutorlib.simulate.ptx.report import BANKS, NO_ACCESS, WAVEFRONT, WORD, wavefronts_of_warps
 
 BLUE, YELLOW, ORANGE, SKY, GREEN, PINK, TEAL, GRAY = CATEGORIES
-KINDS: dict[Doing, tuple[str, str, str]] = {  # the letter of a warp's cell, its meaning, its color
-    "load": ("L", "load", GRAY),
-    "issue": ("C", "cp.async", BLUE),
-    "commit": ("c", "commit", YELLOW),
-    "wait": ("w", "wait for groups", ORANGE),
-    "write": ("W", "write shared memory", PINK),
-    "barrier": ("|", "barrier", SKY),
-    "read": ("R", "read shared memory", GREEN),
-    "math": ("M", "arithmetic", TEAL),
-    "store": ("S", "store", "#FFDDAA"),
-    "bulk load": ("T", "TMA load", BLUE),
-    "phase": ("p", "wait for an mbarrier's phase", ORANGE),
-    "arrive": ("a", "arrive at an mbarrier", YELLOW),
+KINDS = {  # the letter of a warp's cell, its meaning, its color; the opcodes that it stands for
+    "load": ("L", "load", GRAY, r"ld\..*\bglobal"),
+    "issue": ("C", "cp.async", BLUE, r"cp\.async\.c[ag]"),
+    "commit": ("c", "commit", YELLOW, r"cp\.async\.commit_group"),
+    "wait": ("w", "wait for groups", ORANGE, r"(cp\.async|wgmma)\.wait_"),
+    "write": ("W", "write shared memory", PINK, r"st\..*\bshared|stmatrix"),
+    "barrier": ("|", "barrier", SKY, r"bar(rier)?\."),
+    "read": ("R", "read shared memory", GREEN, r"ld\..*\bshared|ldmatrix"),
+    "math": ("M", "arithmetic", TEAL, r"fma|mma|wmma\.mma|wgmma\.mma"),
+    "store": ("S", "store", "#FFDDAA", r"(st|red|atom)\..*\bglobal|cp\.async\.bulk\.tensor\.2d\.global"),
+    "bulk load": ("T", "TMA load", BLUE, r"cp\.async\.bulk\.tensor\.2d\.shared"),
+    "phase": ("p", "wait for an mbarrier's phase", ORANGE, r"mbarrier\.try_wait"),
+    "arrive": ("a", "arrive at an mbarrier", YELLOW, r"mbarrier\.arrive"),
 }
 IN_FLIGHT, ARRIVED = "#F1F3F5", RAMP[0]  # of a buffer: a copy into it is in flight; it has landed
 CELL = 20  # pixels
 KEYS = 6  # letters explained in a line of the title
 STEPS_OF_BAND, BANDS = 64, 3  # steps in a row of the timeline, and the most such rows
 MOST_ACCESSES, MOST_LINES = 3, 32  # drawn bank by bank
-MATRICES = ("ldmatrix", "stmatrix")
 PIECE = 16  # bytes: shared memory is followed in pieces of the widest copy
 
 
 # time -----------------------------------------------------------------------------------------------------------
+
+MOST_EVENTS = 2**14  # far more than a picture shows
+
+
+@dataclass(frozen=True)
+class BlockEvent:
+    """An instruction as some warps ran it together.
+
+    warps: their numbers. open_groups: of a wait, how many groups may stay open.
+    addresses: in shared memory, (threads of the block,), NO_ACCESS for threads that took no part; () where there are
+        none. width: bytes of each.
+    """
+
+    site: int
+    does: str
+    warps: frozenset[int]
+    addresses: np.ndarray
+    width: int
+    open_groups: int = 0
+
+
+@cache
+def doing(opcode: str) -> str:
+    """The kind of an opcode; "" for those that no picture shows."""
+    return next((kind for kind, (*_, opcodes) in KINDS.items() if re.match(opcodes, opcode)), "")
 
 
 @dataclass
@@ -46,9 +75,8 @@ class WarpStep:
     reads: the numbers of the contents of shared memory (`Contents`) that they read.
     """
 
-    does: Doing
+    does: str
     warps: frozenset[int]
-    count: int = 1
     reads: set[int] = field(default_factory=set)
 
 
@@ -66,23 +94,41 @@ class Contents:
     replaced: int | None = None
 
 
-class Story:
-    """A block's trace as steps, with the contents of its shared memory at each.
+class Story(Listener):
+    """The first block of a launch as steps, with the contents of its shared memory at each: `with listening(Story)`.
 
     Copies become contents when they are issued, and count as arrived when a wait covers the group that they are
-    committed to. Groups are counted for all warps that commit together.
+    committed to. Groups are counted for all warps that commit together. events: the first MOST_EVENTS.
     """
 
-    def __init__(self, trace: BlockTrace) -> None:
-        self.warps = trace.warps
+    follows = True
+
+    def __init__(self, running: Running, copies: AsyncCopies, piece: int, pieces: int) -> None:
+        super().__init__(running, copies, piece, pieces)
+        self.events: list[BlockEvent] = []
         self.steps: list[WarpStep] = []
         self.contents: list[Contents] = []
-        self.owner = np.full(trace.shared_bytes // PIECE + 1, -1)  # of each piece, the number of its contents
+        self.owner = np.full(copies.shared.size // PIECE + 1, -1)  # of each piece, the number of its contents
         self.issuing: int | None = None  # the contents that copies are being issued into
         self.writing: int | None = None
         self.groups: list[int | None] = []  # committed and not yet waited for; None is an empty one
-        for event in trace.events:
-            self.tell(event)
+
+    def on_instruction(
+        self, site: int, instruction: Instruction, lanes: np.ndarray, latest: dict[Any, tuple[np.ndarray, int]]
+    ) -> None:
+        addresses, width = latest.pop("shared", (np.empty(0, np.int64), 0))
+        does, first = doing(instruction.opcode), lanes[: self.geometry.of_block]
+        if not does or self.geometry.first or not first.any() or len(self.events) == MOST_EVENTS:
+            return
+        if len(addresses):
+            addresses = np.where(first, addresses[: len(first)], NO_ACCESS)
+        still_open = getattr(instruction.operands[0], "text", "0") if does == "wait" and instruction.operands else "0"
+        warps = frozenset(np.flatnonzero(first.reshape(-1, WARP).any(1)).tolist())
+        self.events.append(BlockEvent(site, does, warps, addresses, width, int(still_open, 0)))
+        self.tell(self.events[-1])
+
+    def result(self, kernel: Kernel, runs: Sequence[int]) -> "Story":
+        return self
 
     def tell(self, event: BlockEvent) -> None:
         step = self.step_of(event)
@@ -109,11 +155,8 @@ class Story:
 
     def step_of(self, event: BlockEvent) -> WarpStep:
         """The step that the event belongs to: neighbors of a kind, of the same warps, are one."""
-        warps = frozenset(event.warps)
-        if self.steps and (self.steps[-1].does, self.steps[-1].warps) == (event.does, warps):
-            self.steps[-1].count += 1
-        else:
-            self.steps.append(WarpStep(event.does, warps))
+        if not self.steps or (self.steps[-1].does, self.steps[-1].warps) != (event.does, event.warps):
+            self.steps.append(WarpStep(event.does, event.warps))
         return self.steps[-1]
 
     def fill(self, number: int | None, pieces: np.ndarray) -> int:
@@ -138,25 +181,24 @@ class Story:
         return dict(sorted(found.items()))
 
 
-def timelines_of(trace: BlockTrace) -> list[CellGrid]:
+def timelines_of(story: Story) -> list[CellGrid]:
     """Steps from left to right, in bands below each other: warps that do the same in a row, then a row for each buffer.
 
     Of a long trace the first bands, and the last: the one in which the block ends.
     """
-    story = Story(trace)
     total = len(story.steps)
     starts = list(range(0, total, STEPS_OF_BAND)) or [0]
     if len(starts) > BANDS:
         starts = [*starts[: BANDS - 1], total - STEPS_OF_BAND]
-    together = alike(story.steps, trace.warps)
+    together = alike(story.steps, story.geometry.warps)
     return [band(story, together, range(at, min(at + STEPS_OF_BAND, total))) for at in starts]
 
 
-def band(story: "Story", together: list[list[int]], steps: range) -> CellGrid:
+def band(story: Story, together: list[list[int]], steps: range) -> CellGrid:
     """These steps of a block. together: the warps that share a row."""
     shown = [story.steps[n] for n in steps]
     rows: list[CellRow] = [
-        [KINDS[step.does][::2] if step.warps & set(warps) else ("", EMPTY) for step in shown] for warps in together
+        [KINDS[step.does][:3:2] if step.warps & set(warps) else ("", EMPTY) for step in shown] for warps in together
     ]
     names = [span_of(warps) for warps in together]
     for number, contents in enumerate(story.buffers.values()):
@@ -223,7 +265,7 @@ def buffer_row(story: Story, numbers: Sequence[int], steps: range) -> CellRow:
 def key_of(steps: Sequence[WarpStep]) -> list[str]:
     """The meanings of the letters, in lines that are not too long."""
     used = {step.does for step in steps}
-    said = [f"{letter} {words}" for does, (letter, words, _) in KINDS.items() if does in used]
+    said = [f"{letter} {words}" for does, (letter, words, *_) in KINDS.items() if does in used]
     return [" · ".join(said[n : n + KEYS]) for n in range(0, len(said), KEYS)]
 
 
@@ -254,13 +296,9 @@ class WarpAccess:
         """(threads, words of each)."""
         return (self.addresses[threads, None] + np.arange(0, self.width, WORD)) // WORD
 
-    def ways(self, threads: np.ndarray) -> np.ndarray:
-        """(32,): how many different words of each bank these threads want."""
-        return np.bincount(np.unique(self.words(threads)) % BANKS, minlength=BANKS)
-
     @property
     def wavefronts(self) -> int:
-        return sum(int(self.ways(part).max()) for part in self.parts)
+        return int(wavefronts_of_warps(self.addresses[None], self.width)[0][0])
 
     @property
     def wasted(self) -> int:
@@ -269,11 +307,10 @@ class WarpAccess:
 
 def worst_accesses(report: Report) -> list[WarpAccess]:
     """The first block's most expensive access of each line that uses shared memory, the most wasteful first."""
-    assert report.trace is not None, "simulate with traced=True"
     sites = {access.site: access for access in report.accesses if access.space == "shared"}
     worst: dict[tuple[str, str], WarpAccess] = {}
     seen: set[tuple[tuple[str, str], bytes]] = set()
-    for event in report.trace.events:
+    for event in report.heard.events:
         if event.site not in sites or not len(event.addresses):
             continue
         name = access_name(sites[event.site])
@@ -297,10 +334,8 @@ def telling(accesses: Sequence[WarpAccess]) -> list[WarpAccess]:
 
 
 def access_name(access: MemoryAccess) -> tuple[str, str]:
-    """Its line, and "ld.shared", "cp.async", "ldmatrix"."""
-    parts = access.opcode.split(".")
-    where = f"line {access.place.line}" if access.place else f"line {access.ptx_line} of the PTX"
-    return where, ".".join(parts[: 1 if parts[0] in MATRICES else 2])
+    """Its line, and what it is."""
+    return f"line {access.place.line}" if access.place else f"line {access.ptx_line} of the PTX", access.name
 
 
 def bank_grid_of(access: WarpAccess) -> CellGrid:
@@ -346,10 +381,13 @@ def bank_grid_of(access: WarpAccess) -> CellGrid:
 
 def picture_of(reports: Sequence[Report]) -> Picture | None:
     """For each launch its first block's time, then the banks of the accesses that waste most; None without a launch."""
-    grids: list[CellGrid] = []
-    for report in reports:
-        if report.trace:
-            grids += [*timelines_of(report.trace), *map(bank_grid_of, telling(worst_accesses(report)))]
+    grids = [grid for report in reports for grid in drawings(report)]
     widest = max((len(name) for grid in grids for name in grid.down), default=0)
     aligned = [replace(grid, down=[name.rjust(widest) for name in grid.down]) for grid in grids]
     return figure(aligned, stacked=True, largest=CELL) if grids else None
+
+
+def drawings(report: Report) -> Iterator[CellGrid]:
+    """report: of a launch to which a `Story` listened."""
+    yield from timelines_of(report.heard)
+    yield from map(bank_grid_of, telling(worst_accesses(report)))

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that went wrong.
+    """A failure, as data.
 
     kind: a FailureKind's value. fields: names and texts, what is known of it besides: ("instruction", "cp.async").
     """
@@ -21,7 +21,7 @@ class Fault:
         return replace(self, fields=self.fields | {("by", whom)})
 
     def told(self, message: str) -> "Flaw":
-        """The message as one of this fault, unless it tells of others."""
+        """The message as a Flaw of this fault, unless it has faults already."""
         return message if isinstance(message, Flaw) else Flaw(message, self)
 
     def covers(self, other: "Fault") -> bool:
@@ -40,7 +40,7 @@ class Fail(FailureKind):
     """Failures of answers on more than one page; the fields in brackets. A page has kinds of its own.
 
     NOT_WRITTEN; WRONG_KIND: it is something else than is asked for; NOT_JIT: it is no @cute.jit function; LIBRARY: it
-    calls what does the exercise's work. DOES_NOT_COMPILE; LAUNCHES_NOTHING: it compiles no kernel; PARAMETERS: of one.
+    calls what does the exercise's work. DOES_NOT_COMPILE; LAUNCHES_NOTHING: it has no kernel; PARAMETERS: a kernel's.
     CASE: a case of a function's is wrong [name]. GIVES: what a function returns is wrong [type; of: a tuple's
     first types]. RAISED: it raises [error].
     CONFIG: a configuration that the kernel cannot have; SLOW: a choice by which it would be far too slow.
@@ -103,7 +103,6 @@ class Hazard(FailureKind):
     PROXY = "proxy"
     MBARRIER = "mbarrier"
     DEADLOCK = "deadlock"
-    REGISTERS = "registers"
 
 
 class Flaw(str):
@@ -116,7 +115,7 @@ class Flaw(str):
 
     def __new__(cls, words: str, *failures: Fault | FailureKind) -> "Flaw":
         self = super().__new__(cls, words)
-        self.failures = tuple(one() if isinstance(one, FailureKind) else one for one in failures)
+        self.failures = tuple(fault() if isinstance(fault, FailureKind) else fault for fault in failures)
         return self
 
     def __add__(self, after: str) -> "Flaw":
@@ -128,4 +127,4 @@ class Flaw(str):
 
 def failures_in(sentences: Iterable[object]) -> tuple[Fault, ...]:
     """The failures that these sentences tell of, in order."""
-    return tuple(failure for one in sentences if isinstance(one, Flaw) for failure in one.failures)
+    return tuple(fault for sentence in sentences if isinstance(sentence, Flaw) for fault in sentence.failures)

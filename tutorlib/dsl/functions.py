@@ -2,42 +2,25 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from types import CodeType
 from typing import Any
 from unittest import mock
 
 HERE = str(Path(__file__).parent)
 
 
-def says_it_is_jit(function: Any) -> bool:
-    """Whether it carries the mark of a @cute.jit function. Any code can set the mark; `is_jit` also looks further."""
+def is_jit(function: Any) -> bool:
+    """Whether it carries the mark of a @cute.jit function. Any code can set the mark."""
     return getattr(function, "_decorator_kind", None) == "jit"
 
 
-def says_it_is_kernel(function: Any) -> bool:
+def is_kernel(function: Any) -> bool:
     """Whether it carries the mark of a @cute.kernel."""
     return getattr(function, "_decorator_kind", None) == "kernel"
 
 
-def is_jit(function: Any) -> bool:
-    """Whether it is a @cute.jit function: what its call runs is the decorator's code, which nothing else has."""
-    return says_it_is_jit(function) and getattr(function, "__code__", None) is code_of_jit()
-
-
-@cache
-def code_of_jit() -> CodeType:
-    from cutlass import cute
-
-    @cute.jit
-    def host() -> None: ...
-
-    return host.__code__
-
-
 def is_of_the_dsl(file: str) -> bool:
-    """Whether a file of code is one of the CuTe DSL's, or of its stand-ins here."""
+    """Whether a file of code belongs to the CuTe DSL, or to this package."""
     return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)
 
 

@@ -1,4 +1,4 @@
-"""The CuTe DSL and cuTile where there is no GPU: CuTe compiles for one that it is told of, launches are taken over, and
+"""The CuTe DSL and cuTile where there is no GPU: CuTe compiles for a given GPU, launches are taken over, and
 a compiled host function's lowered module runs without a driver.
 """
 
@@ -63,7 +63,7 @@ def dynamic_smem(built: Any) -> int:
 def engine_without_driver(
     built: Any, runtime: Mapping[str, HostCall], other: Callable[..., int], libraries: Sequence[str] = ()
 ) -> Any:
-    """A compiled host function with a CUDA runtime of one's own, its kernels loaded.
+    """A compiled host function with the caller's own CUDA runtime, its kernels loaded.
 
     runtime: by name, "_cudaLaunchKernelEx", the functions that it has; `other` is called for any that is not there,
     with ten pointers. None of them may raise: an exception cannot pass through compiled code. libraries: files of
@@ -97,7 +97,7 @@ def call_engine(engine: Any, built: Any, arguments: Sequence[Any]) -> None:
 
 
 def call_packed(engine: Any, built: Any, values: Sequence[Any], name: str = "") -> None:
-    """The host function, or another of the engine, on pointers to its arguments; it takes one to its result, too."""
+    """The host function, or another of the engine, on pointers to its arguments and its result."""
     name = name or built.function_name
     result = INT(SUCCESS)
     places = [value.value if isinstance(value, POINTER) else POINTER(value).value for value in values]
@@ -114,10 +114,11 @@ L2_BYTES = 50 * 2**20
 def calls_taken_over(
     arch: str, sms: int, run: Callable[[Any, Sequence[Any]], None], names: dict[str, str]
 ) -> Iterator[None]:
-    """In the block, host functions compile for `arch`, "sm_90a", and a call of one that has kernels is run(it, packed).
+    """In the block, host functions compile for `arch`, "sm_90a"; a function that has kernels is called by
+    run(function, packed).
 
-    packed: pointers to its arguments. names: where the Python name of each kernel and host function is put down, by its
-    mangled one. Benchmarks run once and take 1 µs.
+    packed: pointers to its arguments. names: gets the Python name of each kernel and host function, by its mangled
+    name. Benchmarks run once and take 1 µs.
     """
     import cuda.bindings.driver as driver
     import cutlass

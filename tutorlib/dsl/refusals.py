@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -37,24 +37,16 @@ NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass
 SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """A row of refusals.toml.
+def advice_about(message: str, words: str, advice: str, kind: str = "") -> str:
+    """The advice of a row of refusals.toml for this message, or the message; "" if it is another refusal.
 
     words: a regular expression that the compiler's one line matches. advice: what to do, made of the groups of the
     match; "" where the line says it itself. kind: of failure, for hints that name it, or "".
     """
-
-    words: str
-    advice: str
-    kind: str = ""
-
-    def about(self, message: str) -> str:
-        """The advice for this message, or the message; "" if it is another refusal."""
-        if not (found := re.search(self.words, message)):
-            return ""
-        advice = nearest_name(*found.groups()) if self.advice == "nearest_name()" else found.expand(self.advice)
-        return Flaw(advice or message, Fault(self.kind)) if self.kind else advice
+    if not (found := re.search(words, message)):
+        return ""
+    advice = nearest_name(*found.groups()) if advice == "nearest_name()" else found.expand(advice)
+    return Flaw(advice or message, Fault(kind)) if kind else advice
 
 
 def nearest_name(module: str, name: str) -> str:
@@ -70,18 +62,12 @@ def nearest_name(module: str, name: str) -> str:
 
 
 @cache
-def advice_tables() -> dict[str, Any]:
+def advice_tables() -> dict[str, list[list[str]]]:
+    """The tables of refusals.toml, by name."""
     return tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
 
 
-def advised(table: str) -> tuple[Refusal, ...]:
-    """A table of refusals.toml."""
-    return tuple(Refusal(*row) for row in advice_tables()[table])
-
-
-CUTE, INLINED, CUTILE, CPP = map(advised, ("cute", "inlined", "cutile", "cpp"))
-
-
-def what_to_do(message: str, known: tuple[Refusal, ...] = (*CUTE, *advised("clear"), *INLINED, *CUTILE)) -> str:
+def what_to_do(message: str, tables: Sequence[str] = ("cute", "clear", "inlined", "cutile")) -> str:
     """Advice about a compiler's one line, in a sentence or two; "" for a refusal that is not known."""
-    return next((advice for refusal in known if (advice := refusal.about(message))), "")
+    rows = (row for table in tables for row in advice_tables()[table])
+    return next(filter(None, (advice_about(message, *row) for row in rows)), "")

@@ -85,7 +85,7 @@ def no_copy_atom(atom: Any, *layouts: Any, **where: Any) -> str:
     from cutlass import cute
 
     made = f"a tiled copy is made of a copy atom, which comes first, and this is a {type(atom).__name__}"
-    return "" if isinstance(atom, cute.CopyAtom) else f"{made}: cute.make_copy_atom(op, dtype) makes one"
+    return "" if isinstance(atom, cute.CopyAtom) else f"{made}: use cute.make_copy_atom(op, dtype)"
 
 
 def atoms_cut(op: Any, layout: Any = None, permutation_mnk: Any = None, **options: Any) -> str:
@@ -110,8 +110,18 @@ def not_retiled(atom: Any, src: Any, dst: Any, **options: Any) -> str:
 
 
 def places_shared(name: str, block: Any, *others: Any, **options: Any) -> str:
-    """The first layout of a product sends two coordinates to one place."""
-    if not overlaps(block):
+    """The first layout of a product sends two coordinates to one place.
+
+    A mode steps by less than a mode with a smaller stride spans. Broadcast and dynamic modes are skipped.
+    """
+    from cutlass import cute
+
+    if not isinstance(block, cute.Layout):
+        return ""
+    sizes, strides = (cute.flatten_to_tuple(each) for each in (block.shape, block.stride))
+    static = ((d, n) for n, d in zip(sizes, strides, strict=True) if isinstance(n, int) and isinstance(d, int))
+    modes = sorted((d, n) for d, n in static if d and n > 1)
+    if all(step >= before * size for (before, size), (step, _) in pairwise(modes)):
         return ""
     own = "a number of its own: (a, b) threads, neighbors along the second mode, have the strides (b, 1)"
     return f"{name} of {block}, which sends several coordinates to one place. In a layout of threads each has {own}"
@@ -124,18 +134,6 @@ def no_threads(name: str, *args: Any, **options: Any) -> str:
     return "" if operation_around("gpu.module") else here + belongs
 
 
-def overlaps(layout: Any) -> bool:
-    """Whether a mode steps by less than one with a smaller stride reaches. Broadcast and dynamic modes do not count."""
-    from cutlass import cute
-
-    if not isinstance(layout, cute.Layout):
-        return False
-    sizes, strides = (cute.flatten_to_tuple(each) for each in (layout.shape, layout.stride))
-    static = ((d, n) for n, d in zip(sizes, strides, strict=True) if isinstance(n, int) and isinstance(d, int))
-    modes = sorted((d, n) for d, n in static if d and n > 1)
-    return any(step < before * size for (before, size), (step, _) in pairwise(modes))
-
-
 def endless(values: Any) -> Iterator[Any]:
     """In the place of an iterator over a tensor's elements."""
     raise TypeError(
@@ -145,7 +143,7 @@ def endless(values: Any) -> Iterator[Any]:
 
 
 def operation_around(kind: str) -> str:
-    """The name of the operation of this kind, "cuda.kernel" for one, inside of which code is being traced, or ""."""
+    """The name of the operation of this kind, such as "cuda.kernel", inside of which code is traced, or ""."""
     from cutlass._mlir import ir
 
     operation = ir.InsertionPoint.current.block.owner.operation  # type: ignore[attr-defined]  # its stub lacks it

@@ -1,4 +1,4 @@
-"""A driver for Triton where there is no GPU: kernels compile for one that it is told of; launches are taken over."""
+"""A driver for Triton where there is no GPU: kernels compile for a given GPU; launches are taken over."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

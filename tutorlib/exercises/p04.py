@@ -5,6 +5,7 @@ hold small integers: every result is exact in fp32, in whatever order it is comp
 """
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -224,19 +225,16 @@ def in_blocks_of_8_by_32(shape: Shape, storers: np.ndarray) -> str | None:
     return Flaw(what, Fail.TOO_FEW(instruction="block"))
 
 
+kernel_exercise = partial(CuteExercise.of, once=True, lean=("ld.global", "st.global"))
 EXERCISES = (
     *ON_THE_HOST,
     COUNTING,
-    CuteExercise(
-        id="04.4",
-        title="vector_add",
-        points=3,
+    kernel_exercise(
+        ("04.4", "vector_add", 3),
         problem=vector_add("fp32"),
         shapes=((128,), (4096,), (128 * 1001,)),
         simulated_shapes=((128,), (4096,), (128 * 250,)),  # where each block adds all, the work grows with the square
         counted=(4096,),
-        lean=("ld.global", "st.global"),
-        once=True,
         rules=(
             blocks >= 8,
             busy >= 1.0,
@@ -246,16 +244,12 @@ EXERCISES = (
             issued("") <= 3072,
         ),
     ),
-    CuteExercise(
-        id="04.5",
-        title="vector_add of any size",
-        points=4,
+    kernel_exercise(
+        ("04.5", "vector_add of any size", 4),
         problem=vector_add("fp32"),
         shapes=((1,), (127,), (1000,), (100_003,)),
         simulated_shapes=((1,), (127,), (904,), (30_003,)),
         counted=(904,),
-        lean=("ld.global", "st.global"),
-        once=True,
         rules=(
             # of 32 warps, the last 3 have no element
             blocks >= 4,
@@ -267,15 +261,11 @@ EXERCISES = (
         ),
         dynamic=True,
     ),
-    CuteExercise(
-        id="04.6",
-        title="leaky_relu, four elements a thread",
-        points=4,
+    kernel_exercise(
+        ("04.6", "leaky_relu, four elements a thread", 4),
         problem=LEAKY_RELU,
         shapes=((4,), (2048,), (4 * 12_347,)),
         counted=(2048,),
-        lean=("ld.global", "st.global"),
-        once=True,
         rules=(
             blocks >= 2,
             busy >= 1.0,
@@ -289,15 +279,11 @@ EXERCISES = (
         divisible=4,
         requires=("ld.global.v4", "st.global.v4"),
     ),
-    CuteExercise(
-        id="04.7",
-        title="add_bias, in two directions",
-        points=3,
+    kernel_exercise(
+        ("04.7", "add_bias, in two directions", 3),
         problem=ADD_BIAS,
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
         whole=((64, 64),),
-        lean=("ld.global", "st.global"),
-        once=True,
         rules=(
             # there may be blocks beyond the matrix
             blocks >= 8,
@@ -311,15 +297,12 @@ EXERCISES = (
         dynamic=True,
         order=in_blocks_of_8_by_32,
     ),
-    CuteExercise(
-        id="04.8",
-        title="row_max, a reduction",
-        points=4,
+    kernel_exercise(
+        ("04.8", "row_max, a reduction", 4),
         problem=ROW_MAX,
         shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
         counted=(5, 1000),
         lean=("ld.global", "ld.shared", "st.shared"),
-        once=True,
         rules=(
             # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
             blocks >= 5,

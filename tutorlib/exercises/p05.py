@@ -120,7 +120,7 @@ STORED_ONCE_UNROLLED = (
 # Predicates keep the warps without an element from busy: 603 stores by rows, 810 along them; 1,536 without.
 GUARDED: dict[tuple[int, ...], tuple[Rule, ...]] = {FEW_RAGGED[1]: (issued("st.global") <= 1000,)}
 
-copy_exercise = partial(CuteExercise, problem=copy("bf16"), bench_shape=BENCH_BF16)
+copy_exercise = partial(CuteExercise.of, problem=copy("bf16"), bench_shape=BENCH_BF16)
 transpose_exercise = partial(
     copy_exercise,
     problem=transpose("fp32"),
@@ -132,9 +132,7 @@ transpose_exercise = partial(
 EXERCISES = (
     SECTORS,
     copy_exercise(
-        id="05.2",
-        title="naive copy",
-        points=2,
+        ("05.2", "naive copy", 2),
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
         whole=((256, 256), (128, 128)),
@@ -142,9 +140,7 @@ EXERCISES = (
         rules_at=GUARDED,
     ),
     copy_exercise(
-        id="05.3",
-        title="coalesced copy",
-        points=3,
+        ("05.3", "coalesced copy", 3),
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
         whole=((256, 256), (128, 128)),
@@ -154,9 +150,7 @@ EXERCISES = (
         rules_at=GUARDED,
     ),
     copy_exercise(
-        id="05.4",
-        title="vectorized copy",
-        points=4,
+        ("05.4", "vectorized copy", 4),
         shapes=RAGGED_VECTORS,
         simulated_shapes=FEW_RAGGED_VECTORS,
         whole=((256, 256), (128, 128)),
@@ -175,9 +169,7 @@ EXERCISES = (
         part=AnyElement(),
     ),
     copy_exercise(
-        id="05.5",
-        title="copy by cp.async",
-        points=4,
+        ("05.5", "copy by cp.async", 4),
         shapes=WHOLE_TILES,
         simulated_shapes=FEW_TILES,
         tiers=(0.7, 0.9),
@@ -190,24 +182,18 @@ EXERCISES = (
         ),
     ),
     transpose_exercise(
-        id="05.6",
-        title="transpose",
-        points=4,
+        ("05.6", "transpose", 4),
         requires=("st.shared", "ld.shared"),
         lean=("ld.global", "st.global"),
     ),
     transpose_exercise(
-        id="05.7",
-        title="swizzled transpose",
-        points=4,
+        ("05.7", "swizzled transpose", 4),
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
         lean=("st.shared", "ld.shared", "ld.global", "st.global"),
     ),
     copy_exercise(
-        id="05.8",
-        title="copy by TMA",
-        points=5,
+        ("05.8", "copy by TMA", 5),
         needs=TMA,
         shapes=RAGGED_VECTORS,
         simulated_shapes=FEW_RAGGED_VECTORS,

@@ -3,8 +3,9 @@
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.facts import issued
@@ -12,7 +13,8 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.randomness import beside
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.values import value_exercise
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, vector_add
+from tutorlib.kernels.cpp import tiles
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, softmax, vector_add
 from tutorlib.problems.differences import by, count
 from tutorlib.problems.problem import Operand, Problem, Shape
 
@@ -47,8 +49,6 @@ CLASHES = [((32, 1, 64), (64, 2)), ((4,), (8,)), ((2, 4), (4, 2)), ((8, 4), (8,)
 
 # Problems -------------------------------------------------------------------------------------------------------------
 
-SMALLEST_FP32 = 2.0**-126
-
 
 def summed_in_fp32(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
     """Of sums of the rows of x in any order: |error| ≤ N·u32·Σ|x|, and one rounding."""
@@ -72,37 +72,6 @@ ROW_SUMS = Problem(
     reference=lambda x: x.sum(-1),
     bound=summed_in_fp32,
 )
-
-
-def softmax(dtype: DType, pattern: Literal["ramp", "steep"] = "ramp") -> Problem:
-    """y = exp(x - max) / Σ exp(x - max) along the rows of x (M, N); pattern: of the case that is not random."""
-
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        """To first order, each error relative to y, in fp32:
-
-        - x - max, at most D in size, is off by D·u, and so is its exponential, which adds 2 units of its own;
-        - the sum of N such terms inherits that and adds N·u at most; the division adds u.
-
-        Twice (D + 2)·u + N·u + u, and the rounding to the output. What is below fp32's smallest normal number may
-        come out as 0.
-        """
-        (x,) = inputs
-        spread = x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True)
-        relative = (2 * (spread + 2) + x.shape[-1] + 1) * UNIT_ROUNDOFF["fp32"] + UNIT_ROUNDOFF[out]
-        return relative * result + SMALLEST_FP32
-
-    return Problem(
-        name="softmax",
-        dims="MN",
-        inputs=(Operand("x", "MN", dtype, pattern=pattern),),
-        output=Operand("y", "MN", dtype),
-        reference=lambda x: x.softmax(-1),
-        bound=bound,
-    )
-
-
-def tiles(n: int, tile: int) -> int:
-    return -(-n // tile)
 
 
 def power_of_two(n: int) -> int:
@@ -155,14 +124,11 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
     return None
 
 
+kernel_exercise = partial(CutileExercise.of, once=True, rules=(IN_FP32,))
 EXERCISES = (
-    CutileExercise(
-        id="06.1",
-        title="add",
-        points=2,
+    kernel_exercise(
+        ("06.1", "add", 2),
         problem=vector_add("fp32"),
-        once=True,
-        rules=(IN_FP32,),
         shapes=((1024,), (1000,), (37,)),
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
@@ -186,12 +152,9 @@ EXERCISES = (
             "torch._refs._broadcast_shapes": "_broadcast_shapes",
         },
     ),
-    CutileExercise(
-        id="06.3",
-        title="scale_rows",
-        points=3,
+    kernel_exercise(
+        ("06.3", "scale_rows", 3),
         problem=SCALE_ROWS,
-        once=True,
         rules=(IN_FP32, issued("mul.rn.f32|fma.rn.f32") <= 384),  # of 6,144 elements
         shapes=WHOLE_AND_RAGGED,
         all_blocks=True,
@@ -200,12 +163,9 @@ EXERCISES = (
         loads=lambda shape: {**each_once(shape), 1: shape[0] * tiles(shape[1], square_tiles(shape)[1])},
         tiles=lambda shape: {0: math.prod(square_tiles(shape))},
     ),
-    CutileExercise(
-        id="06.4",
-        title="row_sums",
-        points=3,
+    kernel_exercise(
+        ("06.4", "row_sums", 3),
         problem=ROW_SUMS,
-        once=True,
         counted=ROWS_IN_FOURS[1],
         rules=(IN_FP32, issued("add.rn.f32") <= 4000),
         shapes=ROWS_IN_FOURS,
@@ -215,36 +175,26 @@ EXERCISES = (
         loads=each_once,
         tiles=lambda shape: {0: math.prod(long_tiles(shape))},
     ),
-    CutileExercise(
-        id="06.5",
-        title="softmax",
-        points=4,
+    kernel_exercise(
+        ("06.5", "softmax", 4),
         problem=softmax("fp32", "steep"),
-        once=True,
-        rules=(IN_FP32,),
         shapes=((5, 64), (100, 100), (3, 1)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (power_of_two(shape[1]),),
         tiles=lambda shape: {0: power_of_two(shape[1])},
         loads=each_once,
     ),
-    CutileExercise(
-        id="06.6",
-        title="softmax_of",
-        points=3,
+    CutileExercise.of(
+        ("06.6", "softmax_of", 3),
         problem=softmax("fp32"),
         shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
         simulated_shapes=((5, 64), (7, 129)),
         planned=((2, 5000), (3000, 9)),
         unlike=unlike_one_launch,
     ),
-    CutileExercise(
-        id="06.7",
-        title="long_softmax",
-        points=4,
+    kernel_exercise(
+        ("06.7", "long_softmax", 4),
         problem=softmax("fp32", "steep"),
-        once=True,
-        rules=(IN_FP32,),
         shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (row_tile(shape),),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, attempt, plain, same, show_call
 from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm
@@ -197,8 +197,7 @@ def persistent_blocks(shape: Shape) -> tuple[int]:
 
 STEP = 16  # along K
 
-COURSE_GEMMS = {name: InModule("tutorlib.kernels.cutile", name) for name in ("plain", "persistent", "slabs")}
-TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile", "tile_of_product")}
+COURSE_GEMMS = of_course("cutile", "plain", "persistent", "slabs")
 
 
 # 07.2 and 07.4: blocks in strips --------------------------------------------------------------------------------------
@@ -323,7 +322,7 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 ON_TENSOR_CORES = (issued("mma.sync") >= 216,)
 
 tiled_gemm = partial(
-    CutileExercise,
+    CutileExercise.of,
     shapes=SMALL,
     whole=WHOLE,
     simulated_shapes=SMALL[2:3],
@@ -333,16 +332,15 @@ tiled_gemm = partial(
     loads=loads_of_tiles,
     products=products_of_tiles,
     bench_shape=BENCH,
+    problem=gemm("bf16"),
+    factors="bfloat16",
+    rules=ON_TENSOR_CORES,
+    library=COURSE_GEMMS,
 )
 EXERCISES = (
     tiled_gemm(
-        id="07.1",
-        title="gemm",
-        points=4,
-        problem=gemm("bf16"),
-        library=COURSE_GEMMS | TILE_OF_PRODUCT,
-        factors="bfloat16",
-        rules=ON_TENSOR_CORES,
+        ("07.1", "gemm", 4),
+        library=COURSE_GEMMS | of_course("cutile", "tile_of_product"),
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
     ),
@@ -359,23 +357,15 @@ EXERCISES = (
         holds=no_spill,
     ),
     tiled_gemm(
-        id="07.4",
-        title="persistent gemm",
-        points=5,
-        problem=gemm("bf16"),
+        ("07.4", "persistent gemm", 5),
         tiers=(0.7, 0.9),
-        factors="bfloat16",
-        rules=ON_TENSOR_CORES,
         order=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
-        library=COURSE_GEMMS,
     ),
     FITS,
     tiled_gemm(
-        id="07.6",
-        title="gemm through tf32",
-        points=3,
+        ("07.6", "gemm through tf32", 3),
         problem=gemm_tf32(),
         factors="tfloat32",
         besides=(gemm("bf16"), "bfloat16"),
@@ -385,12 +375,9 @@ EXERCISES = (
         inspected=SMALL[2],
         grid=persistent_blocks,
         constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
-        library=COURSE_GEMMS,
     ),
-    CutileExercise(
-        id="07.7",
-        title="fp8, 320 rows",
-        points=6,
+    CutileExercise.of(
+        ("07.7", "fp8, 320 rows", 6),
         needs=FP8_MMA,
         problem=gemm_fp8(),
         once=True,
@@ -411,10 +398,8 @@ EXERCISES = (
         products=lambda shape: 320 * padded(shape[1:], skinny_tile(shape)),
         library=COURSE_GEMMS,
     ),
-    CutileExercise(
-        id="07.8",
-        title="partial_products",
-        points=4,
+    CutileExercise.of(
+        ("07.8", "partial_products", 4),
         problem=parts_of_gemm(STEP),
         shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 88)),  # 6 steps in 5 parts: runs of 2
         simulated_shapes=((3, 136, 72, 40),),
@@ -429,10 +414,8 @@ EXERCISES = (
         constants=lambda shape: (64, 32, STEP),
         library=COURSE_GEMMS,
     ),
-    CutileExercise(
-        id="07.9",
-        title="split_gemm",
-        points=4,
+    CutileExercise.of(
+        ("07.9", "split_gemm", 4),
         problem=gemm("bf16"),
         shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
         simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both

@@ -11,13 +11,7 @@ from tutorlib.checking.facts import at_most, count_issued, counted, issued
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.cpp import (
-    Variant,
-    blocks_of,
-    in_tiles,
-    persistent_grid,
-    tile_grid,
-)
+from tutorlib.kernels.cpp import Variant, blocks_of, in_tiles, persistent_grid, tile_grid
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, vector_add
 from tutorlib.problems.problem import Shape
@@ -121,11 +115,17 @@ def matrices(*element_bytes: int) -> Draw:
 BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12, 2), (64, 100, 64, 2), (7, 12, 9, 2)]
 OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
 
+gemm_exercise = partial(
+    CppExercise.of,
+    problem=gemm("bf16"),
+    patterned=False,
+    once=True,
+    requires=("wgmma",),
+    library={"Variant.source": Variant.source},
+)
 EXERCISES = (
-    CppExercise(
-        id="08.1",
-        title="vector_add",
-        points=3,
+    CppExercise.of(
+        ("08.1", "vector_add", 3),
         problem=vector_add("fp32"),
         shapes=((1024,), (1,), (5000,)),
         counted=(5000,),
@@ -137,20 +137,13 @@ EXERCISES = (
         grid=blocks_of(VECTOR_TILE),
         library={"in_tiles": in_tiles},
     ),
-    CppExercise(
-        id="08.2",
-        title="first gemm",
-        points=3,
-        problem=gemm("bf16"),
+    gemm_exercise(
+        ("08.2", "first gemm", 3),
         whole=(CUBE, SHORT[0]),
         shapes=RAGGED,
         simulated_shapes=SHORT,
-        patterned=False,
-        once=True,
         rules=FIRST,
-        requires=("wgmma",),
         grid=tile_grid,
-        library={"Variant.source": Variant.source},
     ),
     value_exercise(
         ("08.3", "tma_carries", 2),
@@ -163,45 +156,31 @@ EXERCISES = (
             "b_by_columns": lambda m, n, k, size: by_pitch(size, a=k, b=n, c=n),
         },
     ),
-    CppExercise(
-        id="08.4",
-        title="gemm with promises",
-        points=4,
-        problem=gemm("bf16"),
+    gemm_exercise(
+        ("08.4", "gemm with promises", 4),
         whole=(CUBE,),
         shapes=RAGGED_VECTORS,
-        patterned=False,
         simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # enough steps that one too wide for its tile shows
         bench_shape=BENCH,
         tiers=(0.9,),
-        requires=("wgmma",),
         divisible=8,
         tma=True,
-        once=True,
         rules=(PIPELINED, *at_most({"st.global": 512, "mma.sync": 8192, "cp.async.ca|cp.async.cg|ld.global": 1024})),
         grid=tile_grid,
-        library={"Variant.source": Variant.source},
     ),
-    CppExercise(
-        id="08.5",
-        title="persistent gemm",
-        points=5,
-        problem=gemm("bf16"),
+    gemm_exercise(
+        ("08.5", "persistent gemm", 5),
         whole=(CUBE,),
         shapes=(*RAGGED_VECTORS, TALL),
         simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
         counted=TALL,
-        patterned=False,
         order=not_in_strips,
         rules=(PIPELINED, issued("st.global") <= 6192, issued("mma.sync") <= 73728),  # in tiles of up to 256×256
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
-        requires=("wgmma",),
         divisible=8,
         tma=True,
         spills=False,
-        once=True,
         grid=persistent_grid,
-        library={"Variant.source": Variant.source},
     ),
 )

@@ -7,11 +7,11 @@ from tensor_layouts import Layout, is_layout, size
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import Rule, at_most, issued, looped
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import shorten
-from tutorlib.exercises.judges.ampere import COURSE_KERNEL, COURSE_LOOPS, ampere, ampere_in_groups, ampere_method
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere, ampere_in_groups, ampere_method
 from tutorlib.exercises.judges.cute_host import layout_returned
 from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.failure import FailureKind, Flaw
@@ -35,16 +35,8 @@ MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
 
-PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply", "store")
-
-
-def course(*names: str) -> dict[str, InModule]:
-    """The course's own parts of the kernel."""
-    module = {"store": "tutorlib.kernels.ampere.gemm"}
-    return {
-        f"{name} of the course": InModule(module.get(name, "tutorlib.kernels.ampere.thread_share"), name)
-        for name in names
-    }
+course = partial(of_course, "ampere.thread_share")
+PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply")
 
 
 def no_other_waits(loop: int) -> tuple[Rule, ...]:
@@ -164,7 +156,7 @@ COLUMNS = value_exercise(
 
 # Kernels and their parts ----------------------------------------------------------------------------------------------
 
-gemm_exercise = partial(CuteExercise, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
+gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
 made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
     gemm_exercise,
     counted=WHOLE_TILES,
@@ -175,16 +167,12 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
 EXERCISES = (
     LOADED,
     made_exercise(
-        id="09.2",
-        title="swizzled shared memory",
-        points=3,
+        ("09.2", "swizzled shared memory", 3),
         part=inside(ampere, "smem", small=MADE, jit=False),
         library=course("smem_layout"),
     ),
     gemm_exercise(
-        id="09.3",
-        title="single buffer",
-        points=4,
+        ("09.3", "single buffer", 4),
         part=inside(ampere, "main_loop", small=ONE_STAGE),
         # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
         rules=(
@@ -195,31 +183,23 @@ EXERCISES = (
         library=COURSE_LOOPS,
     ),
     made_exercise(
-        id="09.4",
-        title="who copies what",
-        points=3,
+        ("09.4", "who copies what", 3),
         part=inside(ampere, "g2s", small=MADE, jit=False),
         library=course("make_copy_g2s"),
     ),
     made_exercise(
-        id="09.5",
-        title="who multiplies what",
-        points=2,
+        ("09.5", "who multiplies what", 2),
         part=inside(ampere, "mma", small=MADE, jit=False),
         library=course("make_mma"),
     ),
     made_exercise(
-        id="09.6",
-        title="operands",
-        points=3,
+        ("09.6", "operands", 3),
         part=inside(ampere, "operands", small=MADE, jit=False),
         library=course("make_operands"),
     ),
     COLUMNS,
     gemm_exercise(
-        id="09.8",
-        title="vectorized write-back",
-        points=3,
+        ("09.8", "vectorized write-back", 3),
         # in groups the compiler does not merge stores of single elements
         part=inside(ampere_in_groups, "epilogue", jit=False),
         shapes=EDGES,
@@ -227,12 +207,10 @@ EXERCISES = (
         requires=("st.global.v4",),
         # a store right behind an equal one is left out by the compiler
         rules=(issued("st.global") <= 128, issued("bar.sync") <= 96),
-        library=course("store"),
+        library=of_course("ampere.gemm", "store"),
     ),
     gemm_exercise(
-        id="09.9",
-        title="your GEMM",
-        points=6,
+        ("09.9", "your GEMM", 6),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
@@ -242,12 +220,10 @@ EXERCISES = (
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library=COURSE_KERNEL | COURSE_LOOPS | course(*PARTS),
+        library=COURSE_LOOPS | course(*PARTS) | of_course("ampere.gemm", "make_gemm", "store"),
     ),
     gemm_exercise(
-        id="09.10",
-        title="load, with zeros at the edges",
-        points=4,
+        ("09.10", "load, with zeros at the edges", 4),
         part=inside(ampere_method, "load", jit=False, **TWO_VECTORS),
         simulated_shapes=((65, 72, 136), (64, 64, 128)),
         requires=("cp.async",),
@@ -256,18 +232,14 @@ EXERCISES = (
         library=course("load"),
     ),
     gemm_exercise(
-        id="09.11",
-        title="fetch",
-        points=2,
+        ("09.11", "fetch", 2),
         part=inside(ampere_method, "fetch", small=K_BLOCKS, jit=False),
         requires=("ldmatrix",),
         rules=(issued("ldmatrix") <= 2000, *no_other_waits(64)),
         library=course("fetch"),
     ),
     gemm_exercise(
-        id="09.12",
-        title="multiply",
-        points=2,
+        ("09.12", "multiply", 2),
         part=inside(ampere_method, "multiply", jit=False),
         requires=("mma.sync",),
         rules=(issued("mma") <= 6144, issued("") <= 23_000, *no_other_waits(64)),  # no arithmetic but mma.sync

@@ -45,7 +45,7 @@ def machines(stages: tuple[int, ...]) -> Draw:
 
 
 gemm_exercise = partial(
-    CuteExercise,
+    CuteExercise.of,
     problem=gemm("bf16"),
     shapes=SHAPES,
     bench_shape=BENCH,
@@ -73,18 +73,14 @@ EXERCISES = (
         library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
     ),
     gemm_exercise(
-        id="10.2",
-        title="double buffer",
-        points=4,
+        ("10.2", "double buffer", 4),
         part=PIPELINE,
         # 16 warps and 6 K tiles; to refill a buffer at once takes a second barrier in each
         rules=(issued("bar.sync") <= 192, LOOPED, ahead >= 0.75, overlap >= 0.6),
         tiers=(0.8,),
     ),
     gemm_exercise(
-        id="10.3",
-        title="register pipeline",
-        points=4,
+        ("10.3", "register pipeline", 4),
         part=PIPELINE,
         rules=(issued("bar.sync") <= 112, reread <= 0.1, LOOPED, ahead >= 0.75, overlap >= 0.35, fetched >= 0.7),
         tiers=(0.9,),

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p11 import BlockOrder
 from tutorlib.exercises.values import Draw, drawn, value_exercise
@@ -271,10 +271,8 @@ EXERCISES = (
     READING,
     VISITING,
     CHOOSING,
-    CuteExercise(
-        id="11.4",
-        title="blocks in groups",
-        points=3,
+    CuteExercise.of(
+        ("11.4", "blocks in groups", 3),
         part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
         problem=gemm("bf16"),
         shapes=((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72)),  # grids of 8×8, 11×5 and 2×17 tiles
@@ -282,7 +280,7 @@ EXERCISES = (
         bench_shape=(8192, 8192, 8192),
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync"),
-        library={"in_eights": InModule("tutorlib.kernels.ladder", "in_eights")},
+        library=of_course("ampere.gemm", "in_eights"),
     ),
     FETCHING,
     BUSY,

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import ahead, at_most, fetched, issued, looped, overlap, reloaded, reread, restored
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
-from tutorlib.exercises.judges.ampere import COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, ampere
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
 from tutorlib.exercises.judges.p12 import Configured, InGroups, narrow_copies
 from tutorlib.exercises.values import value_exercise
 from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
@@ -57,16 +58,13 @@ def trans_row(lane: int) -> tuple[int, int]:
     return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
 
 
+gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), bench_shape=BENCH)
 EXERCISES = (
-    CuteExercise(
-        id="12.1",
-        title="multistage",
-        points=5,
+    gemm_exercise(
+        ("12.1", "multistage", 5),
         part=inside(ampere, "main_loop", small=STAGES, stages=3),
-        problem=gemm("bf16"),
         shapes=SHAPES,
         rules=(issued("bar.sync") <= 144, looped("mma.sync") >= 2, ahead >= 1.7, overlap >= 0.5, fetched >= 0.7),
-        bench_shape=BENCH,
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
@@ -90,29 +88,22 @@ EXERCISES = (
         },
         library={"occupancy.blocks_per_sm": blocks_per_sm},
     ),
-    CuteExercise(
-        id="12.3",
-        title="tuned",
-        points=3,
+    gemm_exercise(
+        ("12.3", "tuned", 3),
         arch="90",  # an A100's shared memory would refuse what is fastest on an H100
         spills=False,
         part=Configured(),
-        problem=gemm("bf16"),
         shapes=((512, 512, 512), (129, 200, 72)),
         simulated_shapes=((129, 200, 136),),
-        bench_shape=BENCH,
         tiers=(0.98,),  # page 10's configuration has 0.973 (figures/data/sweeps/h200_gemm_stages.json)
         requires=("cp.async", "ldmatrix", "mma.sync"),
     ),
-    CuteExercise(
-        id="12.4",
-        title="your kernel",
-        points=4,
+    gemm_exercise(
+        ("12.4", "your kernel", 4),
         part=InGroups(tuned=True),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         once=True,
         spills=False,
-        problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
         rules=(
@@ -122,9 +113,8 @@ EXERCISES = (
             issued("bar.sync") <= issued("cp.async.commit_group"),
             overlap >= 0.4,
         ),
-        bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library={"in_eights": InModule("tutorlib.kernels.ampere.gemm", "in_eights"), **COURSE_LOOPS},
+        library=of_course("ampere.gemm", "in_eights") | COURSE_LOOPS,
     ),
     value_exercise(
         ("12.5", "trans_row", 2),
@@ -135,10 +125,8 @@ EXERCISES = (
             "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in range(16, 32)],
         },
     ),
-    CuteExercise(
-        id="12.6",
-        title="A column-major",
-        points=8,
+    gemm_exercise(
+        ("12.6", "A column-major", 8),
         part=InGroups(),
         faults=(narrow_copies,),
         requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
@@ -161,8 +149,9 @@ EXERCISES = (
             ahead >= 1.7,
             overlap >= 0.5,
         ),
-        bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library={**COURSE_KERNEL, **COURSE_LOOPS, **COURSE_SHARES},
+        library=COURSE_LOOPS
+        | of_course("ampere.gemm", "make_gemm")
+        | of_course("ampere.thread_share", "Steps", "GlobalToShared", "Accumulators", "Operand", "make_operands"),
     ),
 )

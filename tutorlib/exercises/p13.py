@@ -131,7 +131,7 @@ COURSE_KERNELS = (
 
 NARROW: Small = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
 wgmma_exercise = partial(
-    CuteExercise,
+    CuteExercise.of,
     needs=WGMMA,
     problem=gemm("bf16"),
     shapes=SHAPES,
@@ -141,9 +141,7 @@ wgmma_exercise = partial(
 
 EXERCISES = (
     wgmma_exercise(
-        id="13.1",
-        title="ring_layout",
-        points=3,
+        ("13.1", "ring_layout", 3),
         part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
         shapes=SHAPES[:2],
         library=course("ring_layout") | of_course("hopper.pipeline", "smem_layout"),
@@ -158,9 +156,7 @@ EXERCISES = (
         },
     ),
     wgmma_exercise(
-        id="13.3",
-        title="boxes",
-        points=2,
+        ("13.3", "boxes", 2),
         part=inside(first_gemm, "boxes", jit=False),
         library=course("boxes"),
     ),
@@ -181,9 +177,7 @@ EXERCISES = (
         },
     ),
     wgmma_exercise(
-        id="13.5",
-        title="fragments",
-        points=3,
+        ("13.5", "fragments", 3),
         part=inside(first_gemm, "fragments", small=NARROW, jit=False),
         library=course("wgmma_fragments"),
     ),
@@ -199,9 +193,7 @@ EXERCISES = (
         },
     ),
     wgmma_exercise(
-        id="13.7",
-        title="main_loop",
-        points=6,
+        ("13.7", "main_loop", 6),
         part=inside(first_gemm, "main_loop", small=RINGS),
         rules=(
             *LOOP_RULES,
@@ -216,17 +208,13 @@ EXERCISES = (
         library=course("main_loop", "fill_stage", "one_stage"),
     ),
     wgmma_exercise(
-        id="13.8",
-        title="store by TMA",
-        points=4,
+        ("13.8", "store by TMA", 4),
         part=inside(first_gemm, "epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
         rules=A_TILE_ONCE,
         library=course("store_by_tma"),
     ),
     wgmma_exercise(
-        id="13.9",
-        title="Hopper GEMM",
-        points=5,
+        ("13.9", "Hopper GEMM", 5),
         spills=False,
         padded=False,
         rules=A_FENCE_FOR_EACH_BOX,
@@ -238,25 +226,19 @@ EXERCISES = (
         | course("main_loop", "store_by_tma"),
     ),
     wgmma_exercise(
-        id="13.10",
-        title="multiply",
-        points=4,
+        ("13.10", "multiply", 4),
         part=inside(first_gemm, "multiply", small=NARROW, jit=False),
         rules=A_GROUP_IN_EACH_STEP,
         library=course("multiply"),
     ),
     wgmma_exercise(
-        id="13.11",
-        title="init_barriers",
-        points=3,
+        ("13.11", "init_barriers", 3),
         part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
         rules=TWO_BARRIERS,
         library=course("init_barriers"),
     ),
     wgmma_exercise(
-        id="13.12",
-        title="one_stage",
-        points=4,
+        ("13.12", "one_stage", 4),
         part=inside(first_gemm, "main_loop", small=RINGS),
         rules=A_BARRIER_IN_EACH_STEP,
         library=course("one_stage", "fill_stage", "main_loop"),

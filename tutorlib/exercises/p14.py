@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import at_most, groups, issued, looped
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import Drawn, beside, more_for_points
 from tutorlib.checking.values import Case, attempt, law, plain, shorten
@@ -56,11 +56,7 @@ def steps_in(*clusters: Pair) -> Callable[[Random], tuple]:
 
 # Exercises whose answers are the parts of the persistent kernel, and the one that puts them together.
 
-PARTS = "tutorlib.kernels.hopper.parts"
-NAMES = (
-    *("take_roles", "produce_tiles", "consume_tiles", "store_pieces"),
-    *("load_shared", "free_stage", "give_part", "add_part"),
-)
+course = partial(of_course, "hopper.parts")
 SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
 # 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
 ARRIVALS = 2 * 6 * 5 * (1 + 4)
@@ -95,29 +91,23 @@ WHOLE: dict[Shape, KernelSettings] = {
 
 
 SHARED = gemm_shared(judge.ACCUMULATORS, judge.FLAGS)
-part: Any = partial(CuteExercise, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
+part: Any = partial(CuteExercise.of, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
 
 PART_EXERCISES = (
     part(
-        id="14.5",
-        title="load_shared",
-        points=3,
+        ("14.5", "load_shared", 3),
         part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
         rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
-        library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
+        library=course("load_shared") | {"make_layout_image_mask": "make_layout_image_mask"},
     ),
     part(
-        id="14.7",
-        title="produce_tiles",
-        points=3,
+        ("14.7", "produce_tiles", 3),
         part=inside(judge.persistent, "produce", small=PRODUCE),
         rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
-        library={"produce_tiles": InModule(PARTS, "produce_tiles")},
+        library=course("produce_tiles"),
     ),
     part(
-        id="14.13",
-        title="take_roles",
-        points=3,
+        ("14.13", "take_roles", 3),
         part=inside(judge.persistent, "roles", small=ROLES),
         faults=(judge.registers_late,),
         rules=(
@@ -126,12 +116,10 @@ PART_EXERCISES = (
             issued("setmaxnreg.dec") >= 8,
             issued("setmaxnreg.inc") >= 16,
         ),
-        library={"take_roles": InModule(PARTS, "take_roles")},
+        library=course("take_roles"),
     ),
     part(
-        id="14.14",
-        title="consume_tiles",
-        points=4,
+        ("14.14", "consume_tiles", 4),
         part=inside(judge.persistent, "consume", small=CONSUME, defer_stores=True),
         faults=(judge.not_deferred,),
         counted=IN_TURN,
@@ -143,12 +131,10 @@ PART_EXERCISES = (
         ),
         bench_shape=BENCH,
         tiers=(0.95,),
-        library={"consume_tiles": InModule(PARTS, "consume_tiles")},
+        library=course("consume_tiles"),
     ),
     part(
-        id="14.15",
-        title="store_pieces",
-        points=3,
+        ("14.15", "store_pieces", 3),
         part=inside(judge.persistent, "store", small=STORE, defer_stores=True),
         faults=(judge.stores_in_turn,),
         rules=at_most(  # the first piece may wait for a buffer too
@@ -160,33 +146,29 @@ PART_EXERCISES = (
                 "cp.async.bulk.tensor.2d.global": STORED,
             }
         ),
-        library={"store_pieces": InModule(PARTS, "store_pieces")},
+        library=course("store_pieces"),
     ),
     part(
-        id="14.16",
-        title="free_stage",
-        points=3,
+        ("14.16", "free_stage", 3),
         part=inside(judge.persistent, "free", small=FREE, cluster=(2, 1)),
-        library={"free_stage": InModule(PARTS, "free_stage")},
+        library=course("free_stage"),
     ),
     part(
-        id="14.17",
-        title="hand_over",
-        points=4,
+        ("14.17", "hand_over", 4),
         problem=SHARED,
         part=inside(judge.persistent, "give", "add", small=HAND_OVER, stream_k=True),
-        library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
+        library=course("give_part", "add_part"),
     ),
     part(
-        id="14.18",
-        title="my_gemm",
-        points=4,
+        ("14.18", "my_gemm", 4),
         problem=SHARED,
         part=judge.WholeKernel(small=WHOLE),
         shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
         bench_shape=BENCH,
         tiers=(0.98,),
-        library={name: InModule(PARTS, name) for name in NAMES} | {"COURSE": "COURSE"},
+        library=course("take_roles", "produce_tiles", "consume_tiles", "store_pieces")
+        | course("load_shared", "free_stage", "give_part", "add_part")
+        | {"COURSE": "COURSE"},
     ),
 )
 
@@ -376,7 +358,6 @@ def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu:
     return Case(name, judge)
 
 
-SPECIALIZED = "tutorlib.kernels.hopper.specialized"
 LARGE = (8192, 8192, 8192)
 SIMULATED = ((384, 520, 328), (129, 200, 72))  # nine tiles of C and six of K, and one with all edges
 FEW_TILES = (256, 256, 4096), (512, 512, 8192)  # where one way of all is many times slower than another
@@ -404,32 +385,22 @@ A_GROUP_IN_EACH_STEP = (
 )
 
 
-choosing: Any = partial(
-    judge.ChosenExercise,
-    needs=WGMMA,
-    problem=SHARED,
-    patterned=False,
-    spills=False,
-)
+choosing: Any = partial(judge.ChosenExercise.of, needs=WGMMA, problem=SHARED, patterned=False, spills=False)
 loop: Any = partial(part, shapes=LOOP_SHAPES, requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"))
 OTHERS = (
     loop(
-        id="14.1",
-        title="produce",
-        points=4,
+        ("14.1", "produce", 4),
         part=inside(judge.specialized, "produce", small=STEPS),
         rules=LOOP_RULES,
-        library={"load_steps": InModule(SPECIALIZED, "load_steps")},
+        library=of_course("hopper.specialized", "load_steps"),
     ),
     loop(
-        id="14.2",
-        title="consume",
-        points=5,
+        ("14.2", "consume", 5),
         part=inside(judge.specialized, "consume", small=STEPS),
         rules=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
-        library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},
+        library=of_course("hopper.specialized", "multiply_steps"),
     ),
     value_exercise(
         ("14.3", "register_split", 2),
@@ -532,9 +503,7 @@ OTHERS = (
         library={"course.gemm_time": gemm_time},
     ),
     choosing(
-        id="14.11",
-        title="fastest",
-        points=4,
+        ("14.11", "fastest", 4),
         part=judge.Chosen(
             by_shape=False,
             timed=(LARGE,),
@@ -546,9 +515,7 @@ OTHERS = (
         tiers=(0.98, 0.99),  # the default configuration has 0.974 there (figures/data/sweeps/h200_hopper_levers.json)
     ),
     choosing(
-        id="14.12",
-        title="choose",
-        points=6,
+        ("14.12", "choose", 6),
         part=judge.Chosen(
             by_shape=True,
             timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),
@@ -559,7 +526,7 @@ OTHERS = (
         shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         simulated_shapes=((129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
-        library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
+        library=of_course("hopper.choose", "choose"),
     ),
 )
 

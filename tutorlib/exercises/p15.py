@@ -14,14 +14,7 @@ from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.exercises.judges import p15 as judge
 from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import TCGEN05
-from tutorlib.models.block_formats import (
-    E2M1,
-    MX_BLOCK,
-    NV_BLOCK,
-    quantize_mx,
-    quantize_nv,
-    scaled_dot,
-)
+from tutorlib.models.block_formats import E2M1, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv, scaled_dot
 from tutorlib.models.memory import accumulator_place, tmem_columns
 from tutorlib.problems.catalogue import gemm
 
@@ -154,13 +147,14 @@ LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.t
 
 
 blackwell_exercise = partial(
-    CuteExercise,
+    CuteExercise.of,
     needs=TCGEN05,
     spills=False,
     faults=(judge.other_columns(pair=False),),
     problem=gemm("bf16"),
     shapes=SHAPES,
 )
+loop_exercise = partial(blackwell_exercise, requires=LOOP_INSTRUCTIONS, vain=judge.freed_late)
 EXERCISES = (
     value_exercise(
         ("15.1", "tmem_columns", 2),
@@ -193,12 +187,10 @@ EXERCISES = (
         },
     ),
     blackwell_exercise(
-        id="15.3",
-        title="tensor_memory",
-        points=3,
+        ("15.3", "tensor_memory", 3),
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
         part=inside(judge.blackwell, "allocate", "release", small=NARROW),
-        library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release", "pair_allocate", "pair_release")},
+        library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release")},
         rules=(
             # of two blocks
             issued("bar.sync|barrier") <= 36,
@@ -206,49 +198,33 @@ EXERCISES = (
             issued("tcgen05.relinquish_alloc_permit") >= 2,
         ),
     ),
-    blackwell_exercise(
-        id="15.4",
-        title="produce",
-        points=3,
-        requires=LOOP_INSTRUCTIONS,
+    loop_exercise(
+        ("15.4", "produce", 3),
         part=inside(judge.blackwell, "produce", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "produce_tiles"),
         rules=(NO_BARRIERS, SPLIT),
     ),
-    blackwell_exercise(
-        id="15.5",
-        title="multiply",
-        points=5,
-        requires=LOOP_INSTRUCTIONS,
+    loop_exercise(
+        ("15.5", "multiply", 5),
         part=inside(judge.blackwell, "multiply", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "multiply_tiles"),
         rules=(NO_BARRIERS, WAITS),
     ),
-    blackwell_exercise(
-        id="15.6",
-        title="store",
-        points=4,
-        requires=LOOP_INSTRUCTIONS,
+    loop_exercise(
+        ("15.6", "store", 4),
         part=inside(judge.blackwell, "store", small=LOOPS),
-        vain=judge.freed_late,
         library=of_course("blackwell.parts", "store_tiles"),
         rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
     ),
     blackwell_exercise(
-        id="15.7",
-        title="mma",
-        points=3,
+        ("15.7", "mma", 3),
         requires=("tcgen05",),
         part=Inside(kernel=judge.blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
         library=of_course("blackwell.parts", "make_umma", "issue"),
         rules=(issued("tcgen05.mma") <= 72,),  # 4 for each of 18 K tiles
     ),
     blackwell_exercise(
-        id="15.8",
-        title="pair",
-        points=7,
+        ("15.8", "pair", 7),
         part=inside(judge.blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
         faults=(judge.other_columns(pair=True),),
         vain=judge.freed_late,
@@ -281,18 +257,14 @@ EXERCISES = (
         },
     ),
     blackwell_exercise(
-        id="15.12",
-        title="make_t2r",
-        points=3,
+        ("15.12", "make_t2r", 3),
         requires=("tcgen05.ld",),
         part=inside(judge.blackwell, "make_t2r", small=HALF, jit=False),
         library=of_course("blackwell.parts", "make_t2r"),
         rules=(issued("tcgen05.ld") <= 48,),
     ),
     blackwell_exercise(
-        id="15.13",
-        title="make_gemm",
-        points=5,
+        ("15.13", "make_gemm", 5),
         requires=LOOP_INSTRUCTIONS,
         part=judge.WholeKernel(),
         faults=(judge.other_threads, judge.other_columns(pair=False)),
@@ -310,9 +282,7 @@ EXERCISES = (
         rules_at={ONE_TILE: (blocks <= 1,), SIMULATED[0]: (blocks >= 3, blocks <= 3)},  # of 3
     ),
     blackwell_exercise(
-        id="15.14",
-        title="make_pair_gemm",
-        points=4,
+        ("15.14", "make_pair_gemm", 4),
         requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
         part=judge.WholeKernel(pair=True),
         faults=(judge.other_threads, judge.other_columns(pair=True)),
@@ -320,7 +290,7 @@ EXERCISES = (
         simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
         counted=WHOLE_TILES,
         padded=False,
-        library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "pair_allocate", "pair_release")},
+        library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "allocate", "release")},
         rules=(
             # 4 SMs: 24 warps
             blocks >= 4,

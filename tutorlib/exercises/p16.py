@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import computed_twice, issued
+from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
@@ -183,61 +183,43 @@ EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
 KERNELS = "tutorlib.kernels"
 FUSED, LAYER = "ampere.fused", "layers"
 
-
+fused_exercise = partial(CuteExercise.of, shapes=SHAPES, whole=WHOLE)
 EXERCISES = (
-    CuteExercise(
-        id="16.1",
-        title="gelu",
-        points=2,
+    CuteExercise.of(
+        ("16.1", "gelu", 2),
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
         part=inside(judge.elementwise, "op", jit=False),
-        rules=(issued(EXPONENTIAL) <= 16, computed_twice <= 0),
+        rules=(issued(EXPONENTIAL) <= 16,),
         library=of_course(FUSED, "gelu"),
     ),
-    CuteExercise(
-        id="16.2",
-        title="every_row",
-        points=2,
+    fused_exercise(
+        ("16.2", "every_row", 2),
         problem=linear_gelu(),
-        shapes=SHAPES,
         simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
-        whole=WHOLE,
         part=inside(judge.with_bias_matrix, "as_matrix", jit=False),
         library=of_course(FUSED, "every_row"),
     ),
-    CuteExercise(
-        id="16.3",
-        title="bias_gelu",
-        points=2,
+    fused_exercise(
+        ("16.3", "bias_gelu", 2),
         problem=linear_gelu(),
-        shapes=SHAPES,
         simulated_shapes=FITTING,
-        whole=WHOLE,
         part=inside(judge.with_op, "op", jit=False),
-        rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
+        rules=(issued(EXPONENTIAL) <= 256,),
         library=of_course(FUSED, "bias_gelu", "gelu"),
     ),
-    CuteExercise(
-        id="16.4",
-        title="fetch",
-        points=4,
+    fused_exercise(
+        ("16.4", "fetch", 4),
         problem=linear_add(),
-        shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
-        whole=WHOLE,
         part=inside(judge.with_fetch, "fetch", jit=False),
         rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
         library=of_course(FUSED, "fetch_operand"),
     ),
-    CuteExercise(
-        id="16.5",
-        title="largest",
-        points=4,
+    fused_exercise(
+        ("16.5", "largest", 4),
         problem=tile_amax((64, 64)),
-        shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
-        whole=WHOLE,
         part=inside(judge.with_reduction, "reduce", jit=False),
         requires=("bar.sync",),
         rules=(issued("bar.sync") <= 120, issued("shfl") <= 270),  # one barrier and five shuffles take 120 and 144
@@ -249,15 +231,13 @@ EXERCISES = (
         interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,)),
         interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3)),
     ),
-    CuteExercise(
-        id="16.7",
-        title="gated",
-        points=3,
+    CuteExercise.of(
+        ("16.7", "gated", 3),
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],
         part=inside(judge.with_gate, "activate", jit=False),
-        rules=(issued(EXPONENTIAL) <= 256, computed_twice <= 0),
+        rules=(issued(EXPONENTIAL) <= 256,),
         library=of_course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),
     ),
     case_exercise(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import issued
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import InModule, of_course
 from tutorlib.checking.randomness import Drawn, beside, rng_of_run
 from tutorlib.checking.scenario import Record, as_the_course, record_of, recorded, unlike
 from tutorlib.checking.values import Case
@@ -266,7 +266,6 @@ MAJORITY = OnIntegers(
     reference=bits_of_most,
     bound=None,
 )
-COURSE = "tutorlib.kernels.compiled_once"  # where the course has the same functions
 
 
 EXERCISES = (
@@ -279,7 +278,7 @@ EXERCISES = (
     value_exercise(
         ("17.2", "compilations_of", 3),
         compilations_of,
-        {name: calls for name, calls in COUNTED.items()},
+        COUNTED,
         library={name: InModule("tutorlib.models.compiling", name) for name in ("compilations_of", "compiled_for")},
     ),
     case_exercise(
@@ -289,7 +288,7 @@ EXERCISES = (
         keys_case("alignment", alignments),
         keys_case("constants and architecture", others),
         keys_case("calls that share a compilation", alike),
-        library={"cache_key": InModule(COURSE, "cache_key")},
+        library=of_course("compiled_once", "cache_key"),
     ),
     case_exercise(
         ("17.4", "CompiledKernels", 3),
@@ -303,7 +302,7 @@ EXERCISES = (
     case_exercise(
         ("17.5", "for_torch", 3),
         *map(compiled_once, judge.TRIALS),
-        library={"for_torch": InModule(COURSE, "for_torch")},
+        library=of_course("compiled_once", "for_torch"),
     ),
     case_exercise(
         ("17.6", "load_or_compile", 3),
@@ -311,7 +310,7 @@ EXERCISES = (
         saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
         saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
         saved("saving that is cut short", (judge.GET, "twice", 1), (judge.CUT_SHORT, "double", 0)),
-        library={"load_or_compile": InModule(COURSE, "load_or_compile")},
+        library=of_course("compiled_once", "load_or_compile"),
     ),
     value_exercise(
         ("17.7", "struct_layout", 2),
@@ -319,10 +318,8 @@ EXERCISES = (
         {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
         library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
     ),
-    CuteExercise(
-        id="17.8",
-        title="majority, by lop3",
-        points=3,
+    CuteExercise.of(
+        ("17.8", "majority, by lop3", 3),
         problem=MAJORITY,
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,

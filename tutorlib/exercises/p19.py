@@ -4,6 +4,7 @@ Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go
 """
 
 import math
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside
 from tutorlib.compiling.spec import DType
 from tutorlib.exercises.values import value_exercise
+from tutorlib.kernels.cpp import tiles
 from tutorlib.problems.attention import AttentionProblem, attention_problem
 from tutorlib.problems.catalogue import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -200,10 +202,6 @@ DIVISIONS = "div|rcp"
 EXPONENTIALS = (issued("ex2.approx.f32") <= 0, OF_E)
 
 
-def tiles(n: int, tile: int) -> int:
-    return -(-n // tile)
-
-
 def tile_of(shape: Shape) -> tuple[int, int]:
     """Queries and keys, different ones, so that a number shows in place of either, or one in place of the other."""
     return (16, 32) if shape[-3] == 64 else (32, 16)
@@ -277,15 +275,12 @@ def keys_each(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
 
 
+kernel_exercise = partial(CutileExercise.of, library=COURSE_ATTENTION, once=True, all_blocks=True)
 EXERCISES = (
-    CutileExercise(
-        id="19.1",
-        title="online_step",
-        points=4,
+    kernel_exercise(
+        ("19.1", "online_step", 4),
         problem=soft_average(),
         library=COURSE_ATTENTION | ONLINE_STEP,
-        once=True,
-        all_blocks=True,
         shapes=((32, 64), (36, 70), (16, 300)),
         simulated_shapes=((36, 70),),
         grid=lambda shape: (tiles(shape[0], 16),),
@@ -293,14 +288,9 @@ EXERCISES = (
         loads=lambda shape: {0: math.prod(shape), 1: tiles(shape[0], 16) * shape[1]},
         rules=(*EXPONENTIALS, issued("ex2") <= 432, issued("max.f32") <= 1200),
     ),
-    CutileExercise(
-        id="19.2",
-        title="attend",
-        points=4,
+    kernel_exercise(
+        ("19.2", "attend", 4),
         problem=one_head(),
-        library=COURSE_ATTENTION,
-        once=True,
-        all_blocks=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
         rules=(
@@ -323,14 +313,9 @@ EXERCISES = (
             "the end of K": beside(SHORT_HEADS, head_of_keys, n=20),
         },
     ),
-    CutileExercise(
-        id="19.4",
-        title="causal",
-        points=5,
+    kernel_exercise(
+        ("19.4", "causal", 5),
         problem=one_head(causal=True),
-        library=COURSE_ATTENTION,
-        once=True,
-        all_blocks=True,
         shapes=((64, 64, 64), (70, 70, 16), (40, 100, 32), (100, 50, 16)),
         simulated_shapes=((128, 128, 16), (70, 50, 16)),
         rules=(
@@ -344,14 +329,9 @@ EXERCISES = (
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=keys_of_head,
     ),
-    CutileExercise(
-        id="19.5",
-        title="attention",
-        points=6,
+    kernel_exercise(
+        ("19.5", "attention", 6),
         problem=many_heads(),
-        library=COURSE_ATTENTION,
-        once=True,
-        all_blocks=True,
         shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
         rules=(
@@ -366,14 +346,9 @@ EXERCISES = (
         loads=keys_loaded,
         order=longest_first,
     ),
-    CutileExercise(
-        id="19.6",
-        title="combine",
-        points=4,
+    kernel_exercise(
+        ("19.6", "combine", 4),
         problem=combined(),
-        library=COURSE_ATTENTION,
-        once=True,
-        all_blocks=True,
         shapes=((4, 4, 16), (3, 5, 32), (1, 2, 16), (70, 3, 64)),
         simulated_shapes=((3, 5, 32),),
         rules=(OF_E,),
@@ -382,14 +357,9 @@ EXERCISES = (
         loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
         widest=lambda shape: {0: splits_of(shape) * shape[2], 1: splits_of(shape)},
     ),
-    CutileExercise(
-        id="19.7",
-        title="grad_q",
-        points=4,
+    kernel_exercise(
+        ("19.7", "grad_q", 4),
         problem=gradient_of_queries(),
-        library=COURSE_ATTENTION,
-        once=True,
-        all_blocks=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
         rules=(

@@ -128,13 +128,7 @@ ALL_PARTS = (
     issued("bar.sync") >= 64,
 )
 
-slot: Any = partial(
-    CuteExercise,
-    needs=WGMMA,
-    problem=attention_problem(),
-    patterned=False,
-    shapes=SHAPES,
-)
+slot: Any = partial(CuteExercise.of, needs=WGMMA, problem=attention_problem(), patterned=False, shapes=SHAPES)
 
 
 course = partial(of_course, "attention.roles")
@@ -142,24 +136,18 @@ course = partial(of_course, "attention.roles")
 EXERCISES = (
     value_exercise(("20.1", "a_register", 3), a_register, A_REGISTERS),
     slot(
-        id="20.2",
-        title="views",
-        points=4,
+        ("20.2", "views", 4),
         part=within("by_row", "p_operand"),
         library=course("by_row", "p_operand"),
     ),
     slot(
-        id="20.3",
-        title="add_pv",
-        points=3,
+        ("20.3", "add_pv", 3),
         part=within("add_pv", tile_n=32),  # two K blocks: no number that a page has
         rules=ONE_GROUP,
         library=course("add_pv"),
     ),
     slot(
-        id="20.4",
-        title="softmax",
-        points=6,
+        ("20.4", "softmax", 6),
         part=within("quad_reduce", "softmax_step", sizes=HIDDEN_BLOCKS, causal=True, tile_n=32),
         problem=attention_problem(causal=True),
         patterned=True,
@@ -168,17 +156,13 @@ EXERCISES = (
     ),
     value_exercise(("20.5", "key_blocks", 3), key_blocks, KEY_BLOCKS),
     slot(
-        id="20.6",
-        title="produce",
-        points=4,
+        ("20.6", "produce", 4),
         part=within("produce", sizes=SMALL + ONE_BLOCK, stages=3),
         rules=ONCE_LOADED,
         library=course("produce_blocks"),
     ),
     slot(
-        id="20.7",
-        title="step",
-        points=5,
+        ("20.7", "step", 5),
         part=within("step", sizes=SMALL_CAUSAL, causal=True),
         faults=(without_overlap,),
         problem=attention_problem(causal=True),
@@ -187,17 +171,13 @@ EXERCISES = (
         library=course("step"),
     ),
     slot(
-        id="20.8",
-        title="turns",
-        points=3,
+        ("20.8", "turns", 3),
         part=within("take_turn", "pass_turn"),
         rules=TURNS,
         library=course("take_turn", "pass_turn"),
     ),
     slot(
-        id="20.9",
-        title="my_parts",
-        points=4,
+        ("20.9", "my_parts", 4),
         part=AllParts(
             kernel=attention, settings={"causal": True}, small=on((*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)), causal=True)
         ),

@@ -40,8 +40,7 @@ def value_exercise(
 
 def case_exercise(head: tuple[str, str, int], *cases: Case, **settings: Any) -> ValueExercise:
     """An exercise whose answer these cases judge. head: id, title, points. settings: of ValueExercise."""
-    id, title, points = head
-    return ValueExercise(id=id, title=title, points=points, cases=cases, **settings)
+    return ValueExercise.of(head, cases=cases, **settings)
 
 
 def drawn(seed: int, draw: Draw, n: int = 25, known: Iterable[tuple] = ()) -> Drawn:

@@ -4,11 +4,9 @@ import asyncio
 import json
 import os
 import signal
-import sys
-import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,43 +18,20 @@ from tutorlib.checking.randomness import new_seed
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.judge_process import JudgeSettings, PageCell, no_end, start_judge
-from tutorlib.grading.merged_page import MergedPage, merged_page, student_code
+from tutorlib.grading.judge_process import PageRun, Settings, no_end, start_judge
+from tutorlib.grading.merged_page import MergedPage, merged_page
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.submission import Submitted
 from tutorlib.machine.device import TURNS, gpu
-from tutorlib.measuring.results import RECORDED
-from tutorlib.notebook.check import JUDGED_OUTSIDE
-from tutorlib.paths import ROOT
 
 ATTEMPTS = 2  # at a notebook: a process may fail to start on a machine that has too much to do
 ON_GPU = 8  # notebooks at a time, at most, that share a GPU's memory
 SLACK_S = 300.0  # beyond twice the cell's time limit: starting the process, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
-ADDED = 10  # time limits of one cell that the cells which a student added may take together
-PAGE = "from tutorlib.grading.page_process import main; main()"
-HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
 
 
 class GradingFailed(Exception):
     """The course or this machine is at fault, not an answer. The message is one line."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How submissions are graded.
-
-    seconds: for a cell, and again for judging its answer. sandboxed: whether students' processes run in sandboxes.
-    seed: of the inputs that the judge draws; None: a secret one, which the scores name.
-    memory: bytes that one process may allocate, and that those of a notebook in its sandbox may use together.
-    variables: of the environment, in place of this process's own.
-    """
-
-    seconds: float = 60.0
-    sandboxed: bool = True
-    seed: int | None = None
-    memory: int = sandbox.MEMORY
-    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def grade(
@@ -102,14 +77,11 @@ async def grade_submission(
             graded(submitted.name)
             return found
 
-        begun = {one.name: asyncio.create_task(told(one)) for one in sorted(submission, key=work, reverse=True)}
+        begun = {page.name: asyncio.create_task(told(page)) for page in sorted(submission, key=work, reverse=True)}
         await asyncio.gather(*begun.values())
-    results = {one.name: begun[one.name].result() for one in submission}
-    return Scores(
-        tuple(outcome for outcomes, _ in results.values() for outcome in outcomes),
-        settings.seed,
-        {name: broken for name, (_, broken) in results.items() if broken},
-    )
+    results = {page.name: begun[page.name].result() for page in submission}
+    broken = {name: why for name, (_, why) in results.items() if why}
+    return Scores(tuple(outcome for outcomes, _ in results.values() for outcome in outcomes), settings.seed, broken)
 
 
 def work(submitted: Submitted) -> int:
@@ -120,11 +92,9 @@ def work(submitted: Submitted) -> int:
 async def grade_notebook(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], str]:
     """The outcomes of a notebook, and why the grader failed at it, or "". Raises BuildError, OSError."""
     exercises, why = of_notebook(submitted.name), ""
-    code = student_code(submitted)
     for _ in range(ATTEMPTS):
         try:
-            page = merged_page(submitted.name, code)
-            outcomes = await grade_page(page, settings)
+            outcomes = await grade_page(merged_page(submitted), settings)
             return [outcomes[exercise.id] for exercise in exercises], ""
         except GradingFailed as error:
             why = str(error)
@@ -132,7 +102,7 @@ async def grade_notebook(submitted: Submitted, settings: Settings) -> tuple[list
             raise
         except Exception as error:  # a page that the grader itself stumbles over
             why = f"{type(error).__name__}: {error}"
-    return [one.outcome("error", 0, f"could not be graded: {why}") for one in exercises], why
+    return [exercise.outcome("error", 0, f"could not be graded: {why}") for exercise in exercises], why
 
 
 async def grade_page(page: MergedPage, settings: Settings) -> dict[str, Outcome]:
@@ -142,40 +112,28 @@ async def grade_page(page: MergedPage, settings: Settings) -> dict[str, Outcome]
     """
     outcomes: dict[str, Outcome] = {}
     while wanted := page.answers.keys() - outcomes.keys():
-        ended = await run(page, wanted, settings, outcomes)
-        if ended is not None:
-            outcomes.setdefault(ended.id, ended)
-            page.leave_out(ended.id, ended.message)
+        await run(page, wanted, settings, outcomes)
     for id, why in page.left_out.items():
         outcomes.setdefault(id, find(id).outcome("failed", 0, why))
     return outcomes
 
 
-async def run(
-    page: MergedPage, wanted: Collection[str], settings: Settings, outcomes: dict[str, Outcome]
-) -> Outcome | None:
+async def run(page: MergedPage, wanted: Collection[str], settings: Settings, outcomes: dict[str, Outcome]) -> None:
     """One run; adds to `outcomes` each verdict it comes to on the exercises that are wanted.
 
-    Returns the outcome of the answer that ended the run before its time; None where the notebook came to its end, or a
-    cell ended it that the next run is without: one that the student added (all of them, where they take too long).
+    Where an answer or a cell that the student added ends the run before its time, the next one is without it.
     """
     cells = {cell.id: cell for cell in page.cells()}
     running = added = ""  # the exercise whose answer ran last, and the student's own cell that runs
-    began = 0.0
     end: tuple[Status, str] | None = None
     with TemporaryDirectory(prefix="tutor-grade-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
-            async with judge_at_work([*cells.values()], sorted(wanted), settings, folder) as (judge, reports):
+            async with judge_at_work(PageRun([*cells.values()], sorted(wanted), settings, folder)) as (judge, reports):
                 while line := await asyncio.wait_for(reports.readline(), 2 * settings.seconds + SLACK_S):
-                    if added:
-                        page.added_s += time.monotonic() - began
-                        if page.added_s > ADDED * settings.seconds:
-                            page.leave_out_added()
-                            return None
                     match json.loads(line):
                         case {"cell": id}:
-                            began, cell = time.monotonic(), cells[id]
+                            cell = cells[id]
                             added = id if cell.role == "added" else ""
                             running = cell.exercise if cell.exercise in page.answers else running
                         case {"outcome": found}:
@@ -185,72 +143,36 @@ async def run(
         except TimeoutError:
             end = "timeout", "no end of it, and it could not be interrupted"
         if end is None and outcomes.keys() >= set(wanted):
-            return None
+            return
         if added:
-            page.leave_out_added(added)
-            return None
-        status, why = end or ended_itself(judge.exitcode, settings)
+            return page.leave_out_added(added)
+        status, why = end or ("error", "it ended the grading run")
+        if end is None and judge.exitcode == -signal.SIGXCPU:  # the system ended it
+            status, why = "timeout", no_end(settings.seconds)
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{page.name} could not be run: {why}. {' '.join(log[-3:])}")
-    return find(running).outcome(status, 0, why)
-
-
-def ended_itself(code: int | None, settings: Settings) -> tuple[Status, str]:
-    """Status and message if the judge's process ended without a report: the system may have ended it."""
-    if code == -signal.SIGXCPU:
-        return "timeout", no_end(settings.seconds)
-    return "error", "it ended the grading run"
+    outcomes.setdefault(running, find(running).outcome(status, 0, why))
+    page.leave_out(running, why)
 
 
 @asynccontextmanager
-async def judge_at_work(
-    cells: list[PageCell], wanted: list[str], settings: Settings, folder: Path
-) -> AsyncIterator[tuple[BaseProcess, asyncio.StreamReader]]:
-    """A judge's process at work on these cells, and its reports. At exit it has ended, and no process of it is left.
+async def judge_at_work(wanted: PageRun) -> AsyncIterator[tuple[BaseProcess, asyncio.StreamReader]]:
+    """A judge's process at work, and its reports. At exit it has ended, and no process below it is left.
 
-    wanted: the exercises that are to be judged. folder: where everything is written that the run writes.
+    bubblewrap ends what is in a sandbox; without a sandbox, the judge has adopted the processes that lost their parent.
     """
-    own = page_environment(folder, wanted)
-    command = [sys.executable, "-P", "-c", PAGE]
-    if settings.sandboxed:
-        command = sandbox.sandboxed_command(command, folder, own)
-    limits = settings.seconds, settings.seed or 0, settings.memory, settings.sandboxed
-    environment = judge_environment() | own | HOME | dict(settings.variables)
-    process, pipe = start_judge(JudgeSettings(cells, command, wanted, *limits, folder, environment))
+    judge, pipe = start_judge(wanted)
     reports = asyncio.StreamReader(limit=LARGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(reports)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
     try:
-        yield process, reports
+        yield judge, reports
     finally:
         transport.close()
-        kill_all(process)
-
-
-def page_environment(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
-    """The own variables of the page's process: it writes to its scratch folder."""
-    return {
-        **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
-        JUDGED_OUTSIDE: " ".join(wanted),
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # as in a notebook
-        "PYTHONPATH": os.pathsep.join((str(ROOT), *sandbox.on_path())),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-
-
-def judge_environment() -> dict[str, str]:
-    """This process's environment without what its own notebook and evidence are told."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
-
-
-def kill_all(judge: BaseProcess) -> None:
-    """Kill a judge's process and all below it. bubblewrap ends what is in a sandbox; without one, the judge has adopted
-    the processes that lost their parent.
-    """
-    with suppress(psutil.NoSuchProcess):
-        for process in psutil.Process(judge.pid).children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-    judge.kill()
-    judge.join()
+        with suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(judge.pid).children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+        judge.kill()
+        judge.join()

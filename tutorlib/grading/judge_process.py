@@ -8,17 +8,20 @@ Reports are JSON lines on a pipe: {"cell": ID} before a cell runs, {"outcome": �
 end, {"ended": [status, why]}.
 """
 
-import ast
 import json
 import os
 import resource
+import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import Context
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from math import ceil
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -27,21 +30,45 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from tutorlib.checking.exercise import Exercise, Outcome, Status
+from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.randomness import fix_seed
-from tutorlib.compiling.programs import sandbox_compilers
+from tutorlib.compiling.programs import OVER_MEMORY, in_gb, sandbox_compilers
 from tutorlib.exercises import find
-from tutorlib.grading.limited_process import adopt_orphans, limit, settle_fork
+from tutorlib.grading import sandbox
+from tutorlib.grading.limited_process import adopt_orphans, die_with, limit, settle_fork
 from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
-from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler
+from tutorlib.grading.submission import CHECK
 from tutorlib.grading.supervisor import within_own_limit
 from tutorlib.machine import device
+from tutorlib.measuring.results import RECORDED
+from tutorlib.notebook.check import JUDGED_OUTSIDE
+from tutorlib.paths import ROOT
 from tutorlib.problems.work import RESTART
 
 LONGEST_MESSAGE = 4000  # characters
+ADDED = 10  # time limits of one cell that the cells which a student added may take together
 LIMITS = 1.5  # time limits of one cell that judging may compute: of 60 s. Solutions take 12 s at most
+STARTING_S = 60.0
+ENDING_S = 5.0  # for a process whose line broke, and which may be ending
+PAGE = "from tutorlib.grading.page_process import main; main()"
+HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How submissions are graded.
+
+    seconds: for a cell, and again for judging its answer. sandboxed: whether students' processes run in sandboxes.
+    seed: of the inputs that the judge draws; None: a secret seed, which the scores name.
+    memory: bytes that one process may allocate, and that those of a notebook in its sandbox may use together.
+    variables: of the environment, in place of this process's own.
+    """
+
+    seconds: float = 60.0
+    sandboxed: bool = True
+    seed: int | None = None
+    memory: int = sandbox.MEMORY
+    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -55,30 +82,22 @@ class PageCell:
 
 
 @dataclass(frozen=True)
-class JudgeSettings:
-    """The grader's request to this process.
-
-    command: starts the page's process. wanted: the exercises to judge. seconds: a cell's time limit.
-    seed: of what the judge draws. memory: bytes that a process may allocate. folder: where everything is written that
-    the run writes; what the judge prints in its `log`. environment: this process's variables.
+class PageRun:
+    """The grader's request: cells to run, and the exercises to judge. folder: where everything is written that the run
+    writes; what the judge prints in its `log`.
     """
 
-    cells: list[PageCell]
-    command: list[str]
-    wanted: list[str]
-    seconds: float
-    seed: int
-    memory: int
-    sandboxed: bool
+    cells: Sequence[PageCell]
+    wanted: Collection[str]
+    settings: Settings
     folder: Path
-    environment: Mapping[str, str]
 
 
-def start_judge(settings: JudgeSettings) -> tuple[BaseProcess, Connection]:
+def start_judge(run: PageRun) -> tuple[BaseProcess, Connection]:
     """A judge's process at work, and the pipe of its reports."""
     context: SpawnContext | ForkContext = get_context("spawn") if has_driver() else get_context("fork")
     reports, pipe = context.Pipe(duplex=False)
-    process = context.Process(target=begin, args=(settings, pipe, os.getpid()))
+    process = context.Process(target=begin, args=(run, pipe, os.getpid()))
     process.start()
     pipe.close()
     return process, reports
@@ -90,98 +109,139 @@ def has_driver() -> bool:
     return maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
 
 
-def begin(settings: JudgeSettings, pipe: Connection, parent: int) -> None:
-    """In the judge's process: what it has of its parent is undone, and `main` runs in the settings' folder."""
-    settle_fork(parent, os.open(settings.folder / "log", os.O_WRONLY | os.O_CREAT), pipe.fileno())
+def begin(run: PageRun, pipe: Connection, parent: int) -> None:
+    """In the judge's process: what it has of its parent is undone, and `main` runs in the run's folder."""
+    settle_fork(parent, os.open(run.folder / "log", os.O_WRONLY | os.O_CREAT), pipe.fileno())
     sys.path[:] = [os.path.abspath(path) for path in sys.path]  # nothing is imported from the folder
     sys.dont_write_bytecode = True
+    environment = judge_environment() | page_environment(run) | HOME | dict(run.settings.variables)
     os.environ.clear()
-    os.environ.update(settings.environment)
+    os.environ.update(environment)
     tempfile.tempdir = None  # TMPDIR is another one now
-    os.chdir(settings.folder)
-    Context().run(main, settings, pipe)  # jupyter_core keeps an event loop in the parent's
+    os.chdir(run.folder)
+    Context().run(main, run, pipe)  # jupyter_core keeps an event loop in the parent's
 
 
-def main(settings: JudgeSettings, pipe: Connection) -> None:
-    """Run the page, or as much of it as its process lets it. Nothing that was started is left."""
+def judge_environment() -> dict[str, str]:
+    """This process's environment without what its own notebook and evidence are told."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
+
+
+def page_environment(run: PageRun) -> dict[str, str]:
+    """The own variables of the page's process: it writes to its scratch folder."""
+    return {
+        **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(run.folder)),
+        JUDGED_OUTSIDE: " ".join(run.wanted),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # as in a notebook
+        "PYTHONPATH": os.pathsep.join((str(ROOT), *sandbox.on_path())),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def main(run: PageRun, pipe: Connection) -> None:
+    """Run the page, or as much of it as its process lets it. Then the grader ends this process and all below it."""
     limit(resource.RLIMIT_CORE, 0)
-    limit(resource.RLIMIT_FSIZE, LARGEST_FILE)
-    limit(resource.RLIMIT_DATA, settings.memory)
+    limit(resource.RLIMIT_FSIZE, sandbox.LARGEST_FILE)
+    limit(resource.RLIMIT_DATA, run.settings.memory)
     adopt_orphans()
-    fix_seed(settings.seed)
-    if settings.sandboxed:
-        sandbox_compilers(sandboxed_compiler)
-    JudgedPage(settings, pipe).run()
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
+    fix_seed(run.settings.seed or 0)
+    if run.settings.sandboxed:
+        sandbox_compilers(sandbox.sandboxed_compiler)
+
+    def report(**seen: Any) -> None:
+        os.write(pipe.fileno(), (json.dumps(seen) + "\n").encode())
+
+    try:
+        process, page = start_page(page_command(run))
+    except (Lost, OSError):
+        report(ended=("error", "no process of its own could be started"))
+        raise
+    try:
+        run_cells(page, run, report)
+    except Late:
+        report(ended=("timeout", f"no result after {run.settings.seconds:g} seconds"))
+    except Lost as error:
+        report(ended=("error", last_words(process, run.settings.memory) or str(error)))
+    pipe.close()
+    signal.pause()
 
 
-class Ended(Exception):
-    """The run must end: nothing runs in the page's process after this."""
-
-    def __init__(self, status: Status, why: str) -> None:
-        super().__init__(status, why)
+# The page's process --------------------------------------------------------------------------------------------------
 
 
-class JudgedPage:
-    """A page while its cells run and its answers are judged."""
+def page_command(run: PageRun) -> list[str]:
+    """The command that starts the page's process, in a sandbox where the settings say so."""
+    command = [sys.executable, "-P", "-c", PAGE]
+    return sandbox.sandboxed_command(command, run.folder, page_environment(run)) if run.settings.sandboxed else command
 
-    def __init__(self, settings: JudgeSettings, pipe: Connection) -> None:
-        self.settings, self.pipe = settings, pipe
-        self.failed: dict[str, str] = {}  # exercise → what its answer's cell raised, or ""
 
-    def report(self, **seen: Any) -> None:
-        os.write(self.pipe.fileno(), (json.dumps(seen) + "\n").encode())
+def start_page(command: Sequence[str]) -> tuple[subprocess.Popen, RemotePage]:
+    """The page's process, whose standard input is the line to it. Raises Lost, OSError where it does not start."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            command,
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=partial(die_with, os.getpid()),
+        )
+    page = RemotePage(Connection(ours.detach()))
+    page.run("", STARTING_S)
+    return process, page
 
-    def run(self) -> None:
-        memory = within_own_limit(self.settings.memory, resource.RLIMIT_DATA)
-        try:
-            self.page = RemotePage(self.settings.command, os.environ, Path.cwd(), memory)
-        except (Lost, OSError):
-            self.report(ended=("error", "no process of its own could be started"))
-            raise
-        try:
-            for cell in self.settings.cells:
-                self.report(cell=cell.id)
-                with self.deadlines(), turn_of(cell):
-                    self.run_cell(cell)
-        except Ended as end:
-            self.report(ended=end.args)
-        self.pipe.close()
 
-    @contextmanager
-    def deadlines(self) -> Iterator[None]:
-        """Raises Ended where the page's process hangs or ends."""
-        try:
-            yield
-        except Late:
-            raise Ended("timeout", f"no result after {self.settings.seconds:g} seconds") from None
-        except Lost as error:
-            raise Ended("error", self.page.last_words() or str(error)) from None
+def last_words(process: subprocess.Popen, memory: int) -> str:
+    """The message about a page's process that has ended, or is about to; "" where it goes on."""
+    try:
+        code = process.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        return ""
+    number = -code if code < 0 else code - 128  # bubblewrap gives a signal as 128 and its number
+    how = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {code}"
+    if code == OVER_MEMORY:
+        how = f"its processes used more than {in_gb(within_own_limit(memory, resource.RLIMIT_DATA))} of memory together"
+    return f"it ended the notebook's process ({how})"
 
-    def run_cell(self, cell: PageCell) -> None:
-        """Run a cell; report the outcome of the answer that it checks. Raises Ended, Lost."""
-        passed, raised = self.page.run(cell.source, self.settings.seconds)
-        if not self.page.is_alive():
-            raise Ended("error", "it ended the notebook's process")
-        if cell.role == "answer":
-            self.failed[cell.exercise] = "" if passed else f"your cell fails: {tidy(raised)}"
-        elif cell.role == "check" and cell.exercise in self.settings.wanted and cell.exercise in self.failed:
-            exercise = find(cell.exercise)
-            if why := self.failed[cell.exercise]:
-                self.report(outcome=asdict(exercise.outcome("failed", 0, why)))
-            else:
-                self.report(outcome=asdict(self.judged(cell, exercise)))
 
-    def judged(self, cell: PageCell, exercise: Exercise) -> Outcome:
-        """The score of the answer in the page's process, judged in this one. Raises Ended, Lost."""
-        name = ast.parse(cell.source).body[0].value.args[1].id  # type: ignore[attr-defined]  # check("02.5", name)
-        with limited_computing(LIMITS * self.settings.seconds):
-            outcome = as_reported(judge(exercise, self.page.end, name, self.settings.seconds))
-        if outcome.status in ("error", "timeout") and not lacks_gpu(exercise):  # nothing runs here after it
-            raise Ended(outcome.status, outcome.message)
-        return outcome
+# Cells and answers ---------------------------------------------------------------------------------------------------
+
+
+def run_cells(page: RemotePage, run: PageRun, report: Callable[..., None]) -> None:
+    """Run the cells, and report the outcome of each answer when the cell runs that checks it. Raises Late, Lost."""
+    failed: dict[str, str] = {}  # exercise → what its answer's cell raised, or ""
+    seconds = run.settings.seconds
+    left = ADDED * seconds  # for added cells
+    for cell in run.cells:
+        report(cell=cell.id)
+        with turn_of(cell):
+            began = time.monotonic()
+            passed, raised = page.run(cell.source, min(seconds, left) if cell.role == "added" else seconds)
+            if cell.role == "added":
+                left -= time.monotonic() - began
+            if cell.role == "answer":
+                failed[cell.exercise] = "" if passed else f"your cell fails: {tidy(raised)}"
+            elif cell.role == "check" and cell.exercise in run.wanted and cell.exercise in failed:
+                outcome = judged(page, cell, failed[cell.exercise], seconds)
+                if outcome.status in ("error", "timeout") and runs_on_gpu(outcome):  # nothing runs here after it
+                    return report(ended=(outcome.status, outcome.message))
+                report(outcome=asdict(outcome))
+
+
+def judged(page: RemotePage, check: PageCell, failed: str, seconds: float) -> Outcome:
+    """The outcome of the answer that this cell checks. failed: why its own cell did not run to its end, or ""."""
+    exercise = find(check.exercise)
+    if failed:
+        return exercise.outcome("failed", 0, failed)
+    (_, name), *_ = CHECK.findall(check.source)
+    with limited_computing(LIMITS * seconds):
+        return as_reported(judge(exercise, page, name, seconds))
+
+
+def runs_on_gpu(outcome: Outcome) -> bool:
+    """Whether this machine has the GPU that the exercise needs."""
+    needs = find(outcome.id).needs
+    return needs is not None and not device.why_not(needs)
 
 
 @contextmanager
@@ -193,7 +253,7 @@ def limited_computing(seconds: float) -> Iterator[None]:
     waiting for a turn on the GPU takes none. Compilers have limits of their own, and all of a cell the grader's.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    most = [ceil(time.process_time() + seconds), *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)]
+    most = [ceil(time.process_time() + seconds), *(own for own in (soft, hard) if own != resource.RLIM_INFINITY)]
     resource.setrlimit(resource.RLIMIT_CPU, (min(most), hard))
     try:
         yield
@@ -209,11 +269,6 @@ def no_end(seconds: float) -> str:
 def turn_of(cell: PageCell) -> Any:
     """The turn on the GPU of what a cell's own process does with it. Judging takes its own, out here."""
     return nullcontext() if cell.role == "check" else device.shared_turn()
-
-
-def lacks_gpu(exercise: Exercise) -> bool:
-    """Whether this machine cannot run a kernel exercise, or it needs no GPU."""
-    return not exercise.needs or bool(device.why_not(exercise.needs))
 
 
 def as_reported(outcome: Outcome) -> Outcome:

@@ -21,6 +21,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from tutorlib.grading.supervisor import within_own_limit
+
 P = ParamSpec("P")
 T = TypeVar("T")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
@@ -47,7 +49,7 @@ class Exceeded(Exception):
 def in_child(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """`work(...)`, done in a fork of this process.
 
-    Raises what `work` raises where that is one of the course's exceptions, and Exceeded.
+    Raises what `work` raises where that is an exception of the course's, and Exceeded.
     """
     fork = get_context("fork")
     ours, theirs = fork.Pipe(duplex=False)
@@ -92,12 +94,12 @@ def do_and_send(parent: int, pipe: Connection, allowance: Allowance, work: Calla
 def settle_fork(parent: int, output: int, kept: int) -> None:
     """Undo what a fork of `parent` inherits and a new process would not have. It dies with its parent.
 
-    output: the file descriptor to which it prints. kept: the one of the others that stays open.
+    output: the file descriptor to which it prints. kept: another that stays open.
     """
     die_with(parent)
     gc.freeze()  # a collection would copy what the parent holds, and close files whose numbers are others' by then
     signal.set_wakeup_fd(-1)  # an event loop of the parent's listens there
-    asyncio.set_event_loop_policy(None)  # nor is its loop this one's
+    asyncio.set_event_loop_policy(None)  # nor is its loop this process's
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)  # a fork lacks the threads of its parent's pool, and would wait for them
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
@@ -128,11 +130,9 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def limit(what: int, most: int) -> None:
-    """Lower a limit of this process, and of those that it starts; one that is lower stays."""
-    hard = resource.getrlimit(what)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(what, (most, hard))
+def limit(kind: int, most: int) -> None:
+    """Lower a limit of this process, and of those that it starts; a lower limit stays."""
+    resource.setrlimit(kind, (within_own_limit(most, kind), resource.getrlimit(kind)[1]))
 
 
 def allocated() -> int:

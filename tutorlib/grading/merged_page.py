@@ -33,33 +33,74 @@ UNWRITTEN = "not written yet"
 
 
 @dataclass
-class StudentCode:
-    """What of a submission is the student's. Cells are named by the ids of the pristine notebook.
+class MergedPage:
+    """A notebook of the course with a student's code in it.
 
-    answers: exercise id → the text of its answer. unusable: exercise id → why there is none that can run.
-    added: the cell behind which it stands, or START → the texts of cells that the course does not have, or has in
-    another version. names: each of these texts → the names in it.
+    answers: exercise id → the text of its answer. left_out: exercise id → why its answer is not in the notebook. Code
+    in its place fails and says so, because a later answer may call it. added: cell of the pristine notebook, or START
+    → the texts of the cells behind it that the course does not have, or has in another version.
+    names: of each student's text. harmful: the added cells that hang or end their process.
     """
 
+    name: str
     answers: dict[str, str] = field(default_factory=dict)
-    unusable: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
     added: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     names: dict[str, Names | None] = field(default_factory=dict)
+    harmful: set[str] = field(default_factory=set)
+
+    def leave_out(self, exercise: str, why: str) -> None:
+        """From now on the page is without this answer."""
+        self.answers.pop(exercise, None)
+        self.left_out[exercise] = why
+
+    def leave_out_added(self, id: str) -> None:
+        """A cell that the student added, which hangs or ends its process; with the last of a few, all of them."""
+        self.harmful.add(id)
+        if len(self.harmful) >= MOST_HARMFUL:
+            self.added.clear()
+
+    def cells(self) -> list[PageCell]:
+        """The code cells to run, in order; of the course's own those that an answer or an added cell needs."""
+        cells = self.added_cells(START)
+        for cell in pristine_cells(self.name):
+            cells += [self.with_answer(cell), *self.added_cells(cell.id)]
+        needed, read = needed_texts([cell.source for cell in cells], [bool(cell.role) for cell in cells], self.names)
+        return [
+            cell if cell.role or read is None else replace(cell, source=trimmed(cell.source, read))
+            for cell, stays in zip(cells, needed, strict=True)
+            if stays
+        ]
+
+    def added_cells(self, place: str) -> list[PageCell]:
+        cells = (PageCell(f"added-{place}-{n}", text, "added") for n, text in enumerate(self.added.get(place, ())))
+        return [cell for cell in cells if cell.id not in self.harmful]
+
+    def with_answer(self, cell: PageCell) -> PageCell:
+        """The pristine cell, with the answer, or a stand-in that fails, as its text."""
+        if cell.role != "answer":
+            return cell
+        why = f"exercise {cell.exercise} is missing: {self.left_out.get(cell.exercise)}"
+        fails = cell.source.replace(f'NotImplementedError("Exercise {cell.exercise}")', f"RuntimeError({why!r})")
+        return replace(cell, source=self.answers.get(cell.exercise, fails))
 
 
-def student_code(submitted: Submitted) -> StudentCode:
-    """The student's code, found in a child process with limits. Raises BuildError if the course itself is broken."""
+def merged_page(submitted: Submitted) -> MergedPage:
+    """The notebook with the student's code, which a child process with limits has found in the submission.
+
+    Raises BuildError if the course itself is broken.
+    """
     pristine = pristine_cells(submitted.name)
     try:
-        return in_child(SORTING, code_in, submitted.cells, pristine)
+        return in_child(SORTING, page_with, submitted.name, submitted.cells, pristine)
     except Exceeded as error:
         why = f"this notebook cannot be read: it {error}"
-        return StudentCode(unusable={cell.exercise: why for cell in pristine if cell.role == "answer"})
+        return MergedPage(submitted.name, left_out={cell.exercise: why for cell in pristine if cell.role == "answer"})
 
 
-def code_in(cells: Sequence[CodeCell], pristine: Sequence[PageCell]) -> StudentCode:
-    """The student's code in the cells of a submission."""
-    found = StudentCode()
+def page_with(name: str, cells: Sequence[CodeCell], pristine: Sequence[PageCell]) -> MergedPage:
+    """The notebook of this name, whose own cells these are, with the student's code in the cells of a submission."""
+    found = MergedPage(name)
     stubs = {cell.exercise: cell for cell in pristine if cell.role == "answer"}
     texts = {cell.id: cell.source.strip() for cell in pristine if cell.role != "answer"}
     known = {text: id for id, text in reversed(texts.items())}
@@ -74,7 +115,7 @@ def code_in(cells: Sequence[CodeCell], pristine: Sequence[PageCell]) -> StudentC
         if done:
             found.answers[exercise] = "\n".join(done)
         else:
-            found.unusable[exercise] = UNWRITTEN if own else MISSING
+            found.left_out[exercise] = UNWRITTEN if own else MISSING
     unsolved = {stub.source.strip() for stub in stubs.values()}
     here = START
     for n, cell in enumerate(cells):
@@ -98,64 +139,6 @@ def is_unwritten(text: str, stub: str) -> bool:
     """Whether it is as students get it, or nothing but comments."""
     lines = map(str.strip, text.splitlines())
     return text.strip() == stub.strip() or all(not line or line.startswith("#") for line in lines)
-
-
-@dataclass
-class MergedPage:
-    """A notebook of the course with a student's code in it.
-
-    answers: exercise id → the text of its answer cell. left_out: exercise id → why its answer is not in the notebook.
-    Code in its place fails and says so, because a later answer may call it. added: cell of the pristine notebook → the
-    cells that run behind it. names: of each student's text. harmful: the added cells that hang or end their process.
-    added_s: seconds that cells took which the student added.
-    """
-
-    name: str
-    answers: dict[str, str]
-    left_out: dict[str, str]
-    added: dict[str, list[PageCell]]
-    names: dict[str, Names | None]
-    harmful: set[str] = field(default_factory=set)
-    added_s: float = 0.0
-
-    def leave_out(self, exercise: str, why: str) -> None:
-        """From now on the page is without this answer."""
-        self.answers.pop(exercise, None)
-        self.left_out[exercise] = why
-
-    def leave_out_added(self, id: str = "") -> None:
-        """A cell that the student added, which hangs or ends its process; with the last of a few, all of them."""
-        self.harmful.add(id)
-        if not id or len(self.harmful) >= MOST_HARMFUL:
-            self.added.clear()
-
-    def cells(self) -> list[PageCell]:
-        """The code cells to run, in order; of the course's own those that an answer or an added cell needs."""
-        cells = self.added.get(START, [])[:]
-        for cell in pristine_cells(self.name):
-            cells += [self.with_answer(cell), *self.added.get(cell.id, [])]
-        cells = [cell for cell in cells if cell.id not in self.harmful]
-        needed, read = needed_texts([cell.source for cell in cells], [bool(cell.role) for cell in cells], self.names)
-        return [
-            cell if cell.role or read is None else replace(cell, source=trimmed(cell.source, read))
-            for cell, stays in zip(cells, needed, strict=True)
-            if stays
-        ]
-
-    def with_answer(self, cell: PageCell) -> PageCell:
-        """The pristine cell, with the answer, or a stand-in that fails, as its text."""
-        if cell.role != "answer":
-            return cell
-        why = f"exercise {cell.exercise} is missing: {self.left_out.get(cell.exercise)}"
-        fails = cell.source.replace(f'NotImplementedError("Exercise {cell.exercise}")', f"RuntimeError({why!r})")
-        return replace(cell, source=self.answers.get(cell.exercise, fails))
-
-
-def merged_page(name: str, code: StudentCode) -> MergedPage:
-    """The notebook of the course of this name with a student's code. Raises BuildError if the course is broken."""
-    ids = (f"added-{n}" for n in itertools.count())
-    added = {place: [PageCell(next(ids), text, "added") for text in texts] for place, texts in code.added.items()}
-    return MergedPage(name, dict(code.answers), dict(code.unusable), added, code.names)
 
 
 @cache

@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from tutorlib.checking.answer import Served
-from tutorlib.grading.wire import LARGEST, RETURNED, SENT, CannotCross, Opaque, Reader, Writer, parts_of_error
+from tutorlib.grading.wire import LARGEST, REPLIES, REQUESTS, CannotCross, Opaque, parts_of_error
 from tutorlib.machine.device import TURNS
 from tutorlib.notebook.check import Printed
 
@@ -49,7 +49,7 @@ class Answers:
     def next_call(self) -> tuple[str, tuple, dict[str, Any]] | None:
         """The service that the judge calls next, and its arguments; None where it has hung up."""
         try:
-            service, args, named = Reader(SENT).value(self.line.recv_bytes(LARGEST))
+            service, args, named = REQUESTS.value(self.line.recv_bytes(LARGEST))
         except (OSError, EOFError):
             return None
         return service, args, named
@@ -60,23 +60,20 @@ class Answers:
         try:
             result = services[service](*args, **named)
         except Exception as error:
-            self.send(["raised", *parts_of_error(error), self.served.where(error)])
+            self.send("raised", *parts_of_error(error), self.served.where(error))
         else:
-            self.give(result)
+            self.send("returned", result)
 
     def hold(self, name: str) -> None:
         """The answer of this name is judged next."""
         self.served, self.printed = self.kind(self.names.get(name)), Printed()
 
-    def give(self, result: Any) -> None:
-        """Send the result of a call."""
+    def send(self, *reply: Any) -> None:
         try:
-            self.send(["returned", result])
+            message = REPLIES.message([*reply])
         except (CannotCross, ValueError, RuntimeError) as error:  # too large, or it changes while it is written
-            self.send(["returned", Opaque(type(error).__name__)])
-
-    def send(self, reply: list[Any]) -> None:
-        self.line.send_bytes(Writer(RETURNED, lenient=True).message(reply))
+            message = REPLIES.message(["returned", Opaque(type(error).__name__)])
+        self.line.send_bytes(message)
 
 
 async def serve(answers: Answers, shell: InteractiveShell) -> None:
@@ -84,7 +81,7 @@ async def serve(answers: Answers, shell: InteractiveShell) -> None:
     while call := answers.next_call():
         match call:
             case "run", (str() as source,), _:
-                answers.give(await run(shell, source))
+                answers.send("returned", await run(shell, source))
             case _:
                 with redirect_stdout(answers.printed), redirect_stderr(answers.printed):
                     answers.answer(*call)

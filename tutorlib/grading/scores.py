@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -18,14 +18,7 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import find
 from tutorlib.machine import device
 
-STYLES = {
-    "passed": "green",
-    "partial": "yellow",
-    "failed": "red",
-    "error": "red",
-    "timeout": "red",
-    "not_run": "blue",
-}
+STYLES = {"passed": "green", "partial": "yellow", "not_run": "blue"}  # the others are red
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,10 @@ class Scores:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "machine": machine(),
+            "machine": {
+                **{"platform": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()},
+                **device.this_machine(),
+            },
             "seed": self.seed,
             "points": self.points,
             "max_points": self.max_points,
@@ -80,7 +76,7 @@ class Scores:
                 outcome.id,
                 outcome.title,
                 f"{outcome.points:g} / {points_possible(outcome):g}",
-                Text(outcome.status.replace("_", " "), STYLES[outcome.status]),
+                Text(outcome.status.replace("_", " "), STYLES.get(outcome.status, "red")),
                 Text(outcome.message.partition("\n")[2] if outcome.status == "passed" else outcome.message),
                 end_section=any(other.id[:2] != outcome.id[:2] for other in following),
             )
@@ -92,12 +88,6 @@ def points_possible(outcome: Outcome) -> float:
     return outcome.points if outcome.status == "not_run" else find(outcome.id).points_here
 
 
-def machine() -> dict[str, Any]:
-    """The machine on which this was graded."""
-    here = {"platform": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()}
-    return here | device.this_machine()
-
-
 @contextmanager
 def progress(console: Console, what: str, total: int) -> Iterator[Callable[..., None]]:
     """Shows how much of a run is done: on a terminal a bar with the time left, which leaves nothing behind; in a file
@@ -105,10 +95,9 @@ def progress(console: Console, what: str, total: int) -> Iterator[Callable[..., 
 
     what: the pieces of work, in the plural. Yields a function to call when one is done.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    left = (TextColumn("left:"), TimeRemainingColumn())
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     start = time.monotonic()
-    with Progress(*columns, *left, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"grading {what}", total=total)
         yield lambda *_: bar.advance(task)
     if not console.is_terminal:

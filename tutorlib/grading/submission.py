@@ -57,30 +57,26 @@ class Submitted:
 def read_submission(paths: Iterable[Path], say: Callable[[str], None] = lambda line: None) -> list[Submitted]:
     """The notebooks of a submission in the course's order. No paths: the solutions. A folder: its notebooks.
 
-    In a folder, what is no notebook of the course is left out, and of two that answer the same page the older one;
-    `say` gets a line for each. Raises BadSubmission for a bad file that was named, and for a folder without a good one.
+    Of several that answer the same page, `newest` takes one. In a folder, what is no notebook of the course is left
+    out; `say` gets a line for each.
+    Raises BadSubmission for a bad file that was named, and for a folder without a good one.
     """
-    found: dict[str, Submitted] = {}
+    found: list[Submitted] = []
     for path in dict.fromkeys(path.resolve() for path in paths or [SOLUTIONS]):
-        for submitted in read_folder(path, say) if path.is_dir() else [read_notebook(path)]:
-            other = found.setdefault(submitted.name, submitted)
-            if other.path != submitted.path:
-                raise BadSubmission(f"{path}: {other.path.name} answers {submitted.name} too; hand in one of them.")
-    return [found[name] for name in sorted(found)]
+        found += read_folder(path, say) if path.is_dir() else [read_notebook(path)]
+    found.sort(key=lambda submitted: submitted.path.stat().st_mtime_ns)
+    return sorted(newest(dict.fromkeys(found), say), key=lambda submitted: submitted.name)
 
 
 def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
-    """The notebooks of the course in a folder, one for each page. Raises BadSubmission where there is none."""
-    files = notebook_files(folder)
-    if not files:
-        raise BadSubmission(f"{folder}: there is no notebook in this folder.")
+    """The notebooks of the course in a folder. Raises BadSubmission where there is none."""
     refused: list[str] = []
-    read = [*read_each(((file, None) for file in files), refused.append)]
+    read = [*read_each(((file, None) for file in notebook_files(folder)), refused.append)]
     if not read:
-        raise BadSubmission(refused[0])
+        raise BadSubmission(refused[0] if refused else f"{folder}: there is no notebook in this folder.")
     for why in refused:
         say(f"{why} It is left out.")
-    return newest(read, say)
+    return read
 
 
 def read_each(files: Iterable[tuple[Path, bytes | None]], refused: Callable[[str], None]) -> Iterator[Submitted]:
@@ -134,28 +130,28 @@ def read_notebook(path: Path, content: bytes | None = None) -> Submitted:
 
 def content_of(path: Path) -> bytes:
     """A file's bytes. Raises BadSubmission."""
-    if path.suffix.lower() == ".zip":
-        raise BadSubmission(f"{path}: a zip; unpack it, and name the folder. `tutor class` takes zips.")
     if path.suffix.lower() != SUFFIX:
-        raise BadSubmission(f"{path}: not a notebook; its name should end in .ipynb.")
+        raise BadSubmission(f"{path}: not a notebook; its name should end in .ipynb. (`tutor class` takes zips.)")
     try:
         if path.exists() and not path.is_file():  # reading a pipe would block
             raise BadSubmission(f"{path}: not a notebook: it is not even a file.")
         if path.stat().st_size > LARGEST_NOTEBOOK:
             raise BadSubmission(f"{path}: larger than {LARGEST_NOTEBOOK // 2**20} MB. Clear its outputs and save it.")
         return path.read_bytes()
-    except FileNotFoundError:
-        raise BadSubmission(f"{path}: there is no such file.") from None
     except OSError as error:
         raise BadSubmission(f"{path}: cannot be read: {error.strerror}.") from None
 
 
-def load(path: Path, content: bytes) -> NotebookNode:
-    """The notebook that these bytes are. Raises BadSubmission where Jupyter would open none."""
+def parsed(path: Path, content: bytes) -> Submitted:
+    """The notebook that these bytes are, and the notebook of the course that it answers. Raises BadSubmission.
+
+    Answers are known by their metadata, or else by their cells' ids, or else by the checks.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it complains of cells without ids
             notebook = nbformat.reads(content.decode("utf-8-sig"), as_version=4)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
         written = sum(len(cell.source) for cell in notebook.cells)
     except MemoryError:
         raise
@@ -163,28 +159,7 @@ def load(path: Path, content: bytes) -> NotebookNode:
         raise BadSubmission(f"{path}: not a notebook that Jupyter can open. Open it there, and save it.") from None
     if written > LARGEST_CODE:
         raise BadSubmission(f"{path}: its cells have {written:,} characters; {LARGEST_CODE:,} are read.")
-    return notebook
-
-
-def code_cells(notebook: NotebookNode) -> tuple[CodeCell, ...]:
-    """Its code cells in order. Answers are known by their metadata or, where that is gone, by their ids."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return tuple(CodeCell(str(cell.get("id", "")), exercise_marked(cell), cell.source) for cell in code)
-
-
-def exercise_marked(cell: NotebookNode) -> str:
-    """ "02.5" where the cell is marked as the answer to that exercise, else ""."""
-    match cell.metadata.get("tutorlib"):
-        case {"role": role, "exercise": str() as exercise} if EXERCISE_ID.fullmatch(exercise):
-            return exercise if role == "answer" else ""
-    match = ANSWER_ID.fullmatch(str(cell.get("id", "")))
-    return f"{match[1]}.{match[2]}" if match else ""
-
-
-def parsed(path: Path, content: bytes) -> Submitted:
-    """The notebook that these bytes are, and the notebook of the course that it answers. Raises BadSubmission."""
-    notebook = load(path, content)
-    cells = code_cells(notebook)
+    cells = tuple(CodeCell(str(cell.get("id", "")), exercise_marked(cell), cell.source) for cell in code)
     ids = [cell.exercise for cell in cells if cell.exercise]
     ids = ids or [match[1] for cell in cells for match in CHECK.finditer(cell.source)]  # Colab drops all marks
     numbers = sorted({exercise[:2] for exercise in ids})
@@ -196,3 +171,12 @@ def parsed(path: Path, content: bytes) -> Submitted:
         if name[:2] == numbers[0]:
             return Submitted(path, name, cells)
     raise BadSubmission(f"{path}: it answers notebook {numbers[0]}, which this course does not have.")
+
+
+def exercise_marked(cell: NotebookNode) -> str:
+    """ "02.5" where the cell is marked as the answer to that exercise, else ""."""
+    match cell.metadata.get("tutorlib"):
+        case {"role": role, "exercise": str() as exercise} if EXERCISE_ID.fullmatch(exercise):
+            return exercise if role == "answer" else ""
+    match = ANSWER_ID.fullmatch(str(cell.get("id", "")))
+    return f"{match[1]}.{match[2]}" if match else ""

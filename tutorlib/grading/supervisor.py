@@ -4,7 +4,7 @@
 
 A program of its own that needs the standard library alone: the judge's process starts it, and it starts in 20 ms.
 SETTINGS is `SandboxSettings` as JSON, OPTIONS are bubblewrap's: what the command sees. The exit status is the
-command's, 128 and the number of the signal that ended it, or the one of the settings.
+command's, 128 and the number of the signal that ended it, or `over_memory` of the settings.
 
 Nothing in the sandbox is root on the host. Where root grades, the command runs as a user that the host does not have
 otherwise, one for each sandbox. Root's folders need not be open to that user: bubblewrap mounts what is below them in
@@ -132,8 +132,8 @@ def is_mapped(user: int, file: str) -> bool:
 
 def give(folder: str, user: int) -> None:
     """Let a user write to a folder, which stays root's, and own what is in it."""
-    for one in os.scandir(folder):
-        os.chown(one.path, user, user, follow_symlinks=False)
+    for entry in os.scandir(folder):
+        os.chown(entry.path, user, user, follow_symlinks=False)
     os.chown(folder, -1, user)
     os.chmod(folder, 0o770)
 

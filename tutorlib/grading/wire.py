@@ -3,7 +3,8 @@
 A message is msgpack. None, truth values, numbers, texts, bytes, lists and dictionaries are its own; everything else is
 a list whose first element is a tag, an extension without data whose code stands for one of KINDS. Reading a message
 calls no code but this module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of
-RETURNED, on plain values. NumPy is imported by the first array: most answers see none, and each kernel would import it.
+the dataclasses listed here, on plain values. NumPy is imported by the first array: most answers see none, and each
+kernel would import it.
 
 What takes the judge too much memory or too long to read, such as a set of numbers that all have one hash, costs its
 exercise, since the judge's process has limits (`judge_process`).
@@ -35,18 +36,7 @@ LARGEST = 2**28  # bytes of a message
 MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
 LINE = 64  # bytes: arrays and tensors begin where they did, to a multiple of this
 PLAIN_DTYPES = "biufcSU"  # NumPy's kinds without references
-# Where the dataclasses live that an answer's process may send: what an answer returns, and evidence.
-RETURNED = (
-    *("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts."),
-    *("tutorlib.checking.evidence", "tutorlib.checking.cutile_evidence", "tutorlib.dsl.failure"),
-    *("tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
-)
-# And those that the judge sends, beside functions of these modules: what an answer takes, and requests for evidence.
-SENT = (
-    *RETURNED,
-    *("tutorlib.checking.", "tutorlib.compiling.spec", "tutorlib.exercises.judges."),
-)
-FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.judges)\b")
+FOR_ANSWERS = re.compile(r"tutorlib\.(checking|kernels|exercises\.judges)\b")  # modules of functions sent by name
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {
     kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
@@ -75,16 +65,17 @@ class CannotCross(Exception):
     """A value is none of those which may cross, or a message is none."""
 
 
-@dataclass
-class Writer:
-    """Turns values into messages.
+@dataclass(frozen=True)
+class Direction:
+    """Messages of one direction.
 
-    records: how the names of modules begin whose dataclasses are sent; of SENT, their functions, too, by their names.
-    lenient: what cannot cross goes as Opaque; otherwise CannotCross is raised.
+    records: how the names of the modules begin whose dataclasses cross. They are imported to make a record.
+    requests: whether functions of FOR_ANSWERS cross, by their names, and what cannot cross is an error; a reply has an
+    Opaque in its place.
     """
 
-    records: tuple[str, ...] = RETURNED
-    lenient: bool = False
+    records: tuple[str, ...]
+    requests: bool
 
     def message(self, value: Any) -> bytes:
         """Raises CannotCross, and ValueError and RuntimeError for a value that is nested too deep or changes."""
@@ -109,76 +100,27 @@ class Writer:
             return "flaw", str(value), *value.failures
         if kind in MADE_OF:
             return kind.__name__, *(getattr(value, name) for name in MADE_OF[kind])
-        if kind.__module__ == "numpy":
-            import numpy as np
-
-            if isinstance(value, np.generic) and value.dtype.kind in PLAIN_DTYPES:
-                return "scalar", np.asarray(value)
-            if kind is np.ndarray and value.dtype.kind in PLAIN_DTYPES:
-                return "array", *parts_of_array(value)
-        if is_tensor(value):
-            return "tensor", *parts_of_tensor(value)
+        if kind.__module__ == "numpy" and (parts := parts_of_array(value)):
+            return parts
+        if is_tensor(value) and (bits := bits_of(value)) is not None:
+            return "tensor", str(value.dtype).removeprefix("torch."), bits
         if is_dataclass(kind) and kind.__module__.startswith(self.records):
-            taken = (getattr(value, one.name) for one in fields(value) if one.init)
+            taken = (getattr(value, field.name) for field in fields(value) if field.init)
             return "record", kind.__module__, kind.__qualname__, *taken
-        if kind is FunctionType and self.records == SENT and is_for_answers(value.__module__):
+        if self.requests and kind is FunctionType and FOR_ANSWERS.match(value.__module__):
             return "function", value.__module__, value.__qualname__
         if isinstance(value, Exception) and known_name(value) in (*OURS, *OF_SIMULATOR):
             return "error", *parts_of_error(value)
-        if not self.lenient:
+        if self.requests:
             raise CannotCross(kind.__name__)
         return "opaque", kind.__name__
-
-
-def parts_of_array(value: "np.ndarray") -> list[Any]:
-    """dtype, shape, strides, where a line of LINE bytes its memory begins, where the first element stands in it, and
-    the bytes: gaps cross, too.
-    """
-    import numpy as np
-
-    low, high = np.lib.array_utils.byte_bounds(value) if value.size else (0, 0)
-    first = value.__array_interface__["data"][0] - low if value.size else 0
-    return [
-        value.dtype.str,
-        list(value.shape),
-        list(value.strides),
-        low % LINE,
-        first,
-        ctypes.string_at(low, high - low),
-    ]
-
-
-def parts_of_tensor(value: Any) -> tuple[str, "np.ndarray"]:
-    """dtype, and its bits as an array of integers. Raises CannotCross for elements of another size than these have."""
-    import torch
-
-    if not (bits := {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(value.element_size())):
-        raise CannotCross(str(value.dtype))
-    return str(value.dtype).removeprefix("torch."), value.detach().view(bits).numpy()
-
-
-class Tag:
-    """The first element of a list that is a value of another kind."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-
-@dataclass
-class Reader:
-    """Turns a message into a value.
-
-    records: how the names of modules begin whose dataclasses are made. A module is imported to make one.
-    """
-
-    records: tuple[str, ...] = RETURNED
 
     def value(self, message: bytes) -> Any:
         """Raises CannotCross where the message is none."""
         try:
             return msgpack.unpackb(
                 message,
-                ext_hook=self.tag,
+                ext_hook=lambda code, _: TAGS[KINDS[code]],
                 list_hook=self.made,
                 strict_map_key=False,
                 unicode_errors="surrogatepass",
@@ -189,20 +131,16 @@ class Reader:
         except Exception as error:  # what was written by hand can fail in any way
             raise CannotCross(f"{type(error).__name__} while it was read") from None
 
-    def tag(self, code: int, data: bytes) -> Tag:
-        if code < 0 or data:
-            raise CannotCross("no tag")
-        return Tag(KINDS[code])
-
     def made(self, parts: list[Any]) -> Any:
         """A list, or what its tag says."""
-        if not parts or type(parts[0]) is not Tag:
+        if not parts or type(parts[0]) is not msgpack.ExtType:
             return parts
-        return READERS[parts[0].kind](self, *parts[1:])
+        kind, parts = KINDS[parts[0].code], parts[1:]
+        return getattr(self, kind)(*parts) if kind in ("record", "function") else READERS[kind](*parts)
 
     def function(self, module: str, name: str) -> Any:
-        """Only an answer's process, which is SENT them, looks for functions by their names."""
-        if self.records != SENT or not is_for_answers(module):
+        """Only an answer's process looks for functions by their names."""
+        if not (self.requests and FOR_ANSWERS.match(module)):
             raise CannotCross(f"{module}.{name} is not for the process of an answer")
         return getattr(import_module(module), name)
 
@@ -210,12 +148,18 @@ class Reader:
         kind = vars(import_module(module)).get(name) if module.startswith(self.records) else None
         if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
             raise CannotCross("no record of the course's")
-        return kind(**dict(zip((one.name for one in fields(kind) if one.init), values, strict=True)))
+        return kind(**dict(zip((field.name for field in fields(kind) if field.init), values, strict=True)))
 
 
-def is_for_answers(module: str) -> bool:
-    """Whether the process of an answer may call this module's functions by their names."""
-    return FOR_ANSWERS.match(module) is not None
+RESULTS = (
+    *("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts."),
+    *("tutorlib.checking.evidence", "tutorlib.checking.cutile_evidence", "tutorlib.dsl.failure"),
+    *("tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
+)
+REPLIES = Direction(RESULTS, requests=False)  # what an answer returns, and evidence
+REQUESTS = Direction(  # what an answer takes, and requests for evidence
+    (*RESULTS, "tutorlib.checking.", "tutorlib.compiling.spec", "tutorlib.exercises.judges."), requests=True
+)
 
 
 # Exceptions ----------------------------------------------------------------------------------------------------------
@@ -224,18 +168,15 @@ def is_for_answers(module: str) -> bool:
 def parts_of_error(error: Exception) -> tuple[str, str, str]:
     """The name of its kind, its words, and those of the compiler that it quotes."""
     original = error.original if isinstance(error, CompileFailed) else ""
-    return known_name(error), shortened(words_of(error), LONGEST_WORDS), shortened(original, LONGEST_WORDS)
-
-
-def words_of(error: Exception) -> str:
     try:
-        return error.args[0] if [type(arg) for arg in error.args] == [Flaw] else str(error)
+        words = error.args[0] if [type(arg) for arg in error.args] == [Flaw] else str(error)
     except Exception:  # the reader's own class
-        return ""
+        words = ""
+    return known_name(error), shortened(words, LONGEST_WORDS), shortened(original, LONGEST_WORDS)
 
 
 def known_name(error: Exception) -> str:
-    """ "ValueError" of an exception of some library that is one: what the other end can raise in its place."""
+    """The name of the nearest of its classes that the other end can raise: "ValueError" of a library's own kind."""
     return next(
         kind.__name__
         for kind in type(error).__mro__
@@ -263,12 +204,25 @@ def exception(name: str, text: str, words: str) -> Exception:
         return RuntimeError(text)
 
 
-def is_tensor(value: Any) -> bool:
-    """Whether it is one of torch's, in ordinary memory; torch takes long to import."""
-    torch = sys.modules.get("torch")
-    if torch is None or type(value) is not torch.Tensor:
-        return False
-    return value.device.type == "cpu" and value.layout is torch.strided
+# Arrays and tensors --------------------------------------------------------------------------------------------------
+
+
+def parts_of_array(value: Any) -> tuple[Any, ...]:
+    """The parts of an array or a NumPy scalar; () where it is neither, or has references.
+
+    An array's: dtype, shape, strides, where a line of LINE bytes its memory begins, where the first element stands in
+    it, and the bytes: gaps cross, too.
+    """
+    import numpy as np
+
+    if not (isinstance(value, np.generic) or type(value) is np.ndarray) or value.dtype.kind not in PLAIN_DTYPES:
+        return ()
+    if isinstance(value, np.generic):
+        return "scalar", np.asarray(value)
+    low, high = np.lib.array_utils.byte_bounds(value) if value.size else (0, 0)
+    first = value.__array_interface__["data"][0] - low if value.size else 0
+    raw = ctypes.string_at(low, high - low)
+    return "array", value.dtype.str, list(value.shape), list(value.strides), low % LINE, first, raw
 
 
 def read_array(dtype: str, shape: list[int], strides: list[int], line: int, first: int, raw: bytes) -> "np.ndarray":
@@ -284,6 +238,22 @@ def read_array(dtype: str, shape: list[int], strides: list[int], line: int, firs
     return np.ndarray(tuple(shape), kind, memory[skip : skip + len(raw)].data, first, tuple(strides))
 
 
+def is_tensor(value: Any) -> bool:
+    """Whether it is a tensor of torch's, in ordinary memory; torch takes long to import."""
+    torch = sys.modules.get("torch")
+    if torch is None or type(value) is not torch.Tensor:
+        return False
+    return value.device.type == "cpu" and value.layout is torch.strided
+
+
+def bits_of(tensor: Any) -> "np.ndarray | None":
+    """A tensor's elements as integers of their size; None where there are none of it."""
+    import torch
+
+    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(tensor.element_size())
+    return tensor.detach().view(bits).numpy() if bits else None
+
+
 def read_tensor(name: str, bits: "np.ndarray") -> Any:
     import torch
 
@@ -293,30 +263,28 @@ def read_tensor(name: str, bits: "np.ndarray") -> Any:
     return torch.from_numpy(bits).view(dtype)
 
 
-def read_flaw(words: str, failures: tuple[Any, ...]) -> Flaw:
+def read_flaw(words: str, *failures: Any) -> Flaw:
     """Raises CannotCross where it is none."""
-    if not all(isinstance(one, Fault) for one in failures):
+    if not all(isinstance(failure, Fault) for failure in failures):
         raise CannotCross("no flaw")
     return Flaw(str(words), *failures)
 
 
 READERS: dict[str, Callable[..., Any]] = {
-    "int": lambda reader, digits: int(digits[:5000], 16),
-    "tuple": lambda reader, *parts: parts,
-    "set": lambda reader, *parts: set(parts),
-    "frozenset": lambda reader, *parts: frozenset(parts),
-    "range": lambda reader, *parts: range(*parts),
-    "scalar": lambda reader, array: array[()],
-    "array": lambda reader, *parts: read_array(*parts),
-    "tensor": lambda reader, *parts: read_tensor(*parts),
-    "Layout": lambda reader, *parts: Layout(*parts),
-    "Swizzle": lambda reader, *parts: Swizzle(*parts),
-    "ComposedLayout": lambda reader, outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
-    "record": Reader.record,
-    "function": Reader.function,
-    "error": lambda reader, name, text, words: exception(str(name), text, str(words)),
-    "flaw": lambda reader, words, *failures: read_flaw(words, failures),
-    "opaque": lambda reader, kind: Opaque(str(kind)[:80]),
+    "int": lambda digits: int(digits[:5000], 16),
+    "tuple": lambda *parts: parts,
+    "set": lambda *parts: set(parts),
+    "frozenset": lambda *parts: frozenset(parts),
+    "range": range,
+    "scalar": lambda array: array[()],
+    "array": read_array,
+    "tensor": read_tensor,
+    "Layout": Layout,
+    "Swizzle": Swizzle,
+    "ComposedLayout": lambda outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
+    "error": lambda name, text, words: exception(str(name), text, str(words)),
+    "flaw": read_flaw,
+    "opaque": lambda kind: Opaque(str(kind)[:80]),
 }
-KINDS = tuple(READERS)
+KINDS = (*READERS, "record", "function")
 TAGS = {kind: msgpack.ExtType(code, b"") for code, kind in enumerate(KINDS)}

@@ -27,8 +27,6 @@ UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: someth
 MISS = 0.5  # weight of what estimates miss by, beside what choices cost
 MOST_OF_LONG = 1.05  # pairs that differ in the lines of a K tile alone differ by 2 %; choosing would make more of it
 CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and published comparisons use them
-
-
 H200 = "NVIDIA H200"
 MODELED = {"tile", "schedule", "cluster", "persistent", "split_k", "stream_k", "defer_stores", "transposed", "majors",
            "dtype", "zigzag", "polls"}  # fmt: skip
@@ -51,9 +49,8 @@ class Timed(NamedTuple):
 
 def read(file: Path) -> list[dict[str, Any]]:
     """A measurement for each line."""
-    raw = file.read_bytes()
-    text = (gzip.decompress(raw) if file.suffix == ".gz" else raw).decode()
-    return [json.loads(line) for line in text.splitlines()]
+    with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
 
 
 def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
@@ -68,7 +65,7 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
         if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
             place = MeasuredAt(tuple(result["shape"]), result.get("gpu", H200))
             try:
-                config = HopperConfig.from_json(result.get("config") or {})
+                config = HopperConfig(**result.get("config") or {})
             except (ConfigError, TypeError):  # by a younger rule; or it has a setting that is gone
                 continue
             if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
@@ -90,14 +87,12 @@ def is_like_a_candidate(config: HopperConfig) -> bool:
     return lines in (1, 2) and config.cluster in CLUSTERS and as_usual
 
 
-def on(gpu: str, constants: Constants) -> Constants:
-    """The constants with this GPU's device memory."""
-    return replace(constants, hbm_bytes=constants.hbm_bytes * HARDWARE[gpu].bandwidth / HARDWARE[H200].bandwidth)
-
-
 def by_place(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, list[tuple[float, float]]]:
-    """For each shape on a GPU the (estimate, time) of its configurations."""
-    known, found = {gpu: on(gpu, constants) for gpu in {timed.place.gpu for timed in measured}}, defaultdict(list)
+    """For each shape on a GPU the (estimate, time) of its configurations, with the GPU's device memory."""
+    known, found = {}, defaultdict(list)
+    for gpu in {timed.place.gpu for timed in measured}:
+        bytes_ = constants.hbm_bytes * HARDWARE[gpu].bandwidth / HARDWARE[H200].bandwidth
+        known[gpu] = replace(constants, hbm_bytes=bytes_)
     for config, place, us in measured:
         found[place].append((cost(config, *place.shape, constants=known[place.gpu]), us))
     return found
@@ -105,11 +100,8 @@ def by_place(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt
 
 def miss(measured: Sequence[Timed], constants: Constants) -> float:
     """Mean of |log(estimate / measured)|, in which every shape weighs the same: 0.05 is 5 %."""
-    means = (
-        fmean(abs(math.log(estimate / us)) for estimate, us in found)
-        for found in by_place(measured, constants).values()
-    )
-    return fmean(means)
+    places = by_place(measured, constants).values()
+    return fmean(fmean(abs(math.log(estimate / us)) for estimate, us in found) for found in places)
 
 
 def is_possible(constants: Constants) -> bool:
@@ -166,7 +158,8 @@ def main(arguments: Sequence[str]) -> None:
     print(f"{len(measured)} measurements; the estimates miss by {miss(measured, fitted()):.1%}")
     constants = fit(measured, fitted())
     left, regrets = miss(measured, constants), regret(measured, constants)
-    print(f"fitted: by {left:.1%}; regret: {shown_regret(regrets)}")
+    ranked = sorted(regrets.values())
+    print(f"fitted: by {left:.1%}; regret: median {median(ranked):.3f}, largest {ranked[-1]:.3f}")
     for name, value in asdict(constants).items():
         print(f"{name} = {value:.4g}")
     for (shape, gpu), factor in sorted(regrets.items()):
@@ -176,12 +169,6 @@ def main(arguments: Sequence[str]) -> None:
         rounded = {name: float(f"{value:.4g}") for name, value in asdict(constants).items()}
         stored = {"gpus": gpus, "points": len(measured), "miss": round(left, 4), "constants": rounded}
         FILE.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
-
-
-def shown_regret(regrets: dict[MeasuredAt, float]) -> str:
-    ranked = sorted(regrets.values())
-    worst_tenth = ranked[len(ranked) * 9 // 10]
-    return f"median {median(ranked):.3f}, of the worst tenth at least {worst_tenth:.3f}, largest {ranked[-1]:.3f}"
 
 
 if __name__ == "__main__":

@@ -1,25 +1,21 @@
-"""How a sweep is measured and counted: many kernels at many sizes, each timed beside its problem's baseline.
+"""How a sweep is measured and counted: many kernels at many sizes, each timed beside its problem's baseline."""
 
-python -m tutorlib.instruments.sweep MODULE FUNCTION ARGUMENT … calls a function in a process of its own.
-"""
-
-import json
-import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
-from importlib import import_module
+from multiprocessing import get_context
 from typing import Any
+
+import torch
 
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring import counters, timing
 from tutorlib.measuring.results import Failure, Point
 from tutorlib.measuring.timing import WrongWhenTimed, measure
-from tutorlib.paths import ROOT
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, KernelFault, Launcher, Work, call_in_order, context_broken, new_generator
+from tutorlib.problems.work import KernelFault, Launcher, Work, call_in_order, context_broken
 
 LARGE_FLOP = 2**38  # twice 4096³
 PAIRS_IF_LARGE = 16  # at most: there times scatter by 0.3 %, and looking at an output takes longer than timing it
@@ -81,8 +77,6 @@ def measure_all(sweep: Sweep, known: Collection[tuple[str, Shape]] = ()) -> Iter
 
 def fits(candidate: Candidate) -> bool:
     """Whether this GPU has its instructions and its shared memory."""
-    import torch
-
     limits = torch.cuda.get_device_properties(torch.cuda.current_device())
     room = limits.shared_memory_per_block_optin  # type: ignore[attr-defined]  # not in torch's stubs
     return candidate.smem_bytes <= room and device.why_not(candidate.needs) is None
@@ -119,8 +113,9 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     if not sweep.counters:
         return {}
     names = [sweep.problem.baseline_name, *(candidate.name for candidate in sweep.candidates)]
+    code = f"from tutorlib.instruments.table import launch_for_profiler; launch_for_profiler({name!r})"
     try:
-        launches = counters.count(command_of(launch_for_profiler, name), sweep.counters, marked=True)
+        launches = counters.count([sys.executable, "-c", code], sweep.counters, marked=True)
     except counters.NoCounters:
         return {}
     if len(launches) == len(sweep.candidates):
@@ -128,37 +123,14 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     return dict(zip(names, launches, strict=True)) if len(launches) == len(names) else {}
 
 
-def launch_for_profiler(name: str) -> None:
-    """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
-    sweep = import_module("tutorlib.instruments.table").SWEEPS[name]()
-    work = Work(sweep.problem, sweep.shapes[0])
-    work.refill(new_generator())
-    calls: list[Call] = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]
-    calls += [candidate.launcher.on(work) for candidate in sweep.candidates]
-    counters.launch_marked(calls)
-
-
-# Processes ------------------------------------------------------------------------------------------------------------
-
-
 class Failed(Exception):
     """A measurement is not possible here, or its process ended with an error. One line."""
 
 
-def command_of(function: Callable[..., Any], *arguments: str) -> list[str]:
-    """The command that calls a function of a module, and prints its result as JSON."""
-    return [sys.executable, "-m", __spec__.name, function.__module__, function.__name__, *arguments]
-
-
-def in_a_process(function: Callable[..., Any], *arguments: str) -> Any:
-    """The function's result in a new process. Raises Failed."""
-    command = command_of(function, *arguments)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Failed(f"{function.__name__}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-if __name__ == "__main__":
-    module, name, *arguments = sys.argv[1:]
-    print(json.dumps(getattr(import_module(module), name)(*arguments)))
+def in_a_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The function's result in a new process, which has compiled nothing yet. Raises Failed."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        try:
+            return pool.submit(function, *arguments).result()
+        except Exception as error:
+            raise Failed(f"{function.__name__}: {type(error).__name__}: {error}".splitlines()[0]) from error

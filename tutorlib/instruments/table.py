@@ -11,56 +11,40 @@ from functools import partial
 from itertools import chain, product
 from typing import Any
 
+import cutlass
 import torch
+from cutlass import cute
 from torch import Tensor
-from torch.nn.functional import silu
 
-from tutorlib.course.answers import load_answers
-from tutorlib.exercises.p06 import softmax
-from tutorlib.instruments.ceilings import mma_sync_tflops
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.attention.launch import (
-    Tile,
-    backward_into,
-    configured_into,
-    decode_into,
-    forward_by_tiles,
-    forward_into,
-    tile_of,
-)
+from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.kernels.attention import launch as attention_launch
 from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.fused import (
-    ADD,
-    BIAS_GELU,
-    PIECE,
-    SWIGLU,
-    Fusion,
-    choose_fused,
-    launch_fused,
-    linear_swiglu,
-)
-from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, PLAIN, Rung
-from tutorlib.kernels.layers import LLAMA_8B, linear, separate
+from tutorlib.kernels.hopper.first import make_first_gemm
+from tutorlib.kernels.hopper.fused import ADD, BIAS_GELU, PIECE, SWIGLU, Fusion, choose_fused, launch_fused
+from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, Rung
+from tutorlib.kernels.layers import LLAMA_8B
 from tutorlib.kernels.nvidia_example import against_nvidia
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CppLauncher, CuteLauncher, CutileLauncher, HopperLauncher, HostLauncher
+from tutorlib.measuring.timing import measure
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems import fused as fused_problems
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, gemm_fp8, vector_add
+from tutorlib.problems.catalogue import gemm, gemm_fp8, vector_add
 from tutorlib.problems.differences import by
-from tutorlib.problems.problem import Operand, Problem, Shape
-from tutorlib.problems.work import Launcher
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Call, Launcher, Work, new_generator
 
 GEMM = gemm("bf16")
 Levers = tuple[str, ...]
@@ -79,20 +63,7 @@ def by_host(name: str, host: Callable[..., Any], **others: Any) -> Candidate:
     return Candidate(name, HostLauncher(host), **others)
 
 
-# Notebooks 06 to 08: cuTile and Tile C++ ------------------------------------------------------------------------------
-
-
-def softmax_rows() -> Sweep:
-    """Notebook 06's kernels, a row in one tile and online, by the row's length."""
-    answers = load_answers("06_cutile_tiles")
-    tiles = {"one tile a row": ("06.5", None), **{f"online, tiles of {t}": ("06.7", t) for t in (1024, 4096)}}
-
-    def launcher(id: str, tile: int | None) -> CutileLauncher:
-        return CutileLauncher(answers[id], lambda shape: (shape[0],), lambda shape: (tile or shape[1],))
-
-    candidates = tuple(Candidate(name, launcher(*how)) for name, how in tiles.items())
-    shapes = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
-    return Sweep(softmax("fp32"), candidates, shapes, pairs=10, seconds=40)
+# Notebooks 07 and 08: cuTile and Tile C++ -----------------------------------------------------------------------------
 
 
 def configured(name: str, config: cutile.Config, one_tile_each: bool = False) -> Candidate:
@@ -149,15 +120,37 @@ def rungs(problem: Problem, ladder: Iterable[Rung] = LADDER) -> tuple[Candidate,
     """The ladder's kernels, for the GPU at hand."""
 
     def launcher(rung: Rung) -> Launcher:
-        match rung.config:
-            case GemmConfig():
-                return CuteLauncher(rung.host, problem)
-            case HopperConfig() as config:
-                return HopperLauncher(config)
-            case _:
-                return HostLauncher(launch.gemm)
+        if rung.host:
+            return CuteLauncher(rung.host, problem)
+        return HopperLauncher(rung.config) if isinstance(rung.config, HopperConfig) else HostLauncher(launch.gemm)
 
     return tuple(Candidate(rung.title, launcher(rung), rung.smem_bytes, needs=rung.needs) for rung in ladder)
+
+
+@cute.jit
+def multiply_alone(steps: Steps) -> None:
+    """A main loop that multiplies by the first K block at every step: mma.sync on registers, without copies."""
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    steps.fetch(0, 0)
+    for _ in cutlass.range(steps.k_tiles, unroll=1):
+        for _ in cutlass.range_constexpr(steps.k_blocks):
+            steps.multiply(0)
+
+
+def repeated() -> Problem:
+    """The product that `multiply_alone` computes: that of the first K block, once for each."""
+    return replace(GEMM, reference=lambda a, b: a.shape[1] // 16 * (a[:, :16] @ b[:, :16].mT))
+
+
+def mma_sync_alone() -> dict[str, Any]:
+    """TFLOP/s of mma.sync alone, two blocks on each SM: a ceiling of its kernels that no datasheet gives."""
+    problem, (m, n, _) = repeated(), GemmConfig().tile
+    launcher = CuteLauncher(make_gemm(GemmConfig(), multiply_alone), problem)
+    measured = measure(problem, launcher, (m * device.need_gpu().sms, 2 * n, 16384))
+    return {"mma_sync_tflops": round(measured.tflops or 0, 1)}
 
 
 def gemm_waves() -> Sweep:
@@ -223,7 +216,7 @@ def gemm_pitch() -> Sweep:
 # Notebooks 13 and 14: Hopper's GEMM -----------------------------------------------------------------------------------
 
 HOPPER_LEVERS: dict[str, dict[str, Any]] = {  # what notebook 14 adds to notebook 13's kernel, one by one
-    "warp-specialized": {"schedule": "cooperative"},
+    "warp-specialized": {"persistent": False},
     "persistent": {"persistent": True},
     "multicast": {"cluster": (2, 1)},
     "deferred stores": {"defer_stores": True},
@@ -234,12 +227,11 @@ HOPPER_LEVERS: dict[str, dict[str, Any]] = {  # what notebook 14 adds to noteboo
 }
 BEST = tuple(HOPPER_LEVERS)[:6]
 HOPPER_STACKS: tuple[Levers, ...] = (  # a tree: each has one lever more than one above it
-    *(BEST[:count] for count in range(7)),
+    *(BEST[:count] for count in range(1, 7)),
     (*BEST, "stream-K"),
     (*BEST[:5], "stream-K"),
     (*BEST[:5], "tile order"),
     (*BEST[:2], "deferred stores"),
-    ("multicast",),
 )
 OTHERS = {
     "128×192, ping-pong": HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1)),
@@ -269,19 +261,15 @@ def chosen() -> Candidate:
 
 
 def hopper_levers() -> Sweep:
-    """Each lever alone and on top of others, in both orders where two interact; then kernels of other tiles.
+    """Each lever on top of others, in both orders where two interact; then kernels of other tiles.
 
     A candidate's levers are a fact, so that gains are ratios of points: with a lever over without it.
     """
-    plain = asdict(PLAIN)
-    candidates = [
-        on_hopper(
-            " + ".join(levers) or "plain",
-            HopperConfig(**plain | {name: on for lever in levers for name, on in HOPPER_LEVERS[lever].items()}),
-            levers=list(levers),
-        )
-        for levers in HOPPER_STACKS
-    ]
+    facts = {"levers": [], "config": {"schedule": "plain", "persistent": False}}  # no configuration of notebook 14's
+    candidates = [Candidate("plain", CuteLauncher(make_first_gemm(), GEMM), facts=facts, needs=WGMMA)]
+    for levers in HOPPER_STACKS:
+        settings = {name: on for lever in levers for name, on in HOPPER_LEVERS[lever].items()}
+        candidates.append(on_hopper(" + ".join(levers), HopperConfig(**settings), levers=list(levers)))
     candidates += [on_hopper(name, config) for name, config in OTHERS.items()]
     return Sweep(GEMM, tuple(candidates), LARGE, seconds=62)
 
@@ -354,7 +342,7 @@ def hopper_fp8() -> Sweep:
     return Sweep(gemm_fp8(), candidates, (shape,), seconds=24)
 
 
-# Notebook 16: epilogues and the MLP -----------------------------------------------------------------------------------
+# Notebook 16: epilogues --------------------------------------------------------------------------------------------
 
 FEW_PAIRS = 12  # a reference takes twenty times as long as what it checks
 HIDDEN, FEATURES = LLAMA_8B
@@ -408,83 +396,6 @@ def fused_epilogues() -> Sweep:
     return Sweep(gelu, candidates, shapes, pairs=FEW_PAIRS, seconds=60)
 
 
-def halves(gate_up: Tensor) -> Sequence[Tensor]:
-    return gate_up.chunk(2)
-
-
-def mlp(split: Callable[[Tensor], Sequence[Tensor]] = halves) -> Problem:
-    """y (T, H) = (silu(x·gateᵀ) · (x·upᵀ)) · downᵀ: T tokens, H hidden, F features, all bf16. Shapes are (T, H, 2F).
-
-    split: the rows of gate and of up in gate_up (2F, H). The baseline is torch's, one operator after the other, on the
-    halves of gate_up, which is the same work in another order.
-
-    What lies between the GEMMs is rounded to bf16: gate, up, silu(gate) and the product at most. With u of bf16 the
-    product h is off by 3u·|h| + 1.13·u·|gate·up|, an error of either sign, so that F of them add up as √F does; six
-    standard deviations are allowed.
-    """
-
-    def gate_and_up(x: Tensor, gate_up: Tensor, split: Callable[[Tensor], Sequence[Tensor]] = split) -> list[Tensor]:
-        return [x @ weight.mT for weight in split(gate_up)]
-
-    def reference(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
-        gate, up = gate_and_up(x, gate_up)
-        return (silu(gate) * up) @ down.mT
-
-    def bound(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
-        x, gate_up, down = inputs
-        gate, up = gate_and_up(x, gate_up)
-        h = silu(gate) * up
-        off = UNIT_ROUNDOFF["bf16"] * (3 * h.abs() + fused_problems.STEEPEST * (gate * up).abs())
-        return accumulation(result, (h, down), out) + 6 * (off.square() @ down.square().mT).sqrt()
-
-    def baseline(y: Tensor, x: Tensor, gate_up: Tensor, down: Tensor) -> None:
-        gate, up = gate_and_up(x, gate_up, halves)
-        torch.mm(silu(gate) * up, down.mT, out=y)
-
-    return Problem(
-        name="mlp",
-        dims="THG",
-        inputs=(
-            Operand("x", "TH", "bf16"),
-            Operand("gate_up", "GH", "bf16", variance="H"),
-            Operand("down", "HG", "bf16", variance="G", blocks=(1, 2)),
-        ),
-        output=Operand("y", "TH", "bf16"),
-        reference=reference,
-        bound=bound,
-        baseline=baseline,
-        baseline_name="torch",
-        flops=lambda shape: 3 * math.prod(shape),
-    )
-
-
-def mlp_forward() -> Sweep:
-    """A Llama 3 8B MLP beside torch's."""
-
-    def two_gemms(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
-        launch.gemm(linear_swiglu(x, gate_up), down, y)
-
-    def with_linear(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
-        gate, up = halves(gate_up)
-        launch.gemm(silu(linear(x, gate)) * linear(x, up), down, y)
-
-    def gated(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
-        return silu(x @ gate.mT) * (x @ up.mT)
-
-    def by_compiler(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
-        # but for the last GEMM, which torch.compile would call as it is
-        torch.mm(fused_problems.by_torch_compile(gated)(x, *halves(gate_up)), down.mT, out=y)
-
-    in_pieces = mlp(partial(separate, width=PIECE))
-    candidates = (
-        by_host("two GEMMs, the first gated", two_gemms, needs=WGMMA, problem=in_pieces),
-        by_host("nn.Linear swapped", with_linear, needs=WGMMA),
-        by_host("torch.compile", by_compiler, needs=WGMMA),
-    )
-    shapes = tuple((count, HIDDEN, 2 * FEATURES) for count in (4096, 8192, 2048))
-    return Sweep(mlp(), candidates, shapes, pairs=FEW_PAIRS, seconds=25)
-
-
 # Notebooks 19 and 20: attention, beside torch's -----------------------------------------------------------------------
 
 SIX_PAIRS = 6  # a reference takes a hundred times as long as what it checks
@@ -505,15 +416,6 @@ ATTENTION_STACKS: tuple[Levers, ...] = (  # a tree: each has one lever more than
     *(ALL_LEVERS[:count] for count in range(6)),
     *((lever,) for lever in ALL_LEVERS[1:]),
 )
-TWO_BLOCKS = {"num_worker_warps": 4, "occupancy": 2}  # on an SM: one's softmax beside the other's mma
-TILES = {
-    "128×128, 4 warps": Tile(128, 128, num_worker_warps=4),
-    "128×128, 8 warps": Tile(128, 128),
-    "256×128, a cluster of two": Tile(256, 128, num_ctas=2),
-    "128×128, a cluster of two, two on an SM": Tile(128, 128, num_ctas=2, **TWO_BLOCKS),
-    "64×128, two on an SM": Tile(64, 128, **TWO_BLOCKS),
-    "64×64, two on an SM": Tile(64, 64, **TWO_BLOCKS),
-}
 
 
 def forward_by(name: str, into: Callable[..., None], causal: bool, **others: Any) -> Candidate:
@@ -529,8 +431,8 @@ def forward_by(name: str, into: Callable[..., None], causal: bool, **others: Any
 def attention(causal: bool) -> Sweep:
     """Both forward kernels."""
     candidates = (
-        forward_by("CuTe", forward_into, causal, needs=WGMMA),
-        forward_by("cuTile", forward_by_tiles, causal),
+        forward_by("CuTe", attention_launch.forward_into, causal, needs=WGMMA),
+        forward_by("cuTile", attention_launch.forward_by_tiles, causal),
     )
     return Sweep(attention_problem(causal), candidates, FULL, pairs=SIX_PAIRS, seconds=150)
 
@@ -543,17 +445,11 @@ def attention_levers() -> Sweep:
 
         def into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
             config = AttentionConfig(q.shape[3], 128, 128, causal=True, **switches)
-            configured_into(config, o, lse, q, k, v, scale)
+            attention_launch.configured_into(config, o, lse, q, k, v, scale)
 
         return forward_by(" + ".join(levers) or "plain", into, True, facts={"levers": list(levers)}, needs=WGMMA)
 
     return Sweep(attention_problem(True), tuple(map(candidate, ATTENTION_STACKS)), SOME, pairs=SIX_PAIRS, seconds=170)
-
-
-def attention_tuning() -> Sweep:
-    """cuTile's forward kernel by tile and hints, causal."""
-    candidates = (forward_by(name, partial(forward_by_tiles, tile=tile), True) for name, tile in TILES.items())
-    return Sweep(attention_problem(True), tuple(candidates), SOME, pairs=SIX_PAIRS, seconds=120)
 
 
 def decode() -> Sweep:
@@ -561,8 +457,8 @@ def decode() -> Sweep:
 
     def candidate(blocks: int) -> Candidate:
         def call(q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
-            tile = replace(tile_of("decode_parts", q.shape[3], False), occupancy=blocks)
-            decode_into(o, q, k, v, q.shape[3] ** -0.5, tile)
+            tile = replace(attention_launch.tile_of("decode_parts", q.shape[3], False), occupancy=blocks)
+            attention_launch.decode_into(o, q, k, v, q.shape[3] ** -0.5, tile)
 
         return by_host(f"{blocks} block{'s' * (blocks > 1)} per SM", call)
 
@@ -578,7 +474,7 @@ def attention_backward() -> Sweep:
         def call(
             q: Tensor, k: Tensor, v: Tensor, do: Tensor, o: Tensor, lse: Tensor, dk: Tensor, dv: Tensor, dq: Tensor
         ) -> None:
-            backward_into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
+            attention_launch.backward_into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
 
         return by_host(name, call, problem=gradient_problem(causal))
 
@@ -590,13 +486,12 @@ def attention_backward() -> Sweep:
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where NVIDIA's example is missing
-    "softmax_rows": softmax_rows,
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
     "cpp_vectors": cpp_vectors,
     "cpp_promises": lambda: cpp_gemms(PROMISES, (BENCH,), *COUNTED),
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),
-    "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=lambda: {"mma_sync_tflops": mma_sync_tflops()}),
+    "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=mma_sync_alone),
     "gemm_nvidia": lambda: Sweep(problem := against_nvidia(), rungs(problem, AMPERE_RUNGS), SQUARES[:3]),
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
     "gemm_depth": lambda: staged(DEEP, DEPTHS),
@@ -609,11 +504,19 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "hopper_fp8": hopper_fp8,
     "gemm_models": gemm_models,
     "fused_epilogues": fused_epilogues,
-    "mlp_forward": mlp_forward,
     "attention_full": lambda: attention(causal=False),
     "attention_causal": lambda: attention(causal=True),
     "attention_levers": attention_levers,
-    "attention_tuning": attention_tuning,
     "attention_backward": attention_backward,
     "decode": decode,
 }
+
+
+def launch_for_profiler(name: str) -> None:
+    """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
+    sweep = SWEEPS[name]()
+    work = Work(sweep.problem, sweep.shapes[0])
+    work.refill(new_generator())
+    calls: list[Call] = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]
+    calls += [candidate.launcher.on(work) for candidate in sweep.candidates]
+    counters.launch_marked(calls)

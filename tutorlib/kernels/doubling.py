@@ -25,15 +25,8 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream) -> None:
 
 
 @cute.jit
-def double_on_cpu(x: cute.Tensor, y: cute.Tensor) -> None:
-    """The same without a kernel, in one thread of the CPU's."""
-    for i in range(cute.size(x)):
-        y[i] = x[i] + x[i]
-
-
-@cute.jit
 def double_columns_on_cpu(x: cute.Tensor, y: cute.Tensor) -> None:
-    """The same for matrices."""
+    """The same for matrices, without a kernel, in one thread of the CPU's."""
     for n in range(x.shape[1]):
         for m in range(x.shape[0]):
             y[m, n] = x[m, n] + x[m, n]
@@ -41,7 +34,7 @@ def double_columns_on_cpu(x: cute.Tensor, y: cute.Tensor) -> None:
 
 @cute.jit
 def double_n_on_cpu(n: Int32, x: cute.Tensor, y: cute.Tensor) -> None:
-    """y = n·x, for n = 2."""
+    """y = n·x for vectors."""
     for i in range(cute.size(x)):
         y[i] = n * x[i]
 
@@ -55,3 +48,6 @@ def times_on_cpu(n: int) -> Callable[..., None]:
             y[i] = n * x[i]
 
     return cast("Callable[..., None]", times)
+
+
+double_on_cpu = times_on_cpu(2)

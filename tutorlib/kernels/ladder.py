@@ -8,6 +8,7 @@ from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
 from tutorlib.kernels.ampere.main_loops import LONG, TUNED, loads_spread, multistage, single_buffer
 from tutorlib.kernels.ampere.thread_share import MainLoop
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.first import make_first_gemm
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.models.l2 import raster
 
@@ -16,14 +17,14 @@ from tutorlib.models.l2 import raster
 class Rung:
     """One kernel of the ladder. notebook: the number of the one that builds it.
 
-    config: None where Hopper's kernel chooses one for each shape. main_loop, order: of a rung of mma.sync.
+    host: gemm(a, b, c); None for notebook 14's kernel, whose config is None where it chooses one for each shape.
     """
 
     notebook: str
     name: str
-    config: GemmConfig | HopperConfig | None
-    main_loop: MainLoop | None = None
-    order: Order = raster
+    config: GemmConfig | HopperConfig | None = None
+    host: Callable[..., None] | None = None
+    needs: Feature = WGMMA
 
     @property
     def title(self) -> str:
@@ -31,38 +32,30 @@ class Rung:
         return f"{self.notebook} {self.name}"
 
     @property
-    def needs(self) -> Feature:
-        return MMA_SYNC if self.main_loop else WGMMA
-
-    @property
     def smem_bytes(self) -> int:
         """Shared memory of a block; 0 where it is sure to fit."""
         return self.config.smem_bytes if self.config else 0
 
-    @property
-    def host(self) -> Callable[..., None]:
-        """The host function gemm(a, b, c) of a rung of mma.sync. Raises TypeError for another."""
-        if self.main_loop is None or not isinstance(self.config, GemmConfig):
-            raise TypeError(f"{self.title} has no host function of its own: `kernels.hopper.launch` launches it")
-        return make_gemm(self.config, self.main_loop, self.order)
 
+def on_ampere(notebook: str, name: str, config: GemmConfig, main_loop: MainLoop, order: Order = in_eights) -> Rung:
+    """A rung of mma.sync."""
+    return Rung(notebook, name, config, make_gemm(config, main_loop, order), MMA_SYNC)
 
-PLAIN = HopperConfig(schedule="plain", persistent=False)
 
 AMPERE_RUNGS = (
-    Rung("09", "one buffer", GemmConfig(), single_buffer),
-    Rung("10", "two buffers", GemmConfig(stages=2), multistage),
-    Rung("11", "grid swizzle", GemmConfig(stages=2), multistage, in_eights),
-    Rung("12", "three stages", GemmConfig(stages=3), multistage, in_eights),
-    Rung("12", "tuned", TUNED, multistage, in_eights),
-    Rung("12", "loads spread", LONG, loads_spread, in_eights),
+    on_ampere("09", "one buffer", GemmConfig(), single_buffer, raster),
+    on_ampere("10", "two buffers", GemmConfig(stages=2), multistage, raster),
+    on_ampere("11", "grid swizzle", GemmConfig(stages=2), multistage),
+    on_ampere("12", "three stages", GemmConfig(stages=3), multistage),
+    on_ampere("12", "tuned", TUNED, multistage),
+    on_ampere("12", "loads spread", LONG, loads_spread),
 )
 HOPPER_RUNGS = (
-    Rung("13", "plain", PLAIN),
+    Rung("13", "plain", host=make_first_gemm()),
     Rung("14", "warp-specialized", HopperConfig()),
     Rung("14", "multicast", HopperConfig(cluster=(2, 1))),
     Rung("14", "deferred stores", HopperConfig(cluster=(2, 1), defer_stores=True)),
     Rung("14", "zigzag, polling", HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True)),
-    Rung("14", "chosen", None),
+    Rung("14", "chosen"),
 )
 LADDER = (*AMPERE_RUNGS, *HOPPER_RUNGS)

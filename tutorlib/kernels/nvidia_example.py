@@ -7,14 +7,17 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from cuda.bindings.driver import CUstream
+from cutlass import BFloat16, Float32, cute
+from cutlass.cute.runtime import from_dlpack
+from torch import Tensor
 
 from tutorlib.compiling.dsls import module_of
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Problem
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 CHECKOUT = "TUTORLIB_CUTLASS"
 EXAMPLE = "examples/python/CuTeDSL/cute/ampere/kernel/dense_gemm/tensorop_gemm.py"
@@ -24,22 +27,18 @@ class NoExample(RuntimeError):
     """The example is not on this machine. The message says how it gets there, in one line."""
 
 
-def arguments(*tensors: "Tensor") -> list[Any]:
+def arguments(*tensors: Tensor) -> list[Any]:
     """Row-major matrices as the example takes them: (rows, columns, batches), of dynamic size, and the stream.
 
     Rows are known to begin at multiples of 16 bytes, a vector.
     """
-    import cuda.bindings.driver as driver
-    import torch
-    from cutlass.cute.runtime import from_dlpack
-
     views = [
         from_dlpack(x.unsqueeze(-1), assumed_align=16)
         .mark_layout_dynamic(leading_dim=1)
         .mark_compact_shape_dynamic(mode=1, stride_order=(2, 0, 1), divisibility=16 // x.element_size())
         for x in tensors
     ]
-    return [*views, driver.CUstream(torch.cuda.current_stream().cuda_stream)]
+    return [*views, CUstream(torch.cuda.current_stream().cuda_stream)]
 
 
 def against_nvidia() -> Problem:
@@ -50,9 +49,7 @@ def against_nvidia() -> Problem:
     kernel = module_of(file, file.stem).TensorOpGemm
     compiled: dict[tuple[int, ...], Callable[..., None]] = {}
 
-    def baseline(c: "Tensor", a: "Tensor", b: "Tensor") -> None:
-        from cutlass import BFloat16, Float32, cute
-
+    def baseline(c: Tensor, a: Tensor, b: Tensor) -> None:
         taken, key = arguments(a, b, c), (*a.shape, *c.shape)
         if key not in compiled:
             compiled[key] = cute.compile(kernel(BFloat16, BFloat16, Float32, (2, 2, 1)), *taken)

@@ -1,24 +1,38 @@
-"""Counts of a launch on which no finding depends: repeated work, idle threads, and work that overlaps copies in flight.
+"""Counts of a launch on which no finding depends: repeated work, idle threads, work while copies are in flight."""
 
-`Report` defines each.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Touched
+from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Listener, Touched
 
 BITS = 64
 
 
-class KernelWork:
-    """A listener (`simulate.ptx.memory.listening`).
+@dataclass(frozen=True)
+class Work:
+    """busy: how many warps loaded from global memory, or stored to it.
+    reloaded: of what blocks loaded from global memory, the share that the same block had loaded before; 0 for more than
+        64 blocks. restored: the bytes that a block stored there again.
+    reread: of what warps read from shared memory, the share that the same warp had read since it was written.
+    overlap: of the reads of shared memory, the share that went on while a cp.async or a bulk copy was in flight.
+    ahead: the most that cp.async was copying for a block during such a read, in units of what it copies from one
+        barrier to the next: 1 with two stages, 2 with three, and somewhat more where K is short.
+    """
+
+    busy: int = 0
+    reloaded: float = 0.0
+    restored: int = 0
+    reread: float = 0.0
+    overlap: float = 0.0
+    ahead: float = 0.0
+
+
+class KernelWork(Listener):
+    """Makes a `Work` of each launch: `with listening(KernelWork)`.
 
     reads: pieces of shared memory that warps have read; reread: those of them that the same warp had read since they
     were written. while_copying: threads' reads since the first copy was issued; overlapped: those of them while a
@@ -30,8 +44,9 @@ class KernelWork:
     """
 
     def __init__(self, running: Running, copies: AsyncCopies, piece: int, pieces: int) -> None:
-        geometry, clocks = running.geometry, running.clocks
-        self.geometry, self.clocks, self.copies, self.piece = geometry, clocks, copies, piece
+        super().__init__(running, copies, piece, pieces)
+        geometry, clocks = self.geometry, running.clocks
+        self.clocks = clocks
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)
         self.loaders = np.zeros(pieces if geometry.blocks <= BITS else 0, np.uint64)
         self.busy = np.zeros((geometry.blocks, geometry.warps), bool)
@@ -40,16 +55,13 @@ class KernelWork:
         self.loads = self.reloaded = self.restored = 0
 
     def restart(self) -> None:
-        """Another batch of blocks begins."""
         self.bulk_phases.fill(0)
 
     def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
-        """Bytes for a block's shared memory, which this phase of an mbarrier counts."""
         self.bulk = True
         self.bulk_phases[slot, mbarrier] = max(phase, self.bulk_phases[slot, mbarrier])
 
     def on_shared_read(self, access: Access, again: np.ndarray) -> None:
-        """again: of each piece, whether the same warp has read it since it was written."""
         self.reads += len(again)
         self.reread += int(np.count_nonzero(again))
         if self.copies.bytes or self.bulk:
@@ -66,7 +78,6 @@ class KernelWork:
         return int((self.bulk_phases[access.slots] > known).any(1).sum())
 
     def on_load(self, touched: Touched, owners: np.ndarray) -> None:
-        """owners: the number + 1 of each piece's block that accesses it."""
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
         if self.loaders.size:
             bits = np.uint64(1) << (owners - 1).astype(np.uint64)
@@ -75,65 +86,17 @@ class KernelWork:
             np.bitwise_or.at(self.loaders, touched.pieces, bits)
 
     def on_store(self, touched: Touched, owners: np.ndarray, again: np.ndarray) -> None:
-        """again: of each piece, whether the same block stored it last."""
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
         self.restored += int(np.count_nonzero(again))
 
-    def fields(self, kernel: Kernel, runs: Sequence[int], registers: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Of the report. runs: by how many warps each instruction was issued. registers: by name, after the launch."""
-        meetings = sum(times for op, times in zip(kernel.instructions, runs, strict=True) if op.parts[0] == "bar")
+    def result(self, kernel: Kernel, runs: Sequence[int]) -> Work:
+        meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
         tile = self.copies.bytes * self.geometry.warps / max(meetings, 1)  # from one barrier of a block to the next
-        return {
-            "busy": int(self.busy.sum()),
-            "reloaded": self.reloaded / max(self.loads, 1),
-            "restored": self.restored * self.piece,
-            "reread": self.reread / max(self.reads, 1),
-            "overlap": self.overlapped / max(self.while_copying, 1),
-            "ahead": self.most_at_read / min(self.geometry.batch, self.geometry.blocks) / max(tile, 1),
-            "same": computed_twice(fp32_results(kernel, registers)),
-        }
-
-
-LANES = 64  # of the blocks that ran last, whose fp32 numbers are compared
-NEAR = 1e-5  # of a number and of the spread over lanes: the same formula, rounded at other places
-ARITHMETIC = frozenset({"add", "sub", "mul", "fma", "div", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "tanh"})
-
-
-@dataclass(frozen=True)
-class Fp32Result:
-    """site: the instruction's number. register: of its result. read: the registers that it reads. numbers: (LANES,)"""
-
-    site: int
-    register: str
-    read: frozenset[str]
-    numbers: np.ndarray
-
-
-def fp32_results(kernel: Kernel, registers: Mapping[str, np.ndarray]) -> tuple[Fp32Result, ...]:
-    """registers: by name, as they are after the launch."""
-    return tuple(
-        Fp32Result(site, register, frozenset(read(op)), registers[register][:LANES].view(np.float32).copy())
-        for site, op in enumerate(kernel.instructions)
-        if op.parts[0] in ARITHMETIC and op.parts[-1] == "f32"
-        for register in written(op)
-    )
-
-
-def computed_twice(results: Sequence[Fp32Result]) -> tuple[int, ...]:
-    """The sites of two instructions whose results are the same in every lane, or ().
-
-    A result that corrects the other one, such as the second step of a range reduction, is not the same computation.
-    """
-    numbers = np.array([result.numbers for result in results], np.float64)
-    for n, (result, mine) in enumerate(zip(results, numbers, strict=True)):
-        finite = mine[np.isfinite(mine)]
-        spread = float(np.std(finite)) if finite.size else 0.0
-        if not spread:
-            continue
-        with np.errstate(invalid="ignore"):
-            allowed = NEAR * np.minimum(np.maximum(abs(numbers[n + 1 :]), abs(mine)), spread)
-            same = (numbers[n + 1 :] == mine) | (abs(numbers[n + 1 :] - mine) <= allowed)
-        for other in np.array(results[n + 1 :], object)[same.all(1)]:
-            if other.register != result.register and result.register not in other.read:
-                return result.site, other.site
-    return ()
+        return Work(
+            int(self.busy.sum()),
+            self.reloaded / max(self.loads, 1),
+            self.restored * self.piece,
+            self.reread / max(self.reads, 1),
+            self.overlapped / max(self.while_copying, 1),
+            self.most_at_read / min(self.geometry.batch, self.geometry.blocks) / max(tile, 1),
+        )

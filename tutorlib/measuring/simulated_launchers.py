@@ -13,9 +13,8 @@ from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileL
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work
-from tutorlib.simulate.ptx.languages.cpp import simulate_cuda, simulate_tile_cpp
+from tutorlib.simulate.ptx.languages.cuda import simulate_cuda, simulate_cutile
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
-from tutorlib.simulate.ptx.languages.cutile import finder, launch
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
@@ -25,30 +24,28 @@ if TYPE_CHECKING:
 class SimulatedLauncher(Launcher, Protocol):
     """A launcher for tensors in ordinary memory; its calls raise NotSimulated and CannotLaunch.
 
-    reports: of the last call's launches. traced: whether they say what the first block did, step by step.
+    reports: of the last call's launches.
     """
 
     reports: list[Report]
-    traced: bool
 
 
 @dataclass
 class Simulated:
     """A SimulatedLauncher of a kernel in source code.
 
-    compile: takes a shape; raises CompileFailed. run: takes what it made, the tensors, and `traced`.
+    compile: takes a shape; raises CompileFailed. run: takes what it made, and the tensors.
     """
 
     compile: Callable[[Shape], Any]
-    run: Callable[[Any, Work, bool], list[Report]]
+    run: Callable[[Any, Work], list[Report]]
     reports: list[Report] = field(default_factory=list)
-    traced: bool = False
 
     def on(self, work: Work) -> Call:
         compiled = self.compile(work.shape)
 
         def call() -> None:
-            self.reports = self.run(compiled, work, self.traced)
+            self.reports = self.run(compiled, work)
 
         return call
 
@@ -59,7 +56,7 @@ def simulated_cute(
     """A @cute.jit host function. dynamic, divisible: as in `tensor_specs`."""
     return Simulated(
         cache(lambda shape: compile_with_lines(host, tensor_specs(problem, shape, dynamic, divisible), arch)),
-        lambda made, work, traced: simulate_host(made, work.named, dynamic=dynamic, traced=traced),
+        lambda made, work: simulate_host(made, work.named, dynamic=dynamic),
     )
 
 
@@ -69,25 +66,20 @@ def simulated_cutile(
     """A @ct.kernel. constants: its arguments after the tensors."""
     return Simulated(
         cache(lambda shape: compile_cutile(kernel, [*tensor_specs(problem, shape), *constants], ARCH)),
-        lambda made, work, traced: [launch(made, finder(kernel, made), grid(work.shape), work.named, traced)],
+        lambda made, work: [simulate_cutile(kernel, made, grid(work.shape), work.named)],
     )
 
 
-def simulated_cpp(source: str, grid: Callable[[Shape], LaunchGrid]) -> Simulated:
-    """A Tile C++ kernel; grid as `measuring.launchers.CppLauncher` has it."""
-    return Simulated(
-        lambda shape: compile_cpp(source, ARCH),
-        lambda made, work, traced: [simulate_tile_cpp(made, grid(work.shape), named_arguments(work), traced)],
-    )
+def simulated_cpp(
+    source: str, grid: Callable[[Shape], LaunchGrid], block: Callable[[Shape], LaunchGrid] | None = None
+) -> Simulated:
+    """A Tile C++ kernel, or a plain CUDA kernel; grid and block as `measuring.launchers.CppLauncher` has them."""
 
+    def run(made: Any, work: Work) -> list[Report]:
+        sizes = grid(work.shape), block(work.shape) if block else ()
+        return [simulate_cuda(source, *sizes, named_arguments(work))]
 
-def simulated_cuda(source: str, grid: Callable[[Shape], LaunchGrid], block: Callable[[Shape], LaunchGrid]) -> Simulated:
-    """A plain CUDA kernel; grid and block as `measuring.launchers.CppLauncher` has them."""
-
-    def run(ptx: str, work: Work, traced: bool) -> list[Report]:
-        return [simulate_cuda(source, grid(work.shape), block(work.shape), named_arguments(work), traced=traced)]
-
-    return Simulated(lambda shape: compile_cuda(source), run)
+    return Simulated(lambda shape: compile_cuda(source) if block else compile_cpp(source, ARCH), run)
 
 
 def named_arguments(work: Work) -> "dict[str, Tensor | int | float]":
@@ -103,7 +95,7 @@ def simulator_of(bug: Bug, text: str) -> Simulated:
     """The kernel of this text, launched as the bug's source is. Raises CompileFailed."""
     match bug.launch:
         case CudaLaunch(grid, block):
-            return simulated_cuda(text, grid, block)
+            return simulated_cpp(text, grid, block)
         case CuteLaunch(host, dynamic, divisible):
             function = launched(text, bug.name, host)
             return simulated_cute(function, bug.problem, dynamic, divisible, bug.needs.target)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import is_placeholder
-from tutorlib.dsl.functions import function_of, says_it_is_jit
+from tutorlib.dsl.functions import function_of, is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 
@@ -52,15 +52,17 @@ def explain(
     if is_exercise and judged_elsewhere():
         print(f"{kernel} is handed in: there is no explanation now.")
         return None
-    from tutorlib.draw.simulated import picture_of
+    from tutorlib.draw.simulated import Story, picture_of
     from tutorlib.simulate.ptx import NotSimulated
+    from tutorlib.simulate.ptx.memory import listening
 
     try:
-        if is_exercise:
-            reports = of_exercise(kernel, arguments[0], tuple(shape))
-        else:
-            tensors = [arg if isinstance(arg, int) else arg.cpu() for arg in arguments]
-            reports = simulate(kernel, tensors, grid, constants, dynamic, block)
+        with listening(Story):
+            if is_exercise:
+                reports = of_exercise(kernel, arguments[0], tuple(shape))
+            else:
+                tensors = [arg if isinstance(arg, int) else arg.cpu() for arg in arguments]
+                reports = simulate(kernel, tensors, grid, constants, dynamic, block)
     except NotSimulated as error:
         print(f"not explained: {error}")
         return None
@@ -88,7 +90,6 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
     shape = shape or exercise.sizes_simulated[0]
     launcher = exercise.simulator(exercise.evidence(Served(answer), (shape,), ()))
-    launcher.traced = True
     work = Work(exercise.problem, shape, "cpu")
     work.refill(torch.Generator().manual_seed(0))
     launcher.on(work)()
@@ -106,24 +107,27 @@ def simulate(
     dynamic: bool = False,
     block: Sequence[int] = (),
 ) -> "list[Report]":
-    """Reports, with traces, of a kernel in any language, called with these arguments; the rest as `explain` takes it.
+    """Reports of a kernel in any language, called with these arguments; the rest as `explain` takes it.
 
     Raises CompileFailed and NotSimulated.
     """
     named = {f"argument {n}": arg for n, arg in enumerate(arguments)}
     if isinstance(kernel, str):
-        from tutorlib.simulate.ptx.languages.cpp import simulate_source
+        from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
-        return [simulate_source(kernel, named, "80", grid, block, traced=True)]
-    if says_it_is_jit(kernel):
-        from tutorlib.compiling.spec import TensorSpec
+        return [simulate_cuda(kernel, grid, block, named)]
+    from tutorlib.compiling.spec import TensorSpec
+
+    if is_jit(kernel):
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
         specs = [TensorSpec.like(tensor, dynamic) for tensor in arguments]
-        return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic, traced=True)
-    from tutorlib.simulate.ptx.languages.cutile import simulate_cutile
+        return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic)
+    from tutorlib.compiling.dsls import compile_cutile
+    from tutorlib.simulate.ptx.languages.cuda import ARCH, simulate_cutile
 
-    return [simulate_cutile(kernel, grid, named, constants, traced=True)]
+    compiled = compile_cutile(kernel, [*map(TensorSpec.like, arguments), *constants], ARCH)
+    return [simulate_cutile(kernel, compiled, grid, named)]
 
 
 def describe(report: "Report") -> str:

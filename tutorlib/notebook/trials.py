@@ -109,11 +109,10 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
         torch.cuda.synchronize()
         return
     print(f"{getattr(host, '__name__', 'its launches')}: interpreted: {reason}")
-    with refusals(), launches_interpreted() as launched:
+    with refusals(), launches_interpreted() as reports:
         host(*tensors)
-    for interpreted in launched:
-        for finding in interpreted.report.findings:
-            print(finding.message)
+    for finding in (finding for report in reports for finding in report.findings):
+        print(finding.message)
 
 
 def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int], needs: Feature = MMA_SYNC) -> None:
@@ -296,7 +295,7 @@ def tune_hopper(
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
     """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
-    The configuration of a point is in `facts["config"]`.
+    The configuration of a point is in `facts["config"]`; the schedule "plain" is notebook 13's kernel, without roles.
     """
 
     def rows(swept: SweepResults) -> Rows:
@@ -305,7 +304,8 @@ def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
             row = {}
             for point in swept.of_kernel(stack.name):
                 measured = point.measurement.median_us
-                expected = estimate(HopperConfig.from_json(point.facts["config"]), *point.measurement.shape)
+                config = HopperConfig(**{name: to for name, to in point.facts["config"].items() if to != "plain"})
+                expected = estimate(config, *point.measurement.shape)
                 row[size(point.measurement.shape)] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
             found.append((stack.label, row))
         return found

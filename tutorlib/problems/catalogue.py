@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.problem import Operand, Problem
@@ -139,6 +139,33 @@ def gemm(dtype: DType) -> Problem:
         baseline=baseline,
         baseline_name="cuBLAS",
         flops=lambda shape: 2 * math.prod(shape),
+    )
+
+
+def softmax(dtype: DType, pattern: Literal["ramp", "steep"] = "ramp") -> Problem:
+    """y = exp(x - max) / Σ exp(x - max) along the rows of x (M, N); pattern: of the case that is not random."""
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+        """To first order, each error relative to y, in fp32:
+
+        - x - max, at most D in size, is off by D·u, and so is its exponential, which adds 2 units of its own;
+        - the sum of N such terms inherits that and adds N·u at most; the division adds u.
+
+        Twice (D + 2)·u + N·u + u, and the rounding to the output. What is below fp32's smallest normal number may
+        come out as 0.
+        """
+        (x,) = inputs
+        spread = x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True)
+        relative = (2 * (spread + 2) + x.shape[-1] + 1) * UNIT_ROUNDOFF["fp32"] + UNIT_ROUNDOFF[out]
+        return relative * result + 2.0**-126
+
+    return Problem(
+        name="softmax",
+        dims="MN",
+        inputs=(Operand("x", "MN", dtype, pattern=pattern),),
+        output=Operand("y", "MN", dtype),
+        reference=lambda x: x.softmax(-1),
+        bound=bound,
     )
 
 

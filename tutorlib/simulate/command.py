@@ -58,13 +58,13 @@ INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "bool")
 DTYPES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", **OF_TORCH, **{kind: kind for kind in INTEGERS}}
 MARKS = ("out", "zeros", "col")  # what the kernel writes; zeros; the first mode is contiguous instead of the last
 TENSOR = re.compile(r"(?P<shape>\d+(?:x\d+)*):(?P<dtype>\w+)(?P<marks>(?::\w+)*)")
-EXAMPLE = "--arg 128x64:bf16 is a random tensor, --arg 128x64:bf16:out one that the kernel writes, --arg 128 a number"
+EXAMPLE = "--arg 128x64:bf16 is a random tensor, --arg 128x64:bf16:out an output, --arg 128 a number"
 
 
 def parse_argument(text: str, generator: np.random.Generator) -> Any:
     """ "128x64:bf16", a tensor of random numbers, with MARKS after it; or a Python literal such as 128, 0.5 or True.
 
-    The tensor is NumPy's, or torch's for numbers that NumPy lacks; one that the kernel writes is poison.
+    The tensor is NumPy's, or torch's for numbers that NumPy lacks; an output is poison.
     Raises BadInput.
     """
     found = TENSOR.fullmatch(text)
@@ -157,14 +157,18 @@ def simulate_target(
     target: str, arguments: Sequence[str], arch: str, sizes: dict[str, str], smem: int, seed: int
 ) -> Report:
     """Everything as the command line has it. sizes: of grid, block and cluster. Raises BadInput if nothing ran."""
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
+    if loaded := sys.modules.get("torch"):
+        loaded.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
     generator = np.random.default_rng(seed)
     given = [parse_argument(text, generator) for text in arguments]
     launch: dict[str, Any] = {name: parse_sizes(f"--{name}", text) for name, text in sizes.items()}
     kernel, entry = load_target(target)
     try:
-        values = given if isinstance(kernel, Path) else [for_torch(value) for value in given]
+        values = given
+        if not isinstance(kernel, Path):
+            import torch
+
+            values = [torch.as_tensor(value) if isinstance(value, np.ndarray) else value for value in given]
         report = simulate(kernel, *values, arch=arch, smem=smem, entry=entry, **launch)
         names = argument_names(kernel, len(given), entry)
     except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
@@ -181,13 +185,6 @@ def simulate_target(
         if mask.any()
     )
     return replace(report, returned=None, wrong=tuple(wrong))
-
-
-def for_torch(value: Any) -> Any:
-    """The value, an array as a torch tensor in the same memory."""
-    import torch
-
-    return torch.as_tensor(value) if isinstance(value, np.ndarray) else value
 
 
 # A command ------------------------------------------------------------------------------------------------------
@@ -223,6 +220,6 @@ def signal_name(status: int) -> str:
 def read_baseline(file: Path) -> set[str]:
     """The fingerprints of the findings of a report in JSON. Raises BadInput if it is none."""
     try:
-        return {one["fingerprint"] for one in json.loads(file.read_text(encoding="utf-8"))["findings"]}
+        return {finding["fingerprint"] for finding in json.loads(file.read_text(encoding="utf-8"))["findings"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"--baseline {file}: no report that --format json wrote ({one_line(error)})") from None

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +107,10 @@ class Report:
     def to_json(self) -> str:
         """The report as a JSON object."""
         found = [finding for n, launch in enumerate(self.launches) for finding in findings_data(launch, n)]
-        launches = [launch_data(launch) for launch in self.launches]
+        names = "kernel", "launched_at", "test", "blocks", "instructions", "stopped"
+        launches = [{name: getattr(one, name) for name in names} for one in self.launches]
         data = {"arch": self.arch, "launches": launches, "counts": self.counts, "findings": found}
-        return json.dumps(data | {"wrong": self.wrong, "known": self.known}, indent=2)
+        return json.dumps(data | {"wrong": self.wrong, "known": self.known}, indent=2, default=vars)
 
     def to_sarif(self) -> str:
         """In SARIF: each cause as a result; the findings that follow from it as its related locations."""
@@ -208,8 +209,7 @@ def cost_lines(launch: LaunchReport) -> list[str]:
     launch, marked if it is more than necessary."""
     taken, needed = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
     for access in launch.accesses:
-        opcode = ".".join(access.opcode.split(".")[: 1 if access.opcode.startswith("ldmatrix") else 2])
-        key = str(access.place or "lines without debug information"), opcode, access.space
+        key = str(access.place or "lines without debug information"), access.name, access.space
         taken[key] += access.taken
         needed[key] += access.needed
     return [
@@ -226,34 +226,12 @@ def fingerprint(finding: Finding, kernel: str) -> str:
     return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16]
 
 
-def launch_data(launch: LaunchReport) -> dict[str, Any]:
-    at = place_data(launch.launched_at)
-    about = {"kernel": launch.kernel, "file": at["file"], "line": at["line"], "test": launch.test or None}
-    return about | {"blocks": launch.blocks, "instructions": launch.instructions, "stopped": launch.stopped or None}
-
-
 def findings_data(launch: LaunchReport, number: int) -> Iterator[dict[str, Any]]:
     """By causes; "follows": of a cause's other findings, its fingerprint."""
     for group in causes(launch.findings):
-        first = fingerprint(group[0], launch.kernel)
-        for finding in group:
-            yield {
-                "kind": finding.kind.value,
-                "message": str(finding.message),
-                **place_data(finding.place),
-                "ptx_line": finding.ptx_line or None,
-                "threads": finding.count,
-                "launch": number,
-                "other": place_data(finding.other) if finding.other else None,
-                "fingerprint": fingerprint(finding, launch.kernel),
-                "follows": None if finding is group[0] else first,
-            }
-
-
-def place_data(place: SourceLine | None) -> dict[str, Any]:
-    if place is None:
-        return {"file": None, "line": None, "text": None, "called_from": []}
-    return asdict(place) | {"called_from": [{"file": file, "line": line} for file, line in place.called_from]}
+        first, *others = [fingerprint(finding, launch.kernel) for finding in group]
+        for finding, mark, follows in zip(group, (first, *others), (None, *[first] * len(others)), strict=True):
+            yield vars(finding) | {"launch": number, "fingerprint": mark, "follows": follows}
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

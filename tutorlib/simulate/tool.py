@@ -1,4 +1,4 @@
-"""One entry for kernels of every language, sources and targets in Python alike."""
+"""The entry for kernels of every language, in sources and in Python."""
 
 import inspect
 import re
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutorlib.dsl.functions import function_of, says_it_is_jit, says_it_is_kernel
-from tutorlib.simulate.ptx.languages.cpp import simulate_source
+from tutorlib.dsl.functions import function_of, is_jit, is_kernel
+from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
 
@@ -33,7 +33,7 @@ def simulate(
         simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
 
     arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a function
-        takes a CUDA stream, one is filled in.
+        takes a CUDA stream, it is filled in.
     arch: the compute capability to compile for, "80", "90a" or "100a"; PTX has its own.
     grid: blocks along x, y and z, for a kernel that no host function launches. block: threads of a block of PTX or CUDA
         C++; (): as many as the kernel declares; cluster: the same of a cluster's blocks. smem: bytes of dynamic shared
@@ -51,7 +51,7 @@ def simulate(
     named = dict(zip(argument_names(kernel, len(arguments), entry), arguments, strict=True))
     returned = None
     if isinstance(kernel, str | Path):
-        launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, cluster=cluster)]
+        launches = [simulate_cuda(kernel, grid, block, named, smem, entry, f"sm_{arch}", cluster=cluster)]
     else:
         launches, returned = simulate_python(kernel, named, arch, grid)
     if not launches:
@@ -96,8 +96,10 @@ def simulate_python(
         if isinstance(argument, torch.Tensor):
             gpu.hold(argument, name)
     with one_thread(), stand_in(lambda: gpu):
-        if is_cute(kernel):
-            tensors = [cute_tensor(one) if isinstance(one, torch.Tensor) else one for one in named.values()]
+        if is_kernel(kernel):
+            raise TypeError(f"{kernel.__name__} is a @cute.kernel: simulate the @cute.jit function that launches it")
+        if is_jit(kernel) or is_jit(vars(type(kernel)).get("__call__")):
+            tensors = [cute_tensor(arg) if isinstance(arg, torch.Tensor) else arg for arg in named.values()]
             returned = kernel(*with_streams(kernel, tensors, CUstream(0)))
         elif type(kernel).__module__.startswith("cuda.tile"):
             import cuda.tile as ct
@@ -109,7 +111,7 @@ def simulate_python(
 
 
 def with_streams(function: Any, arguments: list[Any], stream: Any) -> list[Any]:
-    """The arguments, with `stream` wherever the function takes one."""
+    """The arguments, with `stream` wherever the function takes a stream."""
     taken = list(arguments)
     for place, parameter in enumerate(parameters_of(function)):
         if is_stream(parameter) and place <= len(taken):
@@ -123,10 +125,3 @@ def parameters_of(function: Any) -> list[inspect.Parameter]:
 
 def is_stream(parameter: inspect.Parameter) -> bool:
     return parameter.name == "stream" or "CUstream" in str(parameter.annotation)
-
-
-def is_cute(target: Any) -> bool:
-    """Whether it is a @cute.jit function, or an object whose call is one. Raises TypeError for a @cute.kernel."""
-    if says_it_is_kernel(target):
-        raise TypeError(f"{target.__name__} is a @cute.kernel: simulate the @cute.jit function that launches it")
-    return says_it_is_jit(target) or says_it_is_jit(vars(type(target)).get("__call__"))

@@ -19,26 +19,24 @@ from tutorlib.notebook.standing import CONTENTS
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 from tutorlib.problems.differences import count
 
-SHOWN = re.compile(r'show_figure\("(\w+)"\)')
-LADDER = re.compile(r"gemm_ladder_\d\d")  # the figure of the ladder as far as a page has come
 LINK = re.compile(r"\]\((?P<stem>\w+)\.ipynb(?:#(?P<anchor>[^)\s]+))?\)")
 SHORT = 16  # characters: a line like "return out" gives nothing away
 HIDDEN = "‹a line of the answer›"
 
 
-def site_page(name: str, facts: str, answers: bool = False) -> NotebookNode:
+def site_page(name: str, facts: str) -> NotebookNode:
     """The page of a notebook. Raises BuildError if the solved notebook is stale.
 
-    facts: Markdown below the first cell. answers: whether each exercise has its answer, folded, and the check's output.
+    facts: Markdown below the first cell.
     """
     cells = parse(SOLUTIONS / f"{name}.py")
     solved = nbformat.read(SOLUTIONS / f"{name}.ipynb", as_version=4)
     if [cell.solved for cell in cells if cell.kind == "code"] != sources(solved):
         raise BuildError(f"{SOLUTIONS / name}.ipynb: stale; run `tutor build {name[:2]}`")
-    hidden = () if answers else secrets(cells)
+    hidden = secrets(cells)
     nodes: list[NotebookNode] = []
     for cell, node in zip(cells, solved.cells, strict=True):
-        nodes += site_cells(cell, node, hidden, answers)
+        nodes += site_cells(cell, node, hidden)
     nodes.insert(1, v4.new_markdown_cell(facts, id="facts"))
     add_explorers(nodes)
     solved.cells = nodes
@@ -60,8 +58,8 @@ def sources(notebook: NotebookNode) -> list[str]:
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def site_cells(cell: SourceCell, node: NotebookNode, hidden: tuple[str, ...], answers: bool) -> Iterator[NotebookNode]:
-    """The cells of the site for one of the solved notebook."""
+def site_cells(cell: SourceCell, node: NotebookNode, hidden: tuple[str, ...]) -> Iterator[NotebookNode]:
+    """The cells of the site for a cell of the solved notebook."""
     if cell.kind == "markdown":
         node.source = notebook_links(node.source)
         yield node
@@ -69,25 +67,13 @@ def site_cells(cell: SourceCell, node: NotebookNode, hidden: tuple[str, ...], an
     node.metadata["mystnb"] = {"image": {"alt": f"Output of {node.source.splitlines()[-1].strip()}"}}
     if cell.role == "answer":
         yield v4.new_code_cell(cell.unsolved, id=f"unsolved-{node.id}"[:64])
-        if answers:
-            node.metadata["tags"] = ["hide-input"]
-            node.metadata["mystnb"] |= {"code_prompt_show": "Show the answer", "code_prompt_hide": "Hide the answer"}
-            yield node
         return
-    if cell.role == "check" and not answers:
+    if cell.role == "check":
         node.outputs = [html_output(check_note(cell.exercise))]
-    elif (figure := SHOWN.fullmatch(node.source)) and node.outputs:
-        address = f"figures.html#{figure_anchor(figure[1])}"
-        node.outputs.append(html_output(f'<p class="note"><a href="{address}">Data of this figure</a></p>'))
     elif "show_source(" not in node.source:  # which shows the library's code to every student
         for output in node.outputs:
             redact(output, hidden)
     yield node
-
-
-def figure_anchor(name: str) -> str:
-    """The fragment of a figure's section; the ladder has one section for all pages."""
-    return LADDER.sub("gemm_ladder", name).replace("_", "-")
 
 
 def html_output(html: str) -> NotebookNode:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutorlib.simulate.ptx import NotSimulated
-from tutorlib.simulate.ptx.languages.cpp import simulate_cuda
+from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
 CORPUS = Path(__file__).parent / "corpus"
 BINS = 256

@@ -221,15 +221,6 @@ def test_a_producer_arrives_and_a_consumer_waits():
     assert kinds(run(late)[0]) == ["race"]
 
 
-def test_a_reduction_in_a_barrier():
-    body = f"setp.lt.u32 %p1, %tid_x, 40; bar.red.popc.u32 %r9, 0, %p1; {OUT}"
-    report, out = run(body, blocks=2)
-    assert not report.findings
-    assert out.tolist()[:64] == [40] * 64
-    body = f"setp.lt.u32 %p1, %tid_x, 40; bar.red.and.pred %p2, 0, !%p1; selp.b32 %r9, 1, 0, %p2; {OUT}"
-    assert run(body)[1].tolist() == [0] * 64
-
-
 # global memory ----------------------------------------------------------------------------------------------------
 
 
@@ -287,11 +278,11 @@ def test_what_is_read_loaded_and_stored_again_is_counted():
     of, reads = torch.arange(64, dtype=torch.int32), f"{PLACE} st.shared.b32 [%r3], %tid_x; ld.shared.b32 %r9, [%r3];"
     loads = "mul.wide.u32 %rd2, %tid_x, 4; add.s64 %rd3, %rd_of, %rd2; ld.global.b32 %r9, [%rd3];"
     report, _ = run(reads + loads + OUT, of=of)
-    assert (report.reread, report.reloaded, report.restored) == (0, 0, 0)
+    assert (report.heard.reread, report.heard.reloaded, report.heard.restored) == (0, 0, 0)
     report, _ = run(f"{reads} ld.shared.b32 %r8, [%r3]; {loads * 4} {OUT} {OUT}", of=of)
-    assert (report.reread, report.reloaded, report.restored) == (1 / 2, 3 / 4, 256)
+    assert (report.heard.reread, report.heard.reloaded, report.heard.restored) == (1 / 2, 3 / 4, 256)
     report, _ = run(f"{reads} st.shared.b32 [%r3], %r9; ld.shared.b32 %r9, [%r3]; {OUT}")
-    assert report.reread == 0
+    assert report.heard.reread == 0
 
 
 def test_a_kernel_that_does_not_end(monkeypatch):

@@ -12,7 +12,7 @@ from cutlass.memory import SmemAllocator
 
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map, write_tensor_map
-from tutorlib.simulate.ptx.languages.cute import compile_for, record_launches, simulate_host
+from tutorlib.simulate.ptx.languages.cute import compile_with_lines, record_launches, simulate_host
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 THREADS = 64
@@ -68,7 +68,7 @@ def describe(tensor, box, width=0):
         tma, coordinates = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, box)
         fetch_kernel(tma, coordinates).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
-    traced = compile_for(host, [fake(tensor)], "sm_90a")
+    traced = compile_with_lines(host, [fake(tensor)], "sm_90a")
     argument = from_dlpack(tensor, assumed_align=16)
     (launch,) = record_launches(traced.function, parse_ptx(traced.ptx), [argument])
     return read_tensor_map(launch.parameters[:BYTES])
@@ -107,34 +107,22 @@ def test_a_descriptor_that_the_driver_would_make():
     assert described.strides == (2, *strides)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "padding", "kind", "element", "padded"),
-    [
-        (cutlass.Float4E2M1FN, {}, 13, 8, 8),
-        (cutlass.Float4E2M1FN, {"internal_type": cutlass.Uint8}, 14, 8, 16),
-        (cutlass.Float6E3M2FN, {}, 15, 12, 16),
-    ],
-)
-def test_sixteen_numbers_of_4_or_6_bits_are_an_element(dtype, padding, kind, element, padded):
-    """kind: the CUtensorMapDataType, for what the driver would make."""
-
+def test_sixteen_numbers_of_4_bits_are_an_element():
     @cute.jit
     def host(a: cute.Tensor):
-        numbers = cute.make_tensor(cute.recast_ptr(a.iterator, dtype=dtype), row_major((64, 256)))
-        layout = in_smem((64, 128), dtype, 0) if padding else row_major((64, 128))
+        numbers = cute.make_tensor(cute.recast_ptr(a.iterator, dtype=cutlass.Float4E2M1FN), row_major((64, 256)))
         copy = cpasync.CopyBulkTensorTileG2SOp()
-        tma, coordinates = cpasync.make_tiled_tma_atom(copy, numbers, layout, (64, 128), **padding)
+        tma, coordinates = cpasync.make_tiled_tma_atom(copy, numbers, row_major((64, 128)), (64, 128))
         fetch_kernel(tma, coordinates).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
     tensor = torch.zeros(64, 256, dtype=torch.uint8)
-    traced = compile_for(host, [fake(tensor)], "sm_100a")
+    traced = compile_with_lines(host, [fake(tensor)], "sm_100a")
     arguments = [from_dlpack(tensor, assumed_align=16)]
     (launch,) = record_launches(traced.function, parse_ptx(traced.ptx), arguments)
     described = read_tensor_map(launch.parameters[:BYTES])
-    assert (described.element, described.padded, described.shape, described.box) == (element, padded, (16, 64), (8, 64))
-    assert (described.bytes, described.padding) == (8 * 64 * padded, 8 * 64 * (padded - element))
+    assert (described.element, described.shape, described.box, described.bytes) == (8, (16, 64), (8, 64), 8 * 64 * 8)
     assert described.at((48, 5)) == (3, 5)
-    made = write_tensor_map(tensor.data_ptr(), kind, (256, 64), [16 * element], (128, 64), 0)
+    made = write_tensor_map(tensor.data_ptr(), 13, (256, 64), [16 * 8], (128, 64), 0)
     assert read_tensor_map(made) == described
 
 
@@ -203,7 +191,7 @@ def copy_through(tensor, box, widths=(0, 0), beyond=0):
         )
 
     out = torch.full_like(tensor, torch.nan)
-    traced = compile_for(host, [fake(tensor), fake(out)], "sm_90a")
+    traced = compile_with_lines(host, [fake(tensor), fake(out)], "sm_90a")
     arguments = [from_dlpack(one, assumed_align=16) for one in (tensor, out)]
     (report,) = simulate_host(traced, {"a": tensor, "b": out}, arguments)
     return out, report

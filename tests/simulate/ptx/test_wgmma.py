@@ -10,7 +10,7 @@ from cutlass.cute.nvgpu import OperandMajorMode, warpgroup
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
-from tutorlib.simulate.ptx.languages.cute import Traced, compile_for, simulate_host
+from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
 
 THREADS = 128
 ROWS, COLUMNS = 64, 48
@@ -115,7 +115,7 @@ def multiply(make_op, dtype, kinds, k, sums=torch.float32, from_registers=False,
     generator = torch.Generator().manual_seed(k)
     a, b = (torch.randn(rows, k, generator=generator).to(TORCH[dtype]) for rows in (ROWS, COLUMNS))
     tensors = [a, b, torch.full((ROWS, COLUMNS), torch.nan, dtype=sums)]
-    traced = compile_for(host_of(make_op, kinds, from_registers), fakes(tensors, dtype), "sm_90a")
+    traced = compile_with_lines(host_of(make_op, kinds, from_registers), fakes(tensors, dtype), "sm_90a")
     changed = change(traced.ptx)
     assert changed != traced.ptx or change(".") == "."
     return *tensors, run(replace(traced, ptx=changed), tensors, dtype)
@@ -184,7 +184,7 @@ def test_tf32():
     a, b = ((x.view(torch.int32) & -(1 << 13)).view(torch.float32) for x in (a, b))
     c = torch.zeros(ROWS, COLUMNS)
     tensors = [a.view(torch.bfloat16), b.view(torch.bfloat16), c]
-    traced = compile_for(host_of(half_op(BF16), ("K_SW128", "K_SW128")), fakes(tensors, BF16), "sm_90a")
+    traced = compile_with_lines(host_of(half_op(BF16), ("K_SW128", "K_SW128")), fakes(tensors, BF16), "sm_90a")
     run(replace(traced, ptx=as_tf32(traced.ptx)), tensors, BF16)
     assert "tf32" in as_tf32(traced.ptx)
     torch.testing.assert_close(c, a @ b.T, rtol=1e-5, atol=1e-5)

@@ -54,7 +54,8 @@ def test_findings_by_launch_in_json(tmp_path):
     assert [launch["kernel"] for launch in said["launches"]] == ["shift_kernel"] * 2
     assert [finding["launch"] for finding in said["findings"]] == [0, 1]
     assert "stores y[32], which lies outside y of shape (32,)" in said["findings"][0]["message"]
-    assert [one["line"] for one in said["findings"][0]["called_from"]] == [line_of("shift_kernel(x, y, by).launch")]
+    called_from = said["findings"][0]["place"]["called_from"]
+    assert [line for _, line in called_from] == [line_of("shift_kernel(x, y, by).launch")]
     assert said["wrong"] == [f"{sys.executable} {SCRIPT} outside ends with status 1"]  # y[0] is not written
     known = tmp_path / "findings.json"
     known.write_text(done.stdout)

@@ -162,8 +162,8 @@ def test_json_holds_what_the_report_holds():
     said = json.loads(reverse(kernels.Reverse(64, waits=False))[1].to_json())
     (finding,) = said["findings"]
     assert finding["kind"] == "race"
-    assert finding["file"] == kernels.__file__
-    assert finding["text"].startswith("dst[")
+    assert finding["place"]["file"] == kernels.__file__
+    assert finding["place"]["text"].startswith("dst[")
     assert said["counts"]["blocks"] == 2
 
 

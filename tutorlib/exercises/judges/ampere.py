@@ -2,22 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.library_use import InModule
+from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Filled, HostFunction
 
 if TYPE_CHECKING:
     from tutorlib.models.l2 import Order
 
-COURSE_LOOPS = {
-    "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
-    "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
-    "the loop with its loads spread": InModule("tutorlib.kernels.ampere.main_loops", "loads_spread"),
-}
-COURSE_SHARES = {
-    f"{name} of the course": InModule("tutorlib.kernels.ampere.thread_share", name)
-    for name in ("Steps", "GlobalToShared", "Accumulators", "Operand", "make_operands")
-}
-COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
+COURSE_LOOPS = of_course("ampere.main_loops", "single_buffer", "multistage", "loads_spread")
 
 
 def ampere(filled: Filled, order: "Order | None" = None, **settings: Any) -> HostFunction:

@@ -14,7 +14,7 @@ import numpy as np
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import Part, require_jit
-from tutorlib.compiling.dsls import call_host, compile_cute, compile_host
+from tutorlib.compiling.dsls import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.failure import Fail, Flaw
@@ -39,7 +39,7 @@ def call_on_vectors(served: Served, lead: Any, memory: np.ndarray, margin: int, 
     shared[:] = memory
     views = [from_dlpack(row[margin:-margin]) for row in shared]
     arguments = [view.mark_layout_dynamic() for view in views] if dynamic else views
-    compile_host(served.answer, lead, *arguments)
+    call_host(served.answer, lead, *arguments, run=False)
     return shared.copy() if ends_well(lambda: call_host(served.answer, lead, *arguments)) else None
 
 

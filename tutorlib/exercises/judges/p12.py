@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from inspect import unwrap
-from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, wrong
 from tutorlib.checking.library_use import within_reach
@@ -20,10 +19,6 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.memory import H100, SM
 from tutorlib.problems.differences import count
-
-if TYPE_CHECKING:
-    pass
-
 
 # The four limits of the blocks on an SM, each by itself.
 

@@ -23,7 +23,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
 from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import CppLauncher
-from tutorlib.measuring.simulated_launchers import launched, simulated_cuda, simulator_of
+from tutorlib.measuring.simulated_launchers import launched, simulated_cpp, simulator_of
 from tutorlib.problems.differences import by, find_difference
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import KernelFault, Launcher, Work
@@ -349,7 +349,7 @@ class CudaFix(FixExercise):
         return self.lacking(evidence.compiled(f"sm_{self.needs.since}").instructions)
 
     def simulator(self, evidence: CppLauncher) -> "SimulatedLauncher":
-        return simulated_cuda(evidence.source, self.launch.grid, self.launch.block)
+        return simulated_cpp(evidence.source, self.launch.grid, self.launch.block)
 
     def launcher(self, evidence: CppLauncher) -> Launcher:
         return evidence

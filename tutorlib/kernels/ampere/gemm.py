@@ -26,7 +26,6 @@ from tutorlib.kernels.ampere.thread_share import (
     make_mma,
     make_operands,
     n_order,
-    permuted,
     smem_layout,
     with_rest,
 )
@@ -73,7 +72,8 @@ def store_through_smem(acc: Accumulators) -> None:
     atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, rows_of_128_bytes)
     tile = cute.tile_to_shape(atom, (rows, columns), (0, 1))
     sC = SmemAllocator().allocate_tensor(acc.gC.element_type, tile, byte_alignment=128)
-    cute.autovec_copy(acc.rounded(), with_rest(acc.math.partition_C(permuted(sC, 1, acc.config))))
+    by_columns = cute.composition(sC, (None, n_order(acc.config)))  # in the order of the MMA's columns
+    cute.autovec_copy(acc.rounded(), with_rest(acc.math.partition_C(by_columns)))
     cute.arch.sync_threads()
     atom = cute.make_copy_atom(CopyUniversalOp(), acc.gC.element_type, num_bits_per_copy=128)
     lanes = columns // VECTOR

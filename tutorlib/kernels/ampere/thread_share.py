@@ -33,13 +33,6 @@ def n_order(config: GemmConfig) -> cute.Layout:
     return cute.make_layout((2, 4, warps, 4, rest), stride=(1, 8, 32, 2, 32 * warps))
 
 
-def permuted(tensor: cute.Tensor, mode: int, config: GemmConfig) -> cute.Tensor:
-    """The same memory with N, its mode number `mode`, in the order of the MMA's columns."""
-    by_mode: list[cute.Layout | None] = [None] * cute.rank(tensor)
-    by_mode[mode] = n_order(config)
-    return cute.composition(tensor, tuple(by_mode))
-
-
 def with_rest(share: cute.Tensor) -> cute.Tensor:
     """A thread's share of C as ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)), also where the rest is 1.
 

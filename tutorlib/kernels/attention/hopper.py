@@ -34,14 +34,12 @@ from tutorlib.kernels.attention.roles import (
     first_turn,
     last_turn,
     make_mmas,
-    make_tma_load,
     softmax_first,
 )
 from tutorlib.kernels.attention.schedule import MMA_M, WARPGROUP, AttentionConfig, DrawnTile, Order, Tile
+from tutorlib.kernels.hopper.first import ALIGNMENT, BOX, BoxCopy, boxes
 from tutorlib.kernels.hopper.pipeline import Tma, smem_layout
 
-ALIGNMENT = 1024
-STORE_BOX = (16, 64)  # of a warp's store: rows, columns of 128 bytes
 LOG2_E = math.log2(math.e)
 
 
@@ -92,8 +90,7 @@ def store_o(tOrO: cute.Tensor, pv: cute.TiledMma, tma: cute.CopyAtom, sO: cute.T
     cute.copy(stmatrix, mine.retile(rounded), mine.partition_D(sO))
     cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.sync_warp()
-    boxes = cute.local_tile(sO, STORE_BOX, (warp, None)), cute.local_tile(gO, STORE_BOX, (warp, None))
-    tSsO, tSgO = cpasync.tma_partition(tma, 0, cute.make_layout(1), *(cute.group_modes(x, 0, 2) for x in boxes))
+    tSsO, tSgO = boxes(tma, cute.local_tile(sO, BOX, (warp, None)), cute.local_tile(gO, BOX, (warp, None)))
     cute.copy(tma, tSsO, tSgO)
     cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0, read=True)
@@ -156,8 +153,9 @@ def load_tile(block: Block, tile: Tile) -> None:
     gQ = cute.local_tile(mQ[None, None, tile.head, tile.batch], (bM, bD), (None, 0))
     gK = cute.local_tile(mK[None, None, kv_head, tile.batch], (bN, bD), (None, 0))
     gV = cute.local_tile(mV[None, None, kv_head, tile.batch], (bD, bN), (0, None))
-    loads = make_tma_load(tma_q, gQ, block.sQ), make_tma_load(tma_k, gK, block.sK), make_tma_load(tma_v, gV, block.sV)
-    block.parts.produce(BlockLoads(*loads, block.k_ring, block.v_ring, block.q_ring, tile, config), tile.n_blocks)
+    cuts = (tma_q, block.sQ, gQ), (tma_k, block.sK, gK), (tma_v, block.sV, gV)
+    q, k, v = [BoxCopy(tma, *boxes(tma, s, g)) for tma, s, g in cuts]
+    block.parts.produce(BlockLoads(q, k, v, block.k_ring, block.v_ring, block.q_ring, tile, config), tile.n_blocks)
 
 
 @cute.jit
@@ -299,11 +297,11 @@ def launch_attention(
     load, save = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
     bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
     layout_q, layout_k, layout_v = (cute.slice_(layout, (None, None, 0)) for layout in qkv_layouts(config))
-    box = smem_layout(STORE_BOX, BFloat16)
+    box = smem_layout(BOX, BFloat16)
     tma_q = cpasync.make_tiled_tma_atom(load, mQ, layout_q, (bM, bD))
     tma_k = cpasync.make_tiled_tma_atom(load, mK, layout_k, (bN, bD))
     tma_v = cpasync.make_tiled_tma_atom(load, mV, layout_v, (bD, bN))
-    tma_o = cpasync.make_tiled_tma_atom(save, mO, box, STORE_BOX)
+    tma_o = cpasync.make_tiled_tma_atom(save, mO, box, BOX)
     grid, counter = (q.shape[1], cute.ceil_div(q.shape[2], bM), q.shape[0]), None
     if cutlass.const_expr(config.persistent):
         counter, most = queue

@@ -11,11 +11,12 @@ from typing import Any
 
 import cutlass
 from cutlass import BFloat16, Float32, Int32, cute
-from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warpgroup
+from cutlass.cute.nvgpu import OperandMajorMode, warpgroup
 from cutlass.cute.nvgpu.warpgroup import OperandSource
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.attention.schedule import MMA_M, WARPGROUP, AttentionConfig, Tile
+from tutorlib.kernels.hopper.first import BoxCopy
 
 TURN_BARRIER = 1  # and 2: named barriers, a consumer warpgroup's turn to issue wgmmas
 
@@ -184,31 +185,12 @@ def last_turn(me: Any) -> None:
 
 
 @dataclass(frozen=True)
-class TileLoads:
-    """source: (box, tiles). target: (box, stages)."""
-
-    tma: cute.CopyAtom
-    source: cute.Tensor
-    target: cute.Tensor
-
-    def load(self, tile: Int32, stage: Int32, full: cute.Pointer) -> None:
-        cute.copy(self.tma, self.source[None, tile], self.target[None, stage], tma_bar_ptr=full)
-
-
-def make_tma_load(tma: cute.CopyAtom, g: cute.Tensor, s: cute.Tensor) -> TileLoads:
-    """g: (tile, tile, tiles), s: (tile, tile, stages)."""
-    alone = cute.make_layout(1)
-    target, source = cpasync.tma_partition(tma, 0, alone, cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
-    return TileLoads(tma, source, target)
-
-
-@dataclass(frozen=True)
 class BlockLoads:
     """The producer warp's loads; each waits until its stage is empty, and announces its bytes."""
 
-    q: TileLoads
-    k: TileLoads
-    v: TileLoads
+    q: BoxCopy
+    k: BoxCopy
+    v: BoxCopy
     k_ring: KeyRing
     v_ring: KeyRing
     q_ring: QueryRing
@@ -237,7 +219,7 @@ class BlockLoads:
         self.load_tile(self.v, self.v_ring, n_block, state)
 
     @cute.jit
-    def load_tile(self, tiles: TileLoads, ring: KeyRing, n_block: Int32, state: PipelineState) -> None:
+    def load_tile(self, tiles: BoxCopy, ring: KeyRing, n_block: Int32, state: PipelineState) -> None:
         state = self.tile.carried(state)
         cute.arch.mbarrier_wait(ring.empty + state.index, state.phase)
         with cute.arch.elect_one():

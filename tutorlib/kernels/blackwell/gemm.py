@@ -8,6 +8,7 @@ tensor memory.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import cutlass
@@ -18,9 +19,10 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.blackwell import parts
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, SINGLE, TMA_WARP, WARPS, BlackwellConfig
-from tutorlib.kernels.blackwell.parts import Drain, Feed, TileSteps, TileWalk
-from tutorlib.kernels.hopper.first import ALIGNMENT, boxes, described, out_layout, ring_layout
+from tutorlib.kernels.blackwell.parts import Drain, TileSteps
+from tutorlib.kernels.hopper.first import ALIGNMENT, BoxCopy, boxes, described, out_layout, ring_layout
 from tutorlib.kernels.hopper.pipeline import Tma
+from tutorlib.kernels.hopper.specialized import TileWalk
 
 SMS = 148  # of a B200; as many blocks share all tiles
 STORERS = 4  # warps of a block that store
@@ -42,7 +44,7 @@ class Parts:
 
 def course_parts(pair: bool = False) -> Parts:
     """The course's own, for a block alone or for a pair."""
-    memory = (parts.pair_allocate, parts.pair_release) if pair else (parts.allocate, parts.release)
+    memory = partial(parts.allocate, pair=pair), partial(parts.release, pair=pair)
     roles = parts.produce_tiles, parts.multiply_tiles, parts.store_tiles
     return Parts(parts.make_umma, parts.issue, parts.make_t2r, *memory, *roles)
 
@@ -148,7 +150,7 @@ def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, con
     initialize(full, warp, (tma_a, tma_b, tma_c), config)
     gA = cute.local_tile(mA, (ROWS, bK), (None, None))  # (128, bK, row tiles, K tiles)
     gB = cute.local_tile(mB, (config.b_rows, bK), (None, None))
-    feeds = tuple(Feed(tma, *boxes(tma, s, g)) for tma, s, g in ((tma_a, sA, gA), (tma_b, sB, gB)))
+    feeds = tuple(BoxCopy(tma, *boxes(tma, s, g)) for tma, s, g in ((tma_a, sA, gA), (tma_b, sB, gB)))
     steps = TileSteps(
         config,
         TileWalk(tiles_m, tiles_n, clusters, block // width),

@@ -1,7 +1,7 @@
 """The parts of the Blackwell kernel: the steps of its three loops, the MMA, tensor memory, and the loops."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cutlass
@@ -11,42 +11,10 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.dsl.tracing import fence_after, fence_before
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, BlackwellConfig
-from tutorlib.models.l2 import grouped
+from tutorlib.kernels.hopper.first import BoxCopy
+from tutorlib.kernels.hopper.specialized import TileWalk
 
 # Steps ----------------------------------------------------------------------------------------------------------------
-
-GROUP = 8  # rows of tiles in a band
-
-
-@dataclass(frozen=True)
-class TileWalk:
-    """Which of C's tiles (tiles_m × tiles_n) a cluster computes: every `clusters`-th, in groups of rows."""
-
-    tiles_m: int
-    tiles_n: int
-    clusters: int
-    cluster: Int32
-
-    @property
-    def count(self) -> Int32:
-        return (self.tiles_m * self.tiles_n - self.cluster + self.clusters - 1) // self.clusters
-
-    def tile(self, number: Any) -> tuple[Any, Any]:
-        """(M, N) of the number-th."""
-        return grouped(self.cluster + number * self.clusters, self.tiles_m, self.tiles_n, GROUP)
-
-
-@dataclass(frozen=True)
-class Feed:
-    """The load of A or B into shared memory. tXsX: (box, stages); tXgX: (box, row tiles, K tiles) of the matrix."""
-
-    tma: cute.CopyAtom
-    tXsX: cute.Tensor
-    tXgX: cute.Tensor
-
-    def load(self, row: Any, k_tile: Any, stage: Any, full: cute.Pointer) -> None:
-        source, target = self.tXgX[None, row, k_tile], self.tXsX[None, stage]
-        cute.copy(self.tma, source, target, tma_bar_ptr=full)
 
 
 @dataclass(frozen=True)
@@ -79,6 +47,7 @@ class TileSteps:
         announces, stage_bytes; one of empty[stage] when the multiplications that read it are committed to it.
     ready, free: one for each accumulator. A phase of ready ends when the multiplications of a tile are committed to it,
         one of free with an arrival of each warp that stores, `storers`.
+    feeds: of A and B, with tXgX as (box, row tiles, K tiles).
     leads: whether this block issues the multiplications: with a pair the first one does. In a pair, full and free are
         the leader's, and both blocks have empty and ready of their own.
     issue: multiplies a stage, given the TiledMma, an accumulator, the operands, and whether it is the tile's first.
@@ -93,7 +62,7 @@ class TileSteps:
     free: cute.Pointer
     leads: Boolean | bool
     rank: Int32
-    feeds: tuple[Feed, ...]
+    feeds: tuple[BoxCopy, ...]
     tiled_mma: cute.TiledMma
     tCrA: cute.Tensor
     tCrB: cute.Tensor
@@ -139,7 +108,7 @@ class TileSteps:
         m, n = self.walk.tile(number)
         width = self.config.width
         for feed, row in zip(self.feeds, (m * width + self.rank, n * width + self.rank), strict=True):
-            feed.load(row, k_tile, stage, self.full + stage)
+            replace(feed, tXgX=feed.tXgX[None, row, None]).load(k_tile, stage, self.full + stage)
 
     def multiply(self, stage: Any, accumulator: Any, first: Any) -> None:
         """Issue a stage's four tcgen05.mma; `first`: overwrite the accumulator."""
@@ -191,40 +160,33 @@ def issue(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: c
 
 
 @cute.jit
-def allocate(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer) -> cute.Pointer:
-    """For all warps of a block: the first of `columns` columns. address: 4 bytes of shared memory."""
+def meet(pair: cutlass.Constexpr) -> None:
+    """All warps of a block, or of both blocks of a pair."""
+    if cutlass.const_expr(pair):
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+    else:
+        cute.arch.sync_threads()
+
+
+@cute.jit
+def allocate(
+    warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer, pair: cutlass.Constexpr = False
+) -> cute.Pointer:
+    """For all warps of a block, or of a pair: the first of `columns` columns. address: 4 bytes of shared memory."""
     if warp == MMA_WARP:
-        cute.arch.alloc_tmem(columns, address)
-        cute.arch.relinquish_tmem_alloc_permit()
-    cute.arch.sync_threads()
+        cute.arch.alloc_tmem(columns, address, is_two_cta=pair)
+        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=pair)
+    meet(pair)
     return cute.arch.retrieve_tmem_ptr(Float32, TMEM_ALIGNMENT, address)
 
 
 @cute.jit
-def release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer) -> None:
-    """For all warps of a block, after their last use of tensor memory."""
-    cute.arch.sync_threads()
+def release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer, pair: cutlass.Constexpr = False) -> None:
+    """For all warps of a block, or of a pair, after their last use of tensor memory."""
+    meet(pair)
     if warp == MMA_WARP:
-        cute.arch.dealloc_tmem(acc, columns)
-
-
-@cute.jit
-def pair_allocate(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer) -> cute.Pointer:
-    """As `allocate`, for all warps of a cluster of pairs."""
-    if warp == MMA_WARP:
-        cute.arch.alloc_tmem(columns, address, is_two_cta=True)
-        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)
-    cute.arch.cluster_arrive()
-    cute.arch.cluster_wait()
-    return cute.arch.retrieve_tmem_ptr(Float32, TMEM_ALIGNMENT, address)
-
-
-@cute.jit
-def pair_release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer) -> None:
-    cute.arch.cluster_arrive()
-    cute.arch.cluster_wait()
-    if warp == MMA_WARP:
-        cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)
+        cute.arch.dealloc_tmem(acc, columns, is_two_cta=pair)
 
 
 def make_t2r(acc: cute.Tensor, thread: Any) -> tuple[cute.TiledCopy, cute.Tensor, cute.Tensor]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.kernels.cpp import tiles
 from tutorlib.machine.features import MMA_SYNC, TMA, Feature
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, transpose
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, softmax, transpose
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ class Bug:
         return "cpp" if isinstance(self.launch, CudaLaunch) else "python"
 
 
-Reference = Callable[..., "Tensor"]
-
-
 # What they should compute -----------------------------------------------------------------------------------------
 
 
-def each_row(name: str, reference: Reference, roundings: int = 4) -> Problem:
+X = Operand("x", "MN", "fp32")
+
+
+def each_row(name: str, reference: Callable[..., "Tensor"], roundings: int = 4) -> Problem:
     """y (M, N) of x (M, N), both fp32, each row for itself: a sum or a maximum of the row, then `roundings` more."""
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
@@ -104,7 +104,7 @@ def each_row(name: str, reference: Reference, roundings: int = 4) -> Problem:
     return Problem(
         name=name,
         dims="MN",
-        inputs=(Operand("x", "MN", "fp32"),),
+        inputs=(X,),
         output=Operand("y", "MN", "fp32"),
         reference=reference,
         bound=bound,
@@ -146,12 +146,6 @@ HISTOGRAM = Histograms(
 )
 
 
-def renamed(problem: Problem, name: str, *operands: str) -> Problem:
-    """The problem with names of the colleague's for itself and its tensors, the output last."""
-    *inputs, output = (replace(op, name=new) for op, new in zip(problem.operands, operands, strict=True))
-    return replace(problem, name=name, inputs=tuple(inputs), output=output)
-
-
 def linear_layer() -> Problem:
     """y (M, N) = x (M, K) · wᵀ + bias, w (N, K), bias (N), all in bf16, accumulated in fp32."""
 
@@ -171,7 +165,7 @@ def linear_layer() -> Problem:
 
 
 def sums_of(
-    name: str, dims: str, inputs: tuple[Operand, ...], reference: Reference, kept: str, output: str = "y"
+    name: str, dims: str, inputs: tuple[Operand, ...], reference: Callable[..., "Tensor"], kept: str, output: str = "y"
 ) -> Problem:
     """Sums in fp32 of products, or of the only input's elements. kept: the output's mode; output: its name."""
 
@@ -197,7 +191,7 @@ def doubled(name: str) -> Problem:
 
 @dataclass(frozen=True)
 class Softmax(Problem):
-    """y = exp(x - max) / Σ exp(x - max) along the rows of x (M, N), both fp32."""
+    """`softmax`, tried on large negative numbers too."""
 
     def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
         """Rows without a number near 0."""
@@ -205,24 +199,6 @@ class Softmax(Problem):
 
         falling = -(2.0**20) - torch.arange(shape[1], dtype=torch.float32, device=device) % 50
         return (falling.expand(shape).contiguous(),)
-
-
-def softmax_bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
-    """Relative to y: a difference of D is off by D·u, and so is its exponential and the sum; N·u more for that, and a
-    few roundings. What is below fp32's smallest normal number may come out as 0."""
-    (x,) = inputs
-    spread = x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True)
-    return (2 * (spread + 2) + x.shape[-1] + 2) * UNIT_ROUNDOFF[out] * result + 2.0**-126
-
-
-SOFTMAX = Softmax(
-    name="softmax",
-    dims="MN",
-    inputs=(Operand("x", "MN", "fp32"),),
-    output=Operand("y", "MN", "fp32"),
-    reference=lambda x: x.softmax(-1),
-    bound=softmax_bound,
-)
 
 
 def multiples(**of: int) -> Callable[[Shape], str]:
@@ -281,7 +257,7 @@ BUGS = {
             launch=CudaLaunch(
                 grid=lambda shape: (tiles(shape[1], 32), tiles(shape[0], 32)), block=lambda shape: (32, 8)
             ),
-            problem=renamed(transpose("fp32"), "channels_last", "x", "y"),
+            problem=replace(transpose("fp32"), name="channels_last", inputs=(X,), output=Operand("y", "NM", "fp32")),
             wrong_at=(64, 100),
             fix_shapes=((64, 96), (64, 100), (3, 50)),  # rows of whole sectors first: there nothing may be wasted
             lean=("ld.shared", "st.shared"),
@@ -289,7 +265,7 @@ BUGS = {
         Bug(
             file="row_sums.cu",
             launch=CudaLaunch(grid=lambda shape: (tiles(shape[0], 64),), block=lambda shape: (64,)),
-            problem=sums_of("row_sums", "MN", (Operand("x", "MN", "fp32"),), lambda x: x.sum(-1), "M"),
+            problem=sums_of("row_sums", "MN", (X,), lambda x: x.sum(-1), "M"),
             right_at=(1, 64),
             wrong_at=(70, 64),
             fix_shapes=((70, 64), (2, 96)),
@@ -357,7 +333,7 @@ BUGS = {
         Bug(
             file="column_sums.cu",
             launch=CudaLaunch(grid=lambda shape: (shape[1] // 128, 4), block=lambda shape: (128,)),
-            problem=sums_of("column_sums", "MN", (Operand("x", "MN", "fp32"),), lambda x: x.sum(0), "N"),
+            problem=sums_of("column_sums", "MN", (X,), lambda x: x.sum(0), "N"),
             wrong_at=(70, 256),
             fix_shapes=((70, 256), (3, 128), (16, 384)),
             refuses=lambda shape: multiples(M=1, N=128)(shape) or ("N is 1,024 at most" if shape[1] > 1024 else ""),
@@ -365,7 +341,7 @@ BUGS = {
         Bug(
             file="softmax.cu",
             launch=CudaLaunch(grid=lambda shape: shape[:1], block=lambda shape: (128,)),
-            problem=SOFTMAX,
+            problem=Softmax(**vars(softmax("fp32"))),
             right_at=(4, 300),
             wrong_at=(4, 300),  # of large negative numbers
             fix_shapes=((4, 300), (3, 40), (2, 1)),

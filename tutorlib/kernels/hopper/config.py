@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from tutorlib.kernels import ConfigError as ConfigError
 from tutorlib.kernels import whole_numbers
@@ -19,7 +19,7 @@ MAX_CLUSTER = 8  # blocks that every Hopper GPU can run
 MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
 BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
 PATTERN_ROWS = 8  # of a swizzle pattern
-WORDS = {"schedule": ("plain", "cooperative", "pingpong"), "raster": ("m", "n"), "dtype": tuple(BYTES)}
+WORDS = {"schedule": ("cooperative", "pingpong"), "raster": ("m", "n"), "dtype": tuple(BYTES)}
 Major = Literal["k", "mn"]
 Majors = tuple[Major, Major]
 
@@ -29,9 +29,8 @@ class HopperConfig:
     """The division of the work, and its roles: all compile-time parameters besides the tensors' shapes.
 
     tile: (M, N, K) of a block's share of C and of one step along K.
-    schedule: "plain": every warp multiplies, and one of them also issues the loads. "cooperative": a producer
-        warpgroup loads, the others share a tile. "pingpong": a producer loads, two others have a tile each and take
-        turns with the tensor cores.
+    schedule: a producer warpgroup loads. "cooperative": the others share a tile. "pingpong": two others have a tile
+        each and take turns with the tensor cores.
     warpgroups: that multiply; None: 2, or 1 where they would have to share 64 rows.
     cluster: blocks (M, N) that share their loads by multicast.
     stages: buffers for A and B; None: as many as fit.
@@ -51,7 +50,7 @@ class HopperConfig:
     """
 
     tile: tuple[int, int, int] = (128, 256, 64)
-    schedule: Literal["plain", "cooperative", "pingpong"] = "cooperative"
+    schedule: Literal["cooperative", "pingpong"] = "cooperative"
     warpgroups: int | None = None
     cluster: tuple[int, int] = (1, 1)
     stages: int | None = None
@@ -75,28 +74,19 @@ class HopperConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tile", whole_numbers("tile", self.tile, 3))
         object.__setattr__(self, "cluster", whole_numbers("cluster", self.cluster, 2))
+        object.__setattr__(self, "majors", tuple(self.majors))
         for name in ("group", "split_k", "warpgroups", "stages", "store_stages"):
             given = getattr(self, name)
             if given is not None or name in ("group", "split_k"):  # None: it follows
-                whole_numbers(name, given, 1)
+                whole_numbers(name, given, 1, 1)
         for broken in self.broken_rules():
             raise ConfigError(broken)
-
-    @classmethod
-    def from_json(cls, settings: dict[str, Any]) -> "HopperConfig":
-        """From the settings that differ from the default, as JSON has them. Raises ConfigError."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
 
     # What follows ----------------------------------------------------------------------------------------------
 
     @property
     def c_dtype(self) -> str:
         return "bf16" if self.dtype == "e4m3" else self.dtype
-
-    @property
-    def specialized(self) -> bool:
-        """There is a producer warpgroup."""
-        return self.schedule != "plain"
 
     @property
     def callers_majors(self) -> Majors:
@@ -114,7 +104,7 @@ class HopperConfig:
 
     @property
     def threads(self) -> int:
-        return WARPGROUP * (self.mma_warpgroups + self.specialized)
+        return WARPGROUP * (self.mma_warpgroups + 1)
 
     @property
     def cluster_size(self) -> int:
@@ -218,7 +208,7 @@ class HopperConfig:
     @property
     def moves_registers(self) -> bool:
         """The producer gives registers to the warpgroups that multiply, which start with too few."""
-        return self.specialized and self.launch_registers < 232
+        return self.launch_registers < 232
 
     @property
     def register_split(self) -> tuple[int, int]:
@@ -251,7 +241,7 @@ class HopperConfig:
         m, n, k = self.tile
         row_bytes = k * BYTES[self.dtype]
         warpgroups = self.tile_warpgroups
-        if self.split_k < 1 or (self.split_k > 1 and (self.persistent or self.stream_k or self.defer_stores)):
+        if self.split_k > 1 and (self.persistent or self.stream_k or self.defer_stores):
             yield (
                 f"split_k = {self.split_k}: parts of a tile go to blocks of their own: not persistent, no stream_k, "
                 "no defer_stores"
@@ -266,7 +256,7 @@ class HopperConfig:
             yield f"tile M = {m}: a TMA box has at most 256 rows"
         if self.schedule == "pingpong" and self.mma_warpgroups != 2:
             yield f"warpgroups = {self.mma_warpgroups}: ping-pong takes exactly 2"
-        if not 1 <= self.mma_warpgroups <= 3:
+        if self.mma_warpgroups > 3:
             yield f"warpgroups = {self.mma_warpgroups}: 1 to 3 can multiply; more leave none enough registers"
         if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > MAX_CLUSTER:
             yield f"cluster = {self.cluster}: each side is 1, 2, 4 or 8, and both together at most {MAX_CLUSTER} blocks"
@@ -277,8 +267,6 @@ class HopperConfig:
             yield f"majors = {self.majors}: A and B each have 'k' contiguous, or 'mn'"
         if self.dtype == "e4m3" and "mn" in self.majors:
             yield f"majors = {self.majors}: wgmma reads elements of 8 bits only where K is contiguous"
-        if self.store_stages is not None and self.store_stages < 1:
-            yield f"store_stages = {self.store_stages}: the epilogue needs at least one buffer"
         if self.ab_stages < 2:
             yield f"{self.ab_stages} stages: loads can only run ahead of the tensor cores with 2 or more"
         if self.given_bytes > self.ab_stages * max(m, n) * row_bytes:
@@ -300,8 +288,6 @@ class HopperConfig:
             yield f"tile N = {n}: a wgmma's results must fit in the {self.launch_registers} registers of a new thread"
         if self.schedule != "cooperative" and self.defer_stores:
             yield f"{self.schedule}: only cooperative warpgroups can defer stores"
-        if self.group < 1:
-            yield f"group = {self.group}: a band is at least one tile wide"
         if self.cluster_blocks > MAX_CLUSTER >= self.cluster_size:
             yield f"split_k = {self.split_k}: {self.cluster_blocks} blocks in a cluster, of at most {MAX_CLUSTER}"
         if self.stream_k and not self.persistent:

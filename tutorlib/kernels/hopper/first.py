@@ -271,21 +271,18 @@ def described(matrix: cute.Tensor) -> cute.Tensor:
 
 @cute.kernel
 def first_kernel(
-    tma_a: cute.CopyAtom,
-    mA: cute.Tensor,
-    tma_b: cute.CopyAtom,
-    mB: cute.Tensor,
-    tma_c: cute.CopyAtom,
-    mC: cute.Tensor,
+    a: tuple[cute.CopyAtom, cute.Tensor],
+    b: tuple[cute.CopyAtom, cute.Tensor],
+    c: tuple[cute.CopyAtom, cute.Tensor],
     tiled_mma: cute.TiledMma,
-    layout_a: cute.ComposedLayout,
-    layout_b: cute.ComposedLayout,
-    layout_c: cute.ComposedLayout,
+    layouts: tuple[cute.ComposedLayout, ...],
     tiles: cutlass.Constexpr,
     stages: cutlass.Constexpr,
     bK: cutlass.Constexpr,
     parts: cutlass.Constexpr,
 ):
+    """a, b, c: (TMA's descriptor, the matrix as it takes it). layouts: of sA, sB and sC."""
+    (tma_a, mA), (tma_b, mB), (tma_c, mC), (layout_a, layout_b, layout_c) = a, b, c, layouts
     bM, bN, _ = TILE
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
@@ -334,25 +331,14 @@ def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES, bK: int = TILE
         load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
         layout_a, layout_b = parts.ring_layout(bM, bK, stages), parts.ring_layout(bN, bK, stages)
         stage_a, stage_b = cute.select(layout_a, [0, 1]), cute.select(layout_b, [0, 1])
-        tma_a, mA = cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK))
-        tma_b, mB = cpasync.make_tiled_tma_atom(load, described(b), stage_b, (bN, bK))
-        tma_c, mC = cpasync.make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX)
+        matrices = (
+            cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK)),
+            cpasync.make_tiled_tma_atom(load, described(b), stage_b, (bN, bK)),
+            cpasync.make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX),
+        )
         tiles = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
-        first_kernel(
-            tma_a,
-            mA,
-            tma_b,
-            mB,
-            tma_c,
-            mC,
-            make_wgmma(),
-            layout_a,
-            layout_b,
-            out_layout(bM, bN),
-            tiles,
-            stages,
-            bK,
-            parts,
-        ).launch(grid=(tiles[0] * tiles[1], 1, 1), block=(THREADS, 1, 1))
+        layouts = layout_a, layout_b, out_layout(bM, bN)
+        kernel = first_kernel(*matrices, make_wgmma(), layouts, tiles, stages, bK, parts)
+        kernel.launch(grid=(tiles[0] * tiles[1], 1, 1), block=(THREADS, 1, 1))
 
     return gemm

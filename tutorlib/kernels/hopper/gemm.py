@@ -33,7 +33,7 @@ from tutorlib.kernels.hopper.pipeline import (
     locate,
     make_load,
     make_mma,
-    make_operand,
+    make_operands,
     make_ring,
     make_store,
     stage_layout,
@@ -137,37 +137,6 @@ def pass_turn(group: Int32) -> None:
     cute.arch.barrier_arrive(barrier_id=TURN_BARRIER + 1 - group, number_of_threads=2 * WARPGROUP)
 
 
-@cute.jit
-def multiply_and_load(
-    schedule: Schedule, loads: Loads, multiply: Multiply, out: Finish, config: cutlass.Constexpr
-) -> None:
-    """Every warp multiplies. The first also loads: all stages before a tile, then each as soon as it has been read."""
-    loads_too = schedule.me.group == 0 and schedule.me.warp == 0
-    state = make_pipeline_state(PipelineUserType.Consumer, config.ab_stages)
-    for number in cutlass.range(schedule.items(), unroll=1):
-        item = schedule.take(number)
-        if loads_too:
-            free = state.clone()
-            for step in cutlass.range(cutlass.min(config.ab_stages, item.k_tiles), unroll=1):
-                loads.issue(item.tile, item.k_tile(step), free.index, free.phase ^ 1)
-                free.advance()
-        multiply.step(state, True)
-        in_flight = state.clone()
-        state.advance()
-        for coming in cutlass.range(config.ab_stages, item.k_tiles + config.ab_stages - 1, unroll=1):
-            multiply.step(state, False)
-            multiply.retire(1, in_flight)
-            if loads_too and coming < item.k_tiles:
-                loads.issue(item.tile, item.k_tile(coming), in_flight.index, in_flight.phase)
-            in_flight = state.clone()
-            state.advance()
-        multiply.retire(0, in_flight)
-        out.round_and_store(number)
-    if loads_too:
-        loads.finish(PipelineState(config.ab_stages, Int32(0), state.index, state.phase ^ 1))
-    out.drain()
-
-
 # The kernel -----------------------------------------------------------------------------------------------------
 
 
@@ -197,9 +166,8 @@ def gemm_kernel(
     fusion: cutlass.Constexpr = None,
     parts: cutlass.Constexpr = COURSE,
 ):
-    bM, bN, bK = config.tile
     dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
-    (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
+    tma_c, mC = c
     me = locate(config)
     out = config if fusion is None else fusion.out(config)
     layout_a, layout_b, layout_c = stage_layout(0, config), stage_layout(1, config), buffers_layout(out)
@@ -209,16 +177,10 @@ def gemm_kernel(
     sC = memory.allocate_tensor(c_dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
     ring = make_ring(memory, me, config, parts)
     exchange = make_exchange(sA, sB, memory, me, config) if config.split_k > 1 else None
-    start((ring, exchange), (tma_a, tma_b, tma_c), me, config)
+    start((ring, exchange), (a[0], b[0], tma_c), me, config)
 
     schedule = Schedule(plan, me, config)
-    gA = cute.local_tile(mA, (bM, bK), (None, None))  # (bM, bK, M tiles, K tiles)
-    gB = cute.local_tile(mB, (bN, bK), (None, None))  # (bN, bK, N tiles, K tiles)
-    operands = (
-        make_operand(tma_a, gA, sA, 0, config.l2_a, me, config, parts),
-        make_operand(tma_b, gB, sB, 1, config.l2_b, me, config, parts),
-    )
-    loads = Loads(operands, config.stage_bytes, ring)
+    loads = Loads(make_operands(a, b, sA, sB, me, config, parts), config.stage_bytes, ring)
     multiply = make_multiply(sA, sB, ring, me, config)
     stores = make_stores(tma_c, mC, sC, me, out, parts)
     stores = stores if fusion is None else fusion.stores(stores, beside.operand)
@@ -231,10 +193,7 @@ def gemm_kernel(
         consume = partial(consume_in_turns, schedule, multiply, finish)
     else:
         consume = partial(parts.consume, schedule, multiply, finish, config.defer_stores)
-    if cutlass.const_expr(not config.specialized):
-        multiply_and_load(schedule, loads, multiply, finish, config)
-    else:
-        divide_roles(me, config, parts, produce, consume)
+    divide_roles(me, config, parts, produce, consume)
 
 
 def make_gemm(config: HopperConfig, parts: Parts = COURSE, fusion: Any = None) -> Callable[..., None]:

@@ -6,12 +6,12 @@ Compiled functions take torch's tensors by TVM-FFI, so a launch costs the host a
 from collections.abc import Callable
 from functools import cache
 from math import ceil, log2
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import cutlass
 import torch
 from cutlass import Int32, cute
-from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream
+from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
 
 from tutorlib.kernels.hopper.choose import TMA_BYTES, ShapeError, choose, shape_problem
 from tutorlib.kernels.hopper.config import BYTES, WARPGROUP, HopperConfig, Major, Majors
@@ -19,11 +19,7 @@ from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.kernels.hopper.parts import COURSE, Parts
 from tutorlib.kernels.hopper.pipeline import DTYPES
 
-if TYPE_CHECKING:
-    import torch
-
-FP8 = "torch.float8_e4m3fn"
-NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16", FP8: "e4m3"}
+NAMES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float8_e4m3fn: "e4m3"}
 
 
 class Kind(NamedTuple):
@@ -31,8 +27,8 @@ class Kind(NamedTuple):
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    dtype: "torch.dtype"
-    device: "torch.device"
+    dtype: torch.dtype
+    device: torch.device
     needs_gradient: bool
 
 
@@ -44,22 +40,20 @@ def kind_of(name: str, matrix: Any) -> Kind:
         raise TypeError(f"{name} is a {type(matrix).__name__}: gemm takes torch tensors") from None
 
 
-def name_of_dtype(dtype: "torch.dtype") -> str:
-    """As HopperConfig has it. Raises KeyError."""
-    return NAMES[str(dtype)]
+def rounded_to(dtype: torch.dtype) -> torch.dtype:
+    """The dtype of the product of two matrices of this one."""
+    return torch.bfloat16 if dtype == torch.float8_e4m3fn else dtype
 
 
 def problem_of(a: Kind, b: Kind, c: Kind) -> str | None:
     """Why gemm cannot take matrices of these kinds, and what to do, in one line; None if it can."""
     for name, matrix in (("a", a), ("b", b)):
-        if str(matrix.dtype) not in NAMES:
+        if matrix.dtype not in NAMES:
             return f"{name} is {matrix.dtype}: gemm multiplies bf16, fp16 or float8_e4m3fn"
     if a.dtype != b.dtype:
         return f"a is {a.dtype} and b is {b.dtype}: both must have one dtype"
-    dtype = name_of_dtype(a.dtype)
-    result = "torch.bfloat16" if dtype == "e4m3" else str(a.dtype)
-    if str(c.dtype) != result:
-        return f"c is {c.dtype}: the product of two {a.dtype} is rounded to {result}"
+    if c.dtype != rounded_to(a.dtype):
+        return f"c is {c.dtype}: the product of two {a.dtype} is rounded to {rounded_to(a.dtype)}"
     for name, matrix in (("a", a), ("b", b), ("c", c)):
         if len(matrix.shape) != 2:
             return f"{name} has the shape {tuple(matrix.shape)}: gemm takes matrices; for a batch, call it for each"
@@ -74,7 +68,7 @@ def problem_of(a: Kind, b: Kind, c: Kind) -> str | None:
     for name, matrix in (("a", a), ("b", b), ("c", c)):
         if problem := layout_problem(name, matrix):
             return problem
-    if min(m, n, k) > 0 and (problem := shape_problem(m, n, k, dtype, majors_of(a, b))):
+    if min(m, n, k) > 0 and (problem := shape_problem(m, n, k, NAMES[a.dtype], majors_of(a, b))):
         return problem
     for name, matrix in (("a", a), ("b", b), ("c", c)):
         if matrix.device.type != "cuda":
@@ -101,7 +95,7 @@ def majors_of(a: Kind, b: Kind) -> Majors:
 
 def major_of(matrix: Kind) -> Major:
     """The contiguous mode. In a single column both are: then TMA decides."""
-    dtype, (rows, columns) = name_of_dtype(matrix.dtype), matrix.shape
+    dtype, (rows, columns) = NAMES[matrix.dtype], matrix.shape
     if dtype == "e4m3" or matrix.strides != (1, rows):
         return "k"
     unit = TMA_BYTES // BYTES[dtype]
@@ -110,7 +104,7 @@ def major_of(matrix: Kind) -> Major:
 
 def layout_problem(name: str, matrix: Kind) -> str | None:
     """A sentence about a matrix of which neither the rows nor, in A and B, the columns are contiguous."""
-    either_way = name != "c" and str(matrix.dtype) != FP8
+    either_way = name != "c" and matrix.dtype != torch.float8_e4m3fn
     if rows_follow(matrix) or (either_way and rows_follow(transposed(matrix))):
         return None
     (_, columns), (row_stride, column_stride) = matrix.shape, matrix.strides
@@ -137,7 +131,6 @@ def address_problem(name: str, address: int) -> str | None:
 
 ARCH = "sm_90a"
 HOPPER = (9, 0)  # its compute capability
-TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m3fn}
 
 
 def fakes(config: HopperConfig) -> tuple[Any, ...]:
@@ -202,14 +195,6 @@ def room(stream: int, log_acc: int, log_flags: int) -> tuple[torch.Tensor, torch
     return acc, torch.zeros(1 << log_flags, dtype=torch.int32, device="cuda")
 
 
-def dlpack(tensor: torch.Tensor) -> cute.Tensor:
-    """A cute.Tensor of dynamic shape, for code that does not take torch's, such as the simulator's."""
-    made = from_dlpack(tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor, assumed_align=16)
-    if tensor.dtype == torch.float8_e4m3fn:
-        made.element_type = cutlass.Float8E4M3FN
-    return made.mark_layout_dynamic(leading_dim=tensor.stride().index(1))
-
-
 def launcher(config: HopperConfig, m: int, n: int, k: int, parts: Parts = COURSE) -> Callable[..., None]:
     """launch(a, b, c, scale_a=None, scale_b=None) of this configuration for C (m, n) and K = k, on today's stream.
 
@@ -239,7 +224,7 @@ def chosen_launch(a: Kind, b: Kind, c: Kind, stream: int) -> Callable[..., None]
     (m, k), n = a.shape, b.shape[0]
     if min(m, n, k) == 0:
         return lambda a, b, c: c.zero_()
-    return launcher(choose(m, n, k, max_clusters(1), name_of_dtype(a.dtype), majors_of(a, b)), m, n, k)
+    return launcher(choose(m, n, k, max_clusters(1), NAMES[a.dtype], majors_of(a, b)), m, n, k)
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None) -> torch.Tensor:
@@ -251,8 +236,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None) -> tor
     """
     kind_a, kind_b = kind_of("a", a), kind_of("b", b)
     if c is None:
-        dtype = torch.bfloat16 if a.dtype == torch.float8_e4m3fn else a.dtype
-        c = torch.empty(a.shape[0], b.shape[0], dtype=dtype, device=a.device)
+        c = torch.empty(a.shape[0], b.shape[0], dtype=rounded_to(a.dtype), device=a.device)
     launch = chosen_launch(kind_a, kind_b, kind_of("c", c), current_stream(a))
     for name, matrix in (("a", a), ("b", b), ("c", c)):
         if problem := address_problem(name, matrix.data_ptr()):

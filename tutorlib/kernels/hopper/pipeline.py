@@ -223,18 +223,17 @@ class TmaLoad:
         cute.copy(self.tma, source, target, tma_bar_ptr=full, mcast_mask=blocks, cache_policy=policy)
 
 
-def make_operand(
-    tma: cute.CopyAtom,
-    g: cute.Tensor,
-    s: cute.Tensor,
-    mode: int,
-    l2: str,
-    me: Here,
-    config: HopperConfig,
-    parts: Parts = COURSE,
-) -> TmaLoad:
-    """g: (rows, K, row tiles, K tiles); s: (rows, K, stages)."""
-    return TmaLoad(tma, g, s, mode, me.block, config.cluster, me.part * config.cluster_size, l2, parts)
+def make_operands(
+    a: Tma, b: Tma, sA: cute.Tensor, sB: cute.Tensor, me: Here, config: HopperConfig, parts: Parts = COURSE
+) -> tuple[TmaLoad, ...]:
+    """A's and B's loads. sA, sB: (tile M or N, tile K, stages)."""
+    (bM, bN, bK), first = config.tile, me.part * config.cluster_size
+    gA = cute.local_tile(a[1], (bM, bK), (None, None))  # (bM, bK, M tiles, K tiles)
+    gB = cute.local_tile(b[1], (bN, bK), (None, None))  # (bN, bK, N tiles, K tiles)
+    return (
+        TmaLoad(a[0], gA, sA, 0, me.block, config.cluster, first, config.l2_a, parts),
+        TmaLoad(b[0], gB, sB, 1, me.block, config.cluster, first, config.l2_b, parts),
+    )
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from tutorlib.kernels.hopper.pipeline import (
     locate,
     make_load,
     make_mma,
-    make_operand,
+    make_operands,
     make_store,
     stage_layout,
 )
@@ -121,52 +121,48 @@ def multiply_steps(steps: RoleSteps) -> None:
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """Known at compile time: tiles of C along M and N, K tiles of each, blocks that share the tiles."""
+class TileWalk:
+    """Which of C's tiles (tiles_m × tiles_n) a cluster computes: every `clusters`-th, in groups of rows."""
 
     tiles_m: int
     tiles_n: int
-    k_tiles: int
-    blocks: int
+    clusters: int
+    cluster: Int32
 
     @property
-    def rounds(self) -> int:
-        """The most tiles that a block takes."""
-        return -(-self.tiles_m * self.tiles_n // self.blocks)
+    def count(self) -> Int32:
+        return (self.tiles_m * self.tiles_n - self.cluster + self.clusters - 1) // self.clusters
+
+    def tile(self, number: Any) -> tuple[Any, Any]:
+        """(M, N) of the number-th."""
+        return grouped(self.cluster + number * self.clusters, self.tiles_m, self.tiles_n, GROUP)
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """A block's tiles, every `blocks`-th. first: the steps of one. threads: of the consumers and the producer warp."""
+    """A block's tiles. first: the steps of one. threads: of the consumers and the producer warp."""
 
-    sizes: Sizes
-    block: Int32
+    walk: TileWalk
     first: RoleSteps
     threads: int
 
-    @property
-    def number(self) -> Int32:
-        """How many tiles this block takes."""
-        sizes = self.sizes
-        return (sizes.tiles_m * sizes.tiles_n - self.block + sizes.blocks - 1) // sizes.blocks
-
     def steps(self, number: Int32) -> RoleSteps:
         """The steps of the number-th tile: another place, other mbarriers."""
-        sizes, ring = self.sizes, 2 * self.first.stages * number
-        tile = grouped(self.block + number * sizes.blocks, sizes.tiles_m, sizes.tiles_n, GROUP)
-        return replace(self.first, tile=tile, full=self.first.full + ring, empty=self.first.empty + ring)
+        ring = 2 * self.first.stages * number
+        full, empty = self.first.full + ring, self.first.empty + ring
+        return replace(self.first, tile=self.walk.tile(number), full=full, empty=empty)
 
 
 @cute.jit
 def load_tiles(tiles: Tiles, produce: cutlass.Constexpr) -> None:
-    for number in cutlass.range(tiles.number, unroll=1):
+    for number in cutlass.range(tiles.walk.count, unroll=1):
         produce(tiles.steps(number))
         cute.arch.barrier(barrier_id=STAGES_READ, number_of_threads=tiles.threads)
 
 
 @cute.jit
 def multiply_tiles(tiles: Tiles, consume: cutlass.Constexpr, stores: Stores) -> None:
-    for number in cutlass.range(tiles.number, unroll=1):
+    for number in cutlass.range(tiles.walk.count, unroll=1):
         steps = tiles.steps(number)
         consume(steps)
         cute.arch.barrier_arrive(barrier_id=STAGES_READ, number_of_threads=tiles.threads)
@@ -179,10 +175,11 @@ def multiply_tiles(tiles: Tiles, consume: cutlass.Constexpr, stores: Stores) -> 
 def specialized_kernel(
     a: Tma, b: Tma, c: Tma, config: cutlass.Constexpr, roles: cutlass.Constexpr, sizes: cutlass.Constexpr
 ):
-    """roles: (produce, consume)."""
-    bM, bN, bK = config.tile
+    """roles: (produce, consume). sizes: tiles of C along M and N, K tiles of each, blocks that share the tiles."""
+    tiles_m, tiles_n, k_tiles, blocks = sizes
+    rounds = -(-tiles_m * tiles_n // blocks)  # the most tiles that a block takes
     dtype, stages = DTYPES[config.dtype], config.ab_stages
-    (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
+    tma_c, mC = c
     layout_a, layout_b, layout_c = stage_layout(0, config), stage_layout(1, config), buffers_layout(config)
     produce, consume = roles
     consumers = 4 * config.mma_warpgroups
@@ -192,34 +189,29 @@ def specialized_kernel(
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
     sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
     sC = memory.allocate_tensor(dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
-    rings = memory.allocate_array(Int64, 2 * stages * sizes.rounds)
+    rings = memory.allocate_array(Int64, 2 * stages * rounds)
     if me.group == 0 and me.warp == 0:
-        for tma in (tma_a, tma_b, tma_c):
+        for tma in (a[0], b[0], tma_c):
             cpasync.prefetch_descriptor(tma)
         with cute.arch.elect_one():
-            for number in cutlass.range(sizes.rounds, unroll=1):
+            for number in cutlass.range(rounds, unroll=1):
                 for stage in cutlass.range_constexpr(stages):
                     cute.arch.mbarrier_init(rings + number * 2 * stages + stage, 1)
                     cute.arch.mbarrier_init(rings + number * 2 * stages + stages + stage, consumers)
             cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
 
-    gA = cute.local_tile(mA, (bM, bK), (None, None))  # (bM, bK, M tiles, K tiles)
-    gB = cute.local_tile(mB, (bN, bK), (None, None))  # (bN, bK, N tiles, K tiles)
-    operands = (
-        make_operand(tma_a, gA, sA, 0, config.l2_a, me, config),
-        make_operand(tma_b, gB, sB, 1, config.l2_b, me, config),
-    )
-    tiled_mma = make_mma(config, bN, config.tile_warpgroups)
+    operands = make_operands(a, b, sA, sB, me, config)
+    tiled_mma = make_mma(config, config.tile[1], config.tile_warpgroups)
     math = tiled_mma.get_slice(me.in_tile * WARPGROUP)
     tCrA = tiled_mma.make_fragment_A(math.partition_A(sA))
     tCrB = tiled_mma.make_fragment_B(math.partition_B(sB))
-    tCrC = cute.make_rmem_tensor(tiled_mma.partition_shape_C((bM, bN)), Float32)
+    tCrC = cute.make_rmem_tensor(tiled_mma.partition_shape_C(config.tile[:2]), Float32)
     stores = make_stores(tma_c, mC, sC, me, config)
 
-    fixed = (sizes.k_tiles, stages, config.stage_bytes, consumers)
+    fixed = (k_tiles, stages, config.stage_bytes, consumers)
     first = RoleSteps(*fixed, rings, rings + stages, (Int32(0), Int32(0)), operands, tiled_mma, tCrA, tCrB, tCrC)
-    tiles = Tiles(sizes, me.cluster, first, threads)
+    tiles = Tiles(TileWalk(tiles_m, tiles_n, blocks, me.cluster), first, threads)
     divide_roles(
         me, config, COURSE, partial(load_tiles, tiles, produce), partial(multiply_tiles, tiles, consume, stores)
     )
@@ -242,7 +234,7 @@ def make_specialized(config: HopperConfig, produce: RoleLoop, consume: RoleLoop)
         # A layout that knows of one box only would take a box beside C for that one: so it does not know.
         unknown = cute.make_layout((Int32(m), Int32(n)), stride=c.stride)
         store_c = make_store(cute.make_tensor(c.iterator, unknown), config)
-        sizes = Sizes(tiles_m, tiles_n, -(-k // bK), blocks)
+        sizes = tiles_m, tiles_n, -(-k // bK), blocks
         specialized_kernel(load_a, load_b, store_c, config, (produce, consume), sizes).launch(
             grid=(blocks, 1, 1), block=(config.threads, 1, 1)
         )

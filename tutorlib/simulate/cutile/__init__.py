@@ -6,6 +6,6 @@ Shapes, dtypes and syntax are checked first, by cuTile's own compiler. While the
 the interpreter notices what a GPU would not tell: see `TileLaunch`.
 """
 
-from tutorlib.simulate.cutile.run import Accepted, TileReport, run
+from tutorlib.simulate.cutile.run import TileReport, run
 
-__all__ = ["Accepted", "TileReport", "run"]
+__all__ = ["TileReport", "run"]

@@ -2,7 +2,7 @@
 that load, store and update elements, by tiles and by single indices.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -16,6 +16,7 @@ from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit, p
 from tutorlib.simulate.cutile.launch import LOAD, NEVER, STORE, Access, How, TileLaunch
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, scalar, tile_of
 from tutorlib.simulate.ptx.findings import NotSimulated
+from tutorlib.simulate.ptx.opcodes.loads import turns
 
 UNDETERMINED = ct.PaddingMode.UNDETERMINED
 
@@ -37,7 +38,6 @@ class Array:
     @classmethod
     def of(cls, name: str, tensor: Tensor, launch: TileLaunch) -> "Array":
         dtype = FROM_TORCH[tensor.dtype]
-        launch.tensors[name] = tensor
         data = tensor if tensor.dtype == STORAGE[dtype] else tensor.view(STORAGE[dtype])
         return cls(name, dtype, data, torch.full(tensor.shape, NEVER, dtype=torch.int32), launch)
 
@@ -154,7 +154,7 @@ class Elements:
         array.launch.count_load(array.name, self.count, prod(self.shape))
         result = padding.expand(self.shape).clone()
         if self.count:
-            self.poll(how)
+            array.launch.poll(array.name, self, (array.name, *self.first, self.count), how.strong)
             self.note(self.where, how, None)
             result[self.part] = fit(array.data[self.where], array.dtype)
         return result
@@ -169,14 +169,11 @@ class Elements:
         """Write some of them at once. Storing what is there already is no fault, so values are compared."""
         array = self.array
         changed = array.differ(array.data[where], new)
-        array.launch.keep(array.name)
+        if array.name not in array.launch.before:
+            array.launch.before[array.name] = array.data.clone()
         array.launch.changes += bool(changed.any())
         self.note(where, how, changed)
         bits(array.data)[where] = bits(new)
-
-    def poll(self, how: How) -> None:
-        name = self.array.name
-        self.array.launch.poll(name, self, (name, *self.first, self.count), how.strong)
 
     def note(self, where: Any, how: How, changed: Tensor | None) -> None:
         """The running block accesses them, or some. changed: those that a write gives another value."""
@@ -302,7 +299,7 @@ def look_at(box: Elements, check_bounds: bool, verb: str) -> None:
 
 def places(array: Array, indices, mask: Value | None, check_bounds: bool) -> Elements:
     parts = indices if isinstance(indices, tuple) else (indices,)
-    index = [tile_of(part).data for part in parts][: array.ndim]  # one that has no axis is given an index all the same
+    index = [tile_of(part).data for part in parts][: array.ndim]  # an array without axes is given an index all the same
     some = array.elements(index, None if mask is None else convert(mask, ct.bool_))
     if not check_bounds and some.beyond:
         array.launch.notice("outside", array.name, f"indexes beyond {array} with check_bounds=False")
@@ -347,13 +344,13 @@ def atomic(name: str, array: Array, indices, /, *operands: Value, mask=None, che
     if not some.count:
         return Tile(result, array.dtype)
     how = How.of(True, True, **(ATOMICALLY | options))
-    some.poll(how)
+    array.launch.poll(array.name, some, (array.name, *some.first, some.count), how.strong)
     values = [v[some.part] for v in spread]
     old = torch.empty_like(values[0])
     flat = torch.zeros(some.count, dtype=torch.int64)  # a number for each element
     for axis, size in zip(some.where, array.data.shape, strict=True):
         flat = flat * size + axis
-    for turn in turns(flat):
+    for turn in map(torch.from_numpy, turns(flat.numpy())):
         where = tuple(axis[turn] for axis in some.where)
         old[turn] = fit(array.data[where], array.dtype)
         new = CHANGES[name](old[turn], *(v[turn] for v in values))
@@ -361,18 +358,6 @@ def atomic(name: str, array: Array, indices, /, *operands: Value, mask=None, che
     array.launch.running.epoch += how.releases
     result[some.part] = old
     return Tile(result, array.dtype)
-
-
-def turns(flat: Tensor) -> Iterator[Tensor]:
-    """Positions in groups without repeated elements, so that repeated ones take turns."""
-    left = torch.arange(len(flat))
-    while len(left):
-        elements, inverse = torch.unique(flat[left], return_inverse=True)
-        first = torch.full((len(elements),), len(left)).scatter_reduce(0, inverse, torch.arange(len(left)), "amin")
-        yield left[first]
-        rest = torch.ones(len(left), dtype=torch.bool)
-        rest[first] = False
-        left = left[rest]
 
 
 ATOMICS = {f"atomic_{name}": partial(atomic, name) for name in CHANGES}

@@ -47,9 +47,9 @@ Number = bool | int | float
 
 
 def dtype_of(value: object) -> ct.DType:
-    """cuTile's dtype for one of cuTile, torch or NumPy.
+    """cuTile's dtype for a dtype of cuTile, torch or NumPy.
 
-    Raises NotSimulated for one that the interpreter's tiles cannot hold, such as float8_e5m3fnu.
+    Raises NotSimulated for a dtype that the interpreter's tiles cannot hold, such as float8_e5m3fnu.
     """
     value = value.dtype if isinstance(value, DTypeName) else value
     if isinstance(value, type):  # np.float32, np.bool

@@ -1,4 +1,4 @@
-"""`ct` during interpretation, and the kernel's function with that in place of the real one.
+"""`ct` during interpretation, and the kernel's function with that in place of `cuda.tile`.
 
 The interpreter puts its own `ct` into a copy of the function's globals. cuTile's DispatchMode would intercept its
 functions too, but it is private and may go with any release; and a loop's `range`, a builtin `min` of two tiles or
@@ -9,6 +9,7 @@ import builtins
 import inspect
 import operator
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import reduce
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -19,7 +20,7 @@ import torch
 from tutorlib.simulate.cutile import arrays, ops, tile
 from tutorlib.simulate.cutile.dtypes import DTypeName, dtype_of
 from tutorlib.simulate.cutile.launch import TileLaunch
-from tutorlib.simulate.cutile.tile import Tile, Value, common, scalar, tile_of
+from tutorlib.simulate.cutile.tile import Tile, common, scalar, tile_of
 from tutorlib.simulate.ptx.findings import NotSimulated
 
 
@@ -45,22 +46,16 @@ class Language:
             launch.products += x.data.numel() * y.shape[-1]
             return ops.mma(x, y, acc, use_fast_acc=use_fast_acc)
 
-        def where(condition: Value, x: Value, y: Value, /) -> Tile:
-            if tile_of(condition).data.shape[-1:] > (1,):
-                launch.selected.add(launch.products)
-            return tile.where(condition, x, y)
-
         self._functions = FUNCTIONS | {
             "bid": lambda axis: scalar(launch.block[int(axis)]),
             "num_blocks": lambda axis: scalar(launch.grid[int(axis)]),
             "mma": mma,
-            "where": where,
             "static_eval": lambda expr, /: expr,
             "static_assert": assert_,
             "static_exception": ct.static_exception,
             "ensure_constant": lambda value, /: value,
             "assert_": assert_,
-            "print": builtins.print if not launch.silent else lambda *args, **options: None,
+            "print": builtins.print,
             "grid_dependency_control_wait": lambda: None,
             "grid_dependency_control_launch_dependents": lambda: None,
         }
@@ -127,19 +122,13 @@ class Rebinder:
         if type(value) in (list, tuple):
             return type(value)(map(self.rebind, value))
         if isinstance(value, torch.dtype) or (isinstance(value, type) and value.__module__ == "numpy"):
-            return self.dtype(value)
+            with suppress(NotSimulated):
+                return DTypeName(dtype_of(value), ops.astype)  # which converts when called: torch.float32(x)
         if isinstance(value, FunctionType | type | ct.DType):  # perhaps from cuda.tile import load, float32
             name = value.name if isinstance(value, ct.DType) else value.__name__
             if vars(ct).get(name) is value:
                 return getattr(self.language, name)
         return self.function(undecorated(value)) if isinstance(value, FunctionType) else value
-
-    def dtype(self, value: Any) -> Any:
-        """A dtype of torch's or NumPy's, which converts when called: torch.float32(x)."""
-        try:
-            return DTypeName(dtype_of(value), ops.astype)
-        except NotSimulated:
-            return value
 
     def function(self, function: FunctionType) -> FunctionType:
         if function in self.done:

@@ -6,7 +6,7 @@ the second one has acquired lies between them (Tile IR's memory model, which is 
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
@@ -71,7 +71,7 @@ LOAD, STORE = How(reads=True, writes=False), How(reads=False, writes=True)
 class Access(NamedTuple):
     """One of an element's accesses since its last weak store, which is the first of them.
 
-    before: the number of the history that it continues. written: the number of the latest one that ends with a write.
+    before: the number of the history that it continues. written: of the latest history that ends with a write.
     released: what a block learns that acquires the element next.
     """
 
@@ -84,16 +84,16 @@ class Access(NamedTuple):
 
 
 class Histories:
-    """The histories of all elements, by number: elements that were accessed alike share one."""
+    """The histories of all elements, by number: elements that were accessed alike share a history."""
 
     def __init__(self) -> None:
         self.latest = [Access(NEVER, -1, 0, LOAD)]
         self.numbers: dict[Access, int] = {}
 
     def conflict(self, number: int, me: Running, how: How) -> Access | None:
-        """An access in this history that races with one of this block's: a write, or else a read."""
+        """An access in this history that races with this block's: a write, or else a read."""
         steps = self.writes(number), self.steps(number) if how.writes else ()
-        return next((one for some in steps for one in some if races(one, me, how)), None)
+        return next((other for some in steps for other in some if races(other, me, how)), None)
 
     def writes(self, number: int) -> Iterator[Access]:
         while (number := self.latest[number].written) != NEVER:
@@ -114,17 +114,17 @@ class Histories:
         last = self.latest[number]
         if not how.strong and how.writes:
             number, last = NEVER, self.latest[NEVER]
-        one = Access(number, me.number, me.epoch, how)
-        if one[1:4] == last[1:4]:
+        access = Access(number, me.number, me.epoch, how)
+        if access[1:4] == last[1:4]:
             return number
-        if one not in self.numbers:
+        if access not in self.numbers:
             released = last.released if how.reads else None  # an update leaves the release before it in force
             if how.releases:
                 released = joined(me.known | {me.number: me.epoch + 1}, released or {})
-            self.numbers[one] = len(self.latest)
-            written = self.numbers[one] if how.writes else last.written
-            self.latest.append(one._replace(written=written, released=released))
-        return self.numbers[one]
+            self.numbers[access] = len(self.latest)
+            written = self.numbers[access] if how.writes else last.written
+            self.latest.append(access._replace(written=written, released=released))
+        return self.numbers[access]
 
     def writer(self, number: int) -> int:
         """The number of the block that wrote last, -1 if none did."""
@@ -135,12 +135,13 @@ class Histories:
         return by_number.index_select(0, history.reshape(-1)).reshape(history.shape)
 
 
-def races(one: Access, me: Running, how: How) -> bool:
-    return one.block != me.number and one.epoch >= me.known.get(one.block, 0) and not (one.how.strong and how.strong)
+def races(other: Access, me: Running, how: How) -> bool:
+    unordered = other.epoch >= me.known.get(other.block, 0)
+    return other.block != me.number and unordered and not (other.how.strong and how.strong)
 
 
-def joined(one: Known, other: Known) -> Known:
-    return {block: max(one.get(block, 0), other.get(block, 0)) for block in one.keys() | other.keys()}
+def joined(first: Known, second: Known) -> Known:
+    return {block: max(first.get(block, 0), second.get(block, 0)) for block in first.keys() | second.keys()}
 
 
 Block = tuple[int, ...]
@@ -148,9 +149,7 @@ Load = tuple[str, int]  # an array and a line
 Padding = Mapping[Load, Callable[[ct.DType], Number]]
 
 STRONG_POLL = 10  # a load by a memory order counts as so many
-HOPELESS = (
-    10_000  # loads of the same elements, nothing having changed, after which the block itself will change nothing
-)
+HOPELESS = 10_000  # loads of the same elements, nothing having changed: the block itself will change nothing
 
 PACKAGES = (str(Path(__file__).parent), "/torch/")
 
@@ -170,28 +169,22 @@ class TileLaunch:
         forever that no block changes; "repeat": an element is stored a second time, which is no fault
         (`Report.repeats`).
     padding: by load, what stands where cuTile leaves a value undetermined, if not `poison`.
-    silent: whether the kernel prints nothing.
-    running: the block that runs; last: the number of the last one.
+    running: the block that runs.
     changes: how often a block changed an element's value.
-    padded: the loads that left elements undetermined, as findings; padding_blocks: the blocks that did them.
-    tensors: the arguments by name; before: copies of those stored to, made before that.
+    padded: the loads that left elements undetermined, as findings.
+    before: copies of the arguments that are stored to, made before that.
     loaded: of each array, how many elements were loaded. largest: the elements of the largest tile of it.
     scattered: the arrays of which a block loaded or stored single elements.
     factors: the dtypes of the tiles that ct.mma multiplied. products: the products of elements in all its calls.
-    selected: after how many products ct.where chose among the columns of a tile.
     """
 
     grid: tuple[int, int, int]
     file: str
     padding: Padding = field(default_factory=dict)
-    silent: bool = False
     running: Running = field(default_factory=lambda: Running(0))
-    last: int = 0
     histories: Histories = field(default_factory=Histories)
     changes: int = 0
     padded: dict[Load, Finding] = field(default_factory=dict)
-    padding_blocks: set[int] = field(default_factory=set)
-    tensors: dict[str, Tensor] = field(default_factory=dict)
     before: dict[str, Tensor] = field(default_factory=dict)
     seen: dict[tuple[str, str, int], Finding] = field(default_factory=dict)
     loaded: Counter[str] = field(default_factory=Counter)
@@ -199,13 +192,11 @@ class TileLaunch:
     scattered: set[str] = field(default_factory=set)
     factors: set[str] = field(default_factory=set)
     products: int = 0
-    selected: set[int] = field(default_factory=set)
 
-    def run(self, body: Callable[[], None], blocks: Sequence[int]) -> None:
-        """Run blocks, by their numbers in the grid, x fastest. Raises what they raise."""
-        self.last = blocks[-1]
+    def run(self, body: Callable[[], None]) -> None:
+        """Run the blocks, x fastest. Raises what they raise."""
         with torch.no_grad():
-            for number in blocks:
+            for number in range(self.blocks):
                 self.running = Running(number)
                 body()
 
@@ -217,18 +208,7 @@ class TileLaunch:
     def blocks(self) -> int:
         return prod(self.grid)
 
-    @property
-    def independent(self) -> bool:
-        """Whether no block may have met what another one did."""
-        met = any(kind in ("race", "overlap") for kind, _, _ in self.seen)
-        return not met and not any(one.how.strong for one in self.histories.latest)
-
-    def keep(self, array: str) -> None:
-        """A block is about to store to an array."""
-        if array not in self.before:
-            self.before[array] = self.tensors[array].clone()
-
-    def poll(self, array: str, what: object, place: object, strong: bool) -> None:
+    def poll(self, array: str, elements: object, place: object, strong: bool) -> None:
         """The running block loads elements, perhaps again and again. Raises Endless, or NotSimulated if a later block
         may change them.
         """
@@ -237,23 +217,22 @@ class TileLaunch:
             me.changes, me.polls = self.changes, {}
         me.polls[place] = me.polls.get(place, 0) + (STRONG_POLL if strong else 1)
         if me.polls[place] > HOPELESS:
-            if me.number != self.last:
+            if me.number < self.blocks - 1:
                 raise NotSimulated(
                     f"block {self.show(me.number)}, which waits for a later one at line {readers_line()},"
                 )
-            self.notice("endless", array, f"loads {what} forever: no block changes it any more")
+            self.notice("endless", array, f"loads {elements} forever: no block changes it any more")
             raise Endless
 
     def padding_of(self, array: str, dtype: ct.DType, what: str) -> Number:
         """What stands for the elements outside of an array in a tile that a block loads without a padding mode."""
         line = readers_line()
-        self.padding_blocks.add(self.running.number)
         if (array, line) not in self.padded:
             self.padded[array, line] = self.finding("unset", array, what, line)
         return self.padding.get((array, line), poison)(dtype)
 
     def count_load(self, array: str, elements: int, tile: int) -> None:
-        """A tile was loaded, with so many elements of the array; gathered ones count, too."""
+        """A tile was loaded, with so many elements of the array; gathered elements count, too."""
         self.loaded[array] += elements
         self.largest[array] = max(self.largest[array], tile)
 

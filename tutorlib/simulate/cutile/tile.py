@@ -228,7 +228,7 @@ def float_function(function: Callable) -> Callable:
 
 
 def rounded(name: str) -> Callable:
-    """floor and ceil: of a tile one of its dtype, of a Python number an integer."""
+    """floor and ceil: of a tile a tile of its dtype, of a Python number an integer."""
     return lambda x, /: x.mapped(getattr(torch, name)) if isinstance(x, Tile) else getattr(math, name)(x)
 
 

@@ -6,7 +6,6 @@ is what __syncthreads and sync_threads ask for.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,22 +23,8 @@ Key = tuple[int, int]  # a block in the batch, and the number of one of its barr
 
 
 @dataclass(frozen=True)
-class Reduction:
-    """bar.red's reduction of all threads' predicates. holds: the predicate now; to: the register of the result."""
-
-    name: str
-    holds: Callable[[], np.ndarray]
-    to: np.ndarray
-
-    def give(self, lanes: np.ndarray, all_lanes: np.ndarray) -> None:
-        """To these lanes the result over all."""
-        predicates = np.broadcast_to(self.holds(), len(self.to))[all_lanes]
-        self.to[lanes] = {"popc": predicates.sum(), "and": predicates.all(), "or": predicates.any()}[self.name]
-
-
-@dataclass(frozen=True)
 class BarrierInstruction:
-    """bar.sync, bar.red, bar.arrive and their new names (barrier.cta.…).
+    """bar.sync, bar.arrive and their new names (barrier.cta.…).
 
     number: of the barrier. expected: threads that it waits for; 0 for all of the block. Both for all lanes, or one for
     all of them.
@@ -48,25 +33,11 @@ class BarrierInstruction:
     site: int
     number: np.ndarray
     expected: np.ndarray
-    reduction: Reduction | None
 
     @classmethod
     def of(cls, op: "Operation") -> "BarrierInstruction":
-        operands, reduction = op.operands, None
-        if "red" in op.parts:
-            name = op.parts[-2]
-            op.need(name in ("popc", "and", "or"))
-            to = op.target(0, "u32" if name == "popc" else "pred")
-            reduction, operands = Reduction(name, op.predicate(operands[-1]), to), operands[1:-1]
-        expected = op.source(operands[1], "u32") if len(operands) > 1 else np.zeros(1, np.uint32)
-        return cls(op.site, op.source(operands[0], "u32"), expected, reduction)
-
-
-@dataclass(frozen=True)
-class WaitingInBarrier(Waiting):
-    """By the block, the barrier, and the threads that it expects."""
-
-    reduction: Reduction | None
+        expected = op.source(1, "u32") if len(op.operands) > 1 else np.zeros(1, np.uint32)
+        return cls(op.site, op.source(0, "u32"), expected)
 
 
 @dataclass(frozen=True)
@@ -79,8 +50,9 @@ class LetThrough:
     then: np.ndarray
 
 
-class BlockBarriers(Meeting[WaitingInBarrier]):
-    """The barriers of all blocks of the batch, each by its block and number.
+class BlockBarriers(Meeting[Waiting]):
+    """The barriers of all blocks of the batch, each by its block and number; a group waits by these and by the threads
+    that it expects.
 
     arrived: the lanes that came without waiting (bar.arrive), as often as they came, and what they knew.
     let_through: how each was passed last, where some had only arrived.
@@ -105,16 +77,16 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
 
     def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """These lanes arrive. All may go on at once if all threads of their blocks are among them, else none."""
-        plain = by.expected.size == 1 and by.expected[0] == 0 and not by.reduction
+        plain = by.expected.size == 1 and by.expected[0] == 0
         if plain and not self.waiting and not self.arrived:
             slots, counts = np.unique(self.slot[lanes], return_counts=True)
             if (counts == self.geometry.threads).all():
-                self.clocks.meet_by_block(slots)
+                self.clocks.meet_by(slots[:, None] * self.geometry.warps + np.arange(self.geometry.warps))
                 return lanes
         for key, which in self.keyed(by, lanes).items():
             at = key[0], key[1]
             self.tell_early(by.site, at, self.unaware(at, lanes[which]))
-            self.waiting.append(WaitingInBarrier(by.site, lanes[which], then, key, by.reduction))
+            self.waiting.append(Waiting(by.site, lanes[which], then, key))
         return lanes[:0]
 
     def keyed(self, by: BarrierInstruction, lanes: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
@@ -143,12 +115,12 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
             says += "early: before it has let through those who wait in it, so that it counts them in place of others, "
             self.notice(Hazard.DEADLOCK, site, says + "who wait forever: a deadlock", len(early))
 
-    def is_over(self, group: WaitingInBarrier) -> bool:
+    def is_over(self, group: Waiting) -> bool:
         return group.key[:2] in self.complete()
 
-    def open(self) -> list[WaitingInBarrier]:
+    def open(self) -> list[Waiting]:
         """Of each barrier at which all have arrived those whom it lets go on."""
-        free: list[WaitingInBarrier] = []
+        free: list[Waiting] = []
         while ready := self.complete():
             for key in ready:
                 free += self.open_one(*key)
@@ -166,7 +138,7 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         none = np.empty(0), None
         return [key for key, count in expected.items() if came[key] + len(self.arrived.get(key, none)[0]) >= count]
 
-    def open_one(self, slot: int, number: int) -> list[WaitingInBarrier]:
+    def open_one(self, slot: int, number: int) -> list[Waiting]:
         """As many as the barrier expects, where it says how many: who comes later waits for the next."""
         here = [one for one in self.waiting if one.key[:2] == (slot, number)]
         self.waiting = [one for one in self.waiting if one.key[:2] != (slot, number)]
@@ -187,14 +159,11 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
             block = np.arange(self.geometry.of_block) + slot * self.geometry.of_block
             early = np.setdiff1d(block if len(both) == len(waited) else arrived, waited)
             self.let_through[slot, number] = LetThrough(early, waited, self.clocks.now[waited])
-        for one in here:
-            if one.reduction:
-                one.reduction.give(one.lanes, lanes)
         if not any(one.key[2] for one in here):
             self.look_at(slot, here, lanes)
         return here
 
-    def look_at(self, slot: int, groups: list[WaitingInBarrier], lanes: np.ndarray) -> None:
+    def look_at(self, slot: int, groups: list[Waiting], lanes: np.ndarray) -> None:
         """Whether the barrier was run by all threads of the block, and in one place."""
         first, *others = groups
         other = next((group for group in others if group.site != first.site), None)
@@ -209,7 +178,7 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
         says = f"in block {self.geometry.show_slot(slot)} {says}: a barrier in a branch that only some threads take is "
         self.notice(Hazard.BARRIER, first.site, says + "a deadlock", count)
 
-    def lacking(self, group: WaitingInBarrier) -> str:
+    def lacking(self, group: Waiting) -> str:
         says = f"in block {self.geometry.show_slot(group.key[0])} {self.span(group.lanes)} wait in this barrier "
         return says + "forever, since the others never reach it: a deadlock"
 

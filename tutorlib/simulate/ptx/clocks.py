@@ -239,10 +239,6 @@ class LaneClocks:
         for warp in warps[~whole].tolist():
             self.meet(lanes[lanes // WARP == warp])
 
-    def meet_by_block(self, slots: np.ndarray) -> None:
-        """A barrier of all threads of each of these blocks."""
-        self.meet_by(slots[:, None] * self.geometry.warps + np.arange(self.geometry.warps))
-
     def meet_by(self, warps: np.ndarray) -> None:
         """Barriers of whole warps, (barriers, warps)."""
         apart = self.apart[warps].any(1) | bool(self.far)

@@ -31,7 +31,7 @@ class BulkLoad:
     """One copy into one block's shared memory.
 
     lane: whose thread told TMA to. slot: the block. starts: addresses of its units there, (units,). data: (units, 16)
-    bytes. mbarrier: counts them, but for the padding, or None where there is none. carrier: what brings them.
+    bytes. mbarrier: counts them, or None where there is none. carrier: what brings them.
     """
 
     site: int
@@ -41,7 +41,6 @@ class BulkLoad:
     data: np.ndarray
     mbarrier: MbarrierState | None
     carrier: Carrier = "TMA"
-    padding: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class BulkCopies(Unit):
         access = Access(copies[0].site, lanes, np.concatenate([copy.starts for copy in copies]), UNIT, slots, agent)
         self.races.on_bulk_copy(access, carrier, components)
         for copy in copies:
-            if copy.mbarrier is not None and self.races.listener:
+            if copy.mbarrier is not None:
                 self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
         self.loads += copies
 
@@ -124,7 +123,7 @@ class BulkCopies(Unit):
                 self.shared.rows(1, UNIT)[(copy.slot * self.shared.stride + copy.starts) // UNIT] = copy.data
                 self.races.on_arrival(access, self.component(copy), copy.mbarrier.phase + 1)
                 copy.mbarrier.covers.add(copy.slot)
-                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT - copy.padding, copy.lane)
+                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT, copy.lane)
         return bool(arriving)
 
     def deliver_async(self, mbarrier: MbarrierState | None = None) -> bool:

@@ -12,14 +12,15 @@ from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 
 BYTES = 128
 LINE = 128  # bytes of shared memory that a swizzle permutes 16 by 16
-ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2)  # by the code of the type
-SIXTEENS = {11: (8, 8), 12: (8, 16), 13: (12, 16)}  # of numbers of 4 and 6 bits: bytes of 16, global and shared
+ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 8)  # by the code of the type
+SIXTEENS, UNPACKED = 11, (12, 13)  # numbers of 4 bits side by side; numbers of 4 and 6 bits with gaps between them
 # A CUtensorMapDataType: its code here, where that is another. Of tf32 only the size matters.
-IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: 11, 14: 12, 15: 13}
+IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: SIXTEENS}
 MOST_DIMENSIONS = 5
 
 
@@ -28,7 +29,7 @@ class TensorMap:
     """address: of the tensor, in the host's numbers. element: bytes. swizzle: bits of an address that it changes.
 
     shape, box: in elements, the contiguous mode first. strides: bytes, of each mode; the first is `element`.
-    numbers: that make an element, which coordinates count: 16 of 4 or 6 bits. padded: bytes of one in shared memory.
+    numbers: that make an element, which coordinates count: 16 of 4 bits.
     """
 
     address: int
@@ -38,17 +39,11 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: int
     numbers: int
-    padded: int
 
     @property
     def bytes(self) -> int:
         """The bytes of a box in shared memory, including parts outside of the tensor."""
-        return int(np.prod(self.box)) * self.padded
-
-    @property
-    def padding(self) -> int:
-        """Those of them that no mbarrier counts."""
-        return int(np.prod(self.box)) * (self.padded - self.element)
+        return int(np.prod(self.box)) * self.element
 
     @property
     def extent(self) -> int:
@@ -105,17 +100,18 @@ def write_tensor_map(
 
 @lru_cache(maxsize=256)
 def read_tensor_map(data: bytes) -> TensorMap:
-    """Raises ValueError where these are no descriptor's bytes."""
+    """Raises ValueError where these are no descriptor's bytes, and NotSimulated for numbers with gaps between them."""
     words = [int(word) for word in np.frombuffer(data, np.uint64)]
     low, dimensions, kind = words[1] & 0xFFFFFFFF, (words[1] >> 4 & 7) + 1, words[1] >> 7 & 15
-    if kind > max(SIXTEENS) or dimensions > MOST_DIMENSIONS or words[0] == 0:
+    if kind > max(UNPACKED) or dimensions > MOST_DIMENSIONS or words[0] == 0:
         raise ValueError("not a descriptor of a tensor")
+    if kind in UNPACKED:
+        raise NotSimulated("a TMA copy of numbers of 4 or 6 bits that fill bytes in shared memory")
     sizes = [words[4] & 0xFFFFFFFF, words[4] >> 32, words[5] & 0xFFFFFFFF, words[5] >> 32, words[6] & 0xFFFFFFFF]
     sixteens = [words[1] >> 32, words[2] & 0xFFFFFFFF, words[2] >> 32, words[3] & 0xFFFFFFFF]
     higher = [words[3] >> 32 + 4 * n & 15 for n in range(4)]
     boxes = [words[6] >> 56, *(words[7] >> 8 * n & 255 for n in range(4))]
-    element, padded = SIXTEENS.get(kind) or (ELEMENT_BYTES[kind],) * 2
-    numbers = 16 if kind in SIXTEENS else 1
+    element, numbers = ELEMENT_BYTES[kind], 16 if kind == SIXTEENS else 1
     strides = [element, *(16 * (part + (top << 32)) for part, top in zip(sixteens, higher, strict=True))]
     return TensorMap(
         address=words[0],
@@ -125,7 +121,6 @@ def read_tensor_map(data: bytes) -> TensorMap:
         box=((boxes[0] + 1) // numbers, *(size + 1 for size in boxes[1:dimensions])),
         swizzle=low >> 13 & 3,
         numbers=numbers,
-        padded=padded,
     )
 
 

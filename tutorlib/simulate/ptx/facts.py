@@ -1,7 +1,7 @@
 """A row for each opcode with what is asked of it besides what it does to its operands (`opcodes` has that)."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -9,9 +9,6 @@ from tutorlib.simulate.ptx.ir import Instruction, parts_of
 from tutorlib.simulate.ptx.types import bits_of, is_type
 
 Ends = Literal["", "branch", "leave", "barrier", "arrival", "phase", "warpgroup", "cluster"]
-Doing = Literal[
-    "issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store", "bulk load", "phase", "arrive"
-]
 Brings = Literal["", "mbarriers", "wgmma", "tcgen05"]
 SPACES = frozenset({"shared", "global", "local", "param"})
 WIDEST = 16  # bytes: no record of accesses is kept for larger pieces
@@ -19,7 +16,7 @@ WIDEST = 16  # bytes: no record of accesses is kept for larger pieces
 
 @dataclass(frozen=True)
 class Facts:
-    """What an opcode asks of those that follow its threads, registers, memory and pictures.
+    """What an opcode asks of those that follow its threads, registers and memory.
 
     ends: how it ends a basic block: its threads go elsewhere, leave, or wait for others of their block, for a phase of
         an mbarrier, or for their warpgroup or cluster; at an "arrival" they are counted and go on.
@@ -30,7 +27,6 @@ class Facts:
     moves: the bytes of memory that a lane reads or writes at once, 0 where the type says; None: it does neither.
     stores: whether it only writes memory. narrow: whether it reads no more of a register than its type has.
     brings: what works beside the threads of a kernel that has it.
-    draws: what a picture shows of it, by the first state space in the opcode, "" for any.
     """
 
     ends: Ends = ""
@@ -43,18 +39,12 @@ class Facts:
     stores: bool = False
     narrow: bool = False
     brings: Brings = ""
-    draws: Mapping[str, Doing] = field(default_factory=dict)
-
-
-def drawn(does: Doing) -> Mapping[str, Doing]:
-    return {"": does}
 
 
 ACTS = Facts(effect=True)
 NO_RESULT = Facts(result=False)
 ACTS_ALONE = Facts(result=False, effect=True)
 OF_WARP, LOOKS = Facts(of_warp=True), Facts(looks=True)
-MEETS = replace(ACTS_ALONE, draws=drawn("barrier"))
 COPIES = replace(ACTS_ALONE, moves=16)
 BARRIERS = ("bar", "bar.cta", "barrier", "barrier.cta")
 
@@ -62,39 +52,31 @@ FACTS = {
     "bra": Facts("branch", result=False, looks=True),
     **dict.fromkeys(("selp", "setp", "mov", "not", "and", "or", "xor"), LOOKS),
     **dict.fromkeys(("ret", "exit", "trap"), Facts("leave", result=False)),
-    **{f"{name}.sync": replace(MEETS, ends="barrier") for name in BARRIERS},
-    **{f"{name}.red": replace(MEETS, ends="barrier", result=True) for name in BARRIERS},
-    **{f"{name}.arrive": replace(MEETS, ends="arrival") for name in BARRIERS},
-    "bar.warp": Facts(result=False, gathers=True, draws=drawn("barrier")),
-    "barrier.cluster.arrive": MEETS,
-    "barrier.cluster.wait": replace(MEETS, ends="cluster"),
+    **{f"{name}.sync": replace(ACTS_ALONE, ends="barrier") for name in BARRIERS},
+    **{f"{name}.arrive": replace(ACTS_ALONE, ends="arrival") for name in BARRIERS},
+    "bar.warp": Facts(result=False, gathers=True),
+    "barrier.cluster.arrive": ACTS_ALONE,
+    "barrier.cluster.wait": replace(ACTS_ALONE, ends="cluster"),
     "elect": Facts(gathers=True),
     "mbarrier": ACTS,
     "mbarrier.init": replace(ACTS, brings="mbarriers"),
-    "mbarrier.arrive": replace(ACTS, draws=drawn("arrive")),
-    "mbarrier.try_wait": replace(ACTS, ends="phase", draws=drawn("phase")),
+    "mbarrier.try_wait": replace(ACTS, ends="phase"),
     "setmaxnreg": NO_RESULT,
-    "ld": Facts(moves=0, draws={"shared": "read", "global": "load"}),
-    "st": replace(ACTS_ALONE, moves=0, stores=True, narrow=True, draws={"shared": "write", "global": "store"}),
-    "red": replace(ACTS_ALONE, moves=0, draws={"global": "store"}),
-    "atom": replace(ACTS, moves=0, draws={"global": "store"}),
-    "ldmatrix": Facts(of_warp=True, moves=16, draws=drawn("read")),
-    "stmatrix": replace(COPIES, draws=drawn("write")),
+    "ld": Facts(moves=0),
+    "st": replace(ACTS_ALONE, moves=0, stores=True, narrow=True),
+    "red": replace(ACTS_ALONE, moves=0),
+    "atom": replace(ACTS, moves=0),
+    "ldmatrix": Facts(of_warp=True, moves=16),
+    "stmatrix": COPIES,
     "cp": COPIES,
-    "cp.async.ca": replace(COPIES, moves=4, draws=drawn("issue")),
-    "cp.async.cg": replace(COPIES, draws=drawn("issue")),
-    "cp.async.commit_group": replace(COPIES, draws=drawn("commit")),
-    **dict.fromkeys(("cp.async.wait_group", "cp.async.wait_all"), replace(COPIES, draws=drawn("wait"))),
-    "cp.async.bulk.tensor.2d": replace(COPIES, draws={"shared": "bulk load", "global": "store"}),
+    "cp.async.ca": replace(COPIES, moves=4),
     "cvt": Facts(narrow=True),
-    "fma": Facts(draws=drawn("math")),
-    "mma": Facts(of_warp=True, draws=drawn("math")),
+    "mma": Facts(of_warp=True),
     "wmma.load": Facts(moves=0),
     "wmma.store": Facts(of_warp=True, moves=0, stores=True),
-    "wmma.mma": Facts(of_warp=True, draws=drawn("math")),
+    "wmma.mma": Facts(of_warp=True),
     "wgmma": ACTS,
-    "wgmma.mma_async": replace(ACTS, ends="warpgroup", brings="wgmma", draws=drawn("math")),
-    "wgmma.wait_group": replace(ACTS, draws=drawn("wait")),
+    "wgmma.mma_async": replace(ACTS, ends="warpgroup", brings="wgmma"),
     "tcgen05": Facts(brings="tcgen05"),
     "tensormap": Facts(result=False, moves=8, stores=True),
     **dict.fromkeys(("shfl", "redux", "vote"), OF_WARP),
@@ -113,13 +95,6 @@ def row_of(opcode: str) -> Facts:
     parts = parts_of(opcode)
     names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((FACTS[name] for name in names if name in FACTS), OTHERS)
-
-
-def doing(instruction: Instruction) -> Doing | None:
-    """What a picture shows of an instruction, if anything."""
-    draws = facts_of(instruction).draws
-    spaces = (part.split("::")[0] for part in instruction.parts)
-    return draws.get("") or next((draws[space] for space in spaces if space in draws), None)
 
 
 def brings(instructions: Iterable[Instruction], agent: Brings) -> bool:

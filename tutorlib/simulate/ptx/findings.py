@@ -85,7 +85,6 @@ class Finding:
         "mbarrier": an mbarrier never initialized, or whose count of arrivals or bytes cannot be right, or may not be in
             another order of the threads;
         "deadlock": threads wait for something that cannot come any more;
-        "registers": what a thread computes does not fit into the registers that setmaxnreg left it;
         "endless": the kernel does not end; "assertion": its own assert fails;
         "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`);
         "zeros": TMA loads a box that lies outside of its tensor, which is no fault either (`Report.zeros`).

@@ -67,6 +67,12 @@ class Geometry:
         """Each lane's block, counted in the batch."""
         return np.repeat(np.arange(self.batch), self.of_block)
 
+    def flags(self, lanes: np.ndarray) -> np.ndarray:
+        """Of all lanes, whether each is among these."""
+        chosen = np.zeros(self.lanes, bool)
+        chosen[lanes] = True
+        return chosen
+
     def warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The warps that these lanes belong to: each one's slot, and its number in the block."""
         return np.divmod(np.unique(lanes // WARP), self.warps)

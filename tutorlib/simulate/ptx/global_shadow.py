@@ -5,7 +5,6 @@ order others (`flags`). For each piece of global memory the last store is kept, 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from tutorlib.simulate.ptx.findings import TooManyRecords
 from tutorlib.simulate.ptx.flags import Flags, is_strong, orders_blocks
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import Access, Allocation, Arena, Touched
+from tutorlib.simulate.ptx.memory import Access, Allocation, Arena, Listener, Touched
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Asked, Shadow
 
 MOST_RECORDS = 2**31  # bytes
@@ -28,11 +27,10 @@ class GlobalShadow(Shadow):
     kernel has any operation for that.
 
     storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1.
-    knows_storers: whether the last storer of every element is known.
     """
 
     def __init__(
-        self, running: Running, arena: Arena, piece: int, listener: Any, instructions: Sequence[Instruction]
+        self, running: Running, arena: Arena, piece: int, listener: Listener, instructions: Sequence[Instruction]
     ) -> None:
         size = len(arena.bytes)
         count = size // piece + 1
@@ -44,7 +42,6 @@ class GlobalShadow(Shadow):
         self.arena, self.listener, self.instructions = arena, listener, instructions
         self.flags, self.has_flags = Flags(running.clocks), any(map(orders_blocks, instructions))
         self.may_have = self.has_flags or any(one.parts[0] == "atom" for one in instructions)
-        self.knows_storers = True
         self.storer, self.loader = np.zeros((2, count), np.int32)
         super().__init__(running, count, piece, 1, 1)
         if arena.before:  # its writes, which a thread knows of when it has waited for that launch
@@ -64,11 +61,10 @@ class GlobalShadow(Shadow):
 
     # accesses ---------------------------------------------------------------------------------------------------
 
-    def on_load(self, access: Access) -> None:
+    def on_read(self, access: Access) -> None:
         touched = self.touched(access)
         owners = self.owners(touched)
-        if self.listener:
-            self.listener.on_load(touched, owners)
+        self.listener.on_load(touched, owners)
         if strong := self.may_have and is_strong(self.instructions[access.site]):
             self.on_flags(access)
         if self.storer[touched.pieces].any():
@@ -85,7 +81,7 @@ class GlobalShadow(Shadow):
         late = (self.storer[touched.pieces] == BEFORE) & self.after_unordered_write(touched)
         self.report_launch_before(touched, late, "has TMA load")
 
-    def before_store(self, access: Access, changes: Asked) -> None:
+    def before_write(self, access: Access, changes: Asked) -> None:
         """changes: for each store, whether its bytes differ from what is there."""
         touched = self.touched(access)
         owners, strong = self.owners(touched), self.may_have and is_strong(self.instructions[access.site])
@@ -95,8 +91,7 @@ class GlobalShadow(Shadow):
         self.report_stores(touched, owners, unordered, changes)
         if not strong:
             self.compare_with_load(touched, owners, changes)
-        if self.listener:
-            self.listener.on_store(touched, owners, self.storer[touched.pieces] == owners)
+        self.listener.on_store(touched, owners, self.storer[touched.pieces] == owners)
         self.note_store(touched, owners, STRONG if strong else PLAIN)
         if strong:
             self.on_flags(access)
@@ -104,7 +99,7 @@ class GlobalShadow(Shadow):
     def on_flags(self, access: Access) -> None:
         self.flags.on_access(access.lanes, access.starts // self.piece, self.instructions[access.site])
 
-    def after_store(self, access: Access, lost: Asked) -> None:
+    def after_write(self, access: Access, lost: Asked) -> None:
         """lost: for each store, whether other bytes than its own are there now: two threads stored at once."""
         touched = self.touched(access)
         owners = self.owners(touched)
@@ -115,11 +110,10 @@ class GlobalShadow(Shadow):
     def before_bulk_store(self, access: Access, changes: Asked) -> None:
         """TMA stores. How blocks with flags order its copies is not modelled: what it stores is not judged then."""
         if not self.has_flags:
-            self.before_store(access, changes)
+            self.before_write(access, changes)
         else:
             pieces = self.touched(access).pieces
             self.storer[pieces], self.write_site[pieces] = NOT_JUDGED, access.site
-            self.knows_storers = False
 
     def on_atomic(self, access: Access) -> None:
         """Atomics do not race with each other; with what other blocks do they are not compared."""
@@ -293,6 +287,6 @@ class GlobalShadow(Shadow):
             self.arena.late[one.start : one.end] = np.repeat(late, self.piece)[one.start % self.piece :][: one.size]
 
     def storers(self, allocation: Allocation) -> np.ndarray:
-        """For each element, the block that stored to its first piece last, -1 where none did."""
+        """For each element, the block that stored to its first piece last; -1 where none did or none is known."""
         pieces = np.arange(allocation.start, allocation.end, allocation.width) // self.piece
         return np.maximum(self.storer[pieces], NO_BLOCK) - 1

@@ -30,7 +30,6 @@ def run(
     kernel: str = "",
     cluster: Sequence[int] = (),
     find: Callable[[Module], Find] = by_loc,
-    traced: bool = False,
     follow_unset: bool = True,
 ) -> Report:
     """Run one kernel of a module over a grid; tensors in ordinary memory are read and written in place.
@@ -39,7 +38,7 @@ def run(
     arguments: the kernel's parameters in order, by the names that findings call them. A tensor, torch's or NumPy's,
         stands for its address, bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several.
     cluster: its size, for a kernel that does not declare it.
-    find: gives for the module where an instruction stands in the source. traced, follow_unset: as `simulate`.
+    find: gives for the module where an instruction stands in the source. follow_unset: as `simulate`.
     Raises NotSimulated where the simulator lacks something, MalformedPtx, and ValueError where arguments do not fit.
     """
     module = parse_ptx(ptx)
@@ -53,7 +52,7 @@ def run(
     values = (pieces[name].start if name in pieces else value for name, value in arguments.items())
     sizes = three(grid), three(threads), dynamic_smem
     launch = Launch(module, entry, *sizes, pack_parameters(entry, values), find(module), three(cluster))
-    return simulate_pieces(launch, distinct(pieces.values()), traced, follow_unset=follow_unset)
+    return simulate_pieces(launch, distinct(pieces.values()), follow_unset=follow_unset)
 
 
 def pack_parameters(kernel: Kernel, values: Iterable[Any]) -> bytes:
@@ -177,7 +176,7 @@ class LaunchBefore:
 
 
 def simulate_pieces(
-    launch: Launch, pieces: Sequence[Piece], traced: bool = False, before: LaunchBefore | None = None, **options: Any
+    launch: Launch, pieces: Sequence[Piece], before: LaunchBefore | None = None, **options: Any
 ) -> Report:
     """As `simulate`, whose options it takes, with the pieces in an arena of their own meanwhile.
 
@@ -202,7 +201,7 @@ def simulate_pieces(
         for one, where in placed:
             late = before.late.get(one.start, one.bytes[:0])[: where.size]
             arena.late[where.start :][: len(late)] = late
-    report = simulate(replace(launch, parameters=parameters.tobytes()), arena, traced, **options)
+    report = simulate(replace(launch, parameters=parameters.tobytes()), arena, **options)
     before.kernel = launch.shown
     before.late = {one.start: arena.late[where.start : where.end].copy() for one, where in placed}
     for one, where in placed:

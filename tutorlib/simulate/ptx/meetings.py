@@ -6,7 +6,7 @@ setmaxnreg, by which warps take the registers that others of their block give ba
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import ClassVar, Generic, TypeVar
 
@@ -20,11 +20,12 @@ from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 
 @dataclass(frozen=True)
 class Running:
-    """A launch that runs."""
+    """A launch that runs. units: all that start anew with a batch, in the order in which they tell of a deadlock."""
 
     geometry: Geometry
     clocks: LaneClocks
     findings: Findings
+    units: "list[Unit]" = field(default_factory=list)
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Unit:
     def __post_init__(self) -> None:
         self.geometry, self.clocks, self.findings = self.running.geometry, self.running.clocks, self.running.findings
         self.notice, self.show = self.findings.notice, self.findings.show
+        self.running.units.append(self)
         self.restart()
 
     def restart(self) -> None:
@@ -123,7 +125,7 @@ class Meeting(Unit, ABC, Generic[Group]):
 class ClusterBarriers(Meeting[Waiting]):
     """barrier.cluster: all threads of a cluster's blocks arrive, and later wait for each other (PTX ISA, 9.7.13.4).
 
-    arrived, ended: threads of each cluster. passed: how often its barrier was. turn: which passing each lane waits for.
+    arrived: threads of each cluster. passed: how often its barrier was. turn: which passing each lane waits for.
     seen: what those know who have arrived; over: what they knew when the barrier was passed. A group waits by its
     cluster and its turn.
     """
@@ -133,7 +135,7 @@ class ClusterBarriers(Meeting[Waiting]):
         of_cluster = self.geometry.of_block * self.geometry.cluster_size
         self.cluster = np.arange(self.geometry.lanes) // of_cluster
         clusters = self.geometry.batch // self.geometry.cluster_size
-        self.arrived, self.passed, self.ended = np.zeros((3, clusters), np.int64)
+        self.arrived, self.passed = np.zeros((2, clusters), np.int64)
         self.turn = np.zeros(self.geometry.lanes, np.int64)
         self.seen, self.over = dict[int, Seen](), dict[int, Seen]()
 
@@ -149,7 +151,7 @@ class ClusterBarriers(Meeting[Waiting]):
 
     def settle(self) -> None:
         """Complete the phase of each cluster whose threads have all arrived or ended."""
-        wanted = self.geometry.threads * self.geometry.cluster_size - self.ended
+        wanted = self.clocks.alive.reshape(len(self.passed), -1).sum(1)
         complete = (self.arrived > 0) & (self.arrived >= wanted)
         self.passed[complete] += 1
         self.arrived[complete] = 0
@@ -167,10 +169,6 @@ class ClusterBarriers(Meeting[Waiting]):
     def go_on(self, group: Waiting) -> None:
         if group.key[0] in self.over:
             self.clocks.acquire(group.lanes, self.over[group.key[0]])
-
-    def leave(self, lanes: np.ndarray) -> None:
-        np.add.at(self.ended, self.cluster[lanes], 1)
-        self.settle()
 
     def lacking(self, group: Waiting) -> str:
         who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
@@ -238,12 +236,3 @@ class RegisterPool(Unit):
                 says += f"registers a thread: the block began with {self.start} for each of its threads, and for all "
                 says += f"that its warps ask for {missing * WARP:,} are missing"
                 self.notice(Hazard.DEADLOCK, site, says)
-
-    def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:
-        """An instruction reserves this many registers of a thread for its results."""
-        held = self.held[slots, warps]
-        if (few := held < count).any():
-            at = int(few.argmax())
-            who = self.geometry.show_warp(int(slots[at] * self.geometry.warps + warps[at]))
-            says = f"{who} keeps {count} accumulators in a thread's registers, of which setmaxnreg has left it "
-            self.notice(Hazard.REGISTERS, site, says + str(held[at]), int(few.sum()))

@@ -1,5 +1,5 @@
-"""Generic addresses, one instruction's accesses to memory, and who may count them; global memory; shared memory with
-the copies that arrive in it.
+"""Generic addresses, and one instruction's accesses to memory; global memory; shared memory with the copies that arrive
+in it; and what listens to a launch.
 
 Global addresses are those of the host, below 2^47; each other space has a window above (PTX ISA, 6.4.1.1). In the
 window of a cluster's shared memory the block of rank r begins at (r + 1) << PEER_BITS, and each block's own also at 0.
@@ -10,7 +10,7 @@ simulated kernel. What is never touched costs no memory.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -21,6 +21,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.findings import TooManyRecords
 from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction, Kernel
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.meetings import Running
@@ -330,19 +331,51 @@ class AsyncCopies:
         return [one.what.only(one.at) for one in ended]
 
 
-# who counts ----------------------------------------------------------------------------------------------------------
+# who listens ---------------------------------------------------------------------------------------------------------
 
 
-# Makes what counts, or None, of the running launch, its copies, the bytes of global memory that are watched together,
-# and how many of these pieces there are. `measuring.kernel_work` has one.
-MakeListener = Callable[["Running", AsyncCopies, int, int], Any]
-MAKE: ContextVar[MakeListener] = ContextVar("listener", default=lambda *launch: None)
+class Listener:
+    """Hears what a launch does, beyond what findings need; this one does nothing with it.
+
+    follows: whether it wants to hear of every instruction.
+    """
+
+    follows = False
+
+    def __init__(self, running: "Running", copies: AsyncCopies, piece: int, pieces: int) -> None:
+        """piece: the bytes of global memory that are watched together. pieces: how many of these there are."""
+        self.geometry, self.copies, self.piece = running.geometry, copies, piece
+
+    def restart(self) -> None:
+        """Another batch of blocks begins."""
+
+    def on_instruction(
+        self, site: int, instruction: Instruction, lanes: np.ndarray, latest: dict[Any, tuple[np.ndarray, int]]
+    ) -> None:
+        """lanes: that have run it, as booleans. latest: addresses and width of its accesses, by space, to be taken."""
+
+    def on_shared_read(self, access: Access, again: np.ndarray) -> None:
+        """again: of each piece, whether the same warp has read it since it was written."""
+
+    def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
+        """Bytes for a block's shared memory, which this phase of an mbarrier counts."""
+
+    def on_load(self, touched: Touched, owners: np.ndarray) -> None:
+        """owners: the number + 1 of each piece's block that accesses global memory."""
+
+    def on_store(self, touched: Touched, owners: np.ndarray, again: np.ndarray) -> None:
+        """again: of each piece, whether the same block stored it last."""
+
+    def result(self, kernel: Kernel, runs: Sequence[int]) -> Any:
+        """For the report. runs: by how many warps each instruction was issued."""
+
+
+MAKE: ContextVar[Callable[["Running", AsyncCopies, int, int], Listener]] = ContextVar("listener", default=Listener)
 
 
 @contextmanager
-def listening(make: MakeListener) -> Iterator[None]:
-    """For callers who count what a launch does beyond what findings need: `with listening(Counts): simulate(…)` makes
-    one listener for each launch that is simulated meanwhile."""
+def listening(make: type[Listener]) -> Iterator[None]:
+    """`with listening(Counts): simulate(…)` makes a listener for each launch that is simulated meanwhile."""
     token = MAKE.set(make)
     try:
         yield

@@ -15,9 +15,11 @@ from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.memory import NO_SLOTS, PEER_BITS, POISON, Access
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import NO_ACCESS, Space
+from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 
 Lanes = np.ndarray | slice
@@ -53,6 +55,11 @@ class Port(ABC):
         """Where these addresses lie: places; in shared memory, the slots of their blocks; which are good, None where
         all are. Bad ones are findings."""
 
+    @property
+    def shadow(self) -> GlobalShadow | SharedShadow | None:
+        """The record of the memory's accesses."""
+        return None
+
     def row_of(self, access: Access) -> np.ndarray:
         """For each of an access's lanes, its row of the memory."""
         return np.asarray(access.starts // self.width)
@@ -62,7 +69,12 @@ class Port(ABC):
         return None
 
     def put(self, access: Access, data: np.ndarray) -> None:
+        if shadow := self.shadow:
+            differs = self.differing(access, data)
+            shadow.before_write(access, differs)
         self.rows[self.row_of(access)] = data
+        if shadow:
+            shadow.after_write(access, differs)
 
     def differing(self, access: Access, data: np.ndarray) -> Callable[[], np.ndarray]:
         """Asked later: for each of an access's lanes, whether the memory then differs from its data."""
@@ -103,12 +115,6 @@ class Port(ABC):
 
     def numbered(self, lanes: Lanes) -> np.ndarray:
         return np.arange(self.state.geometry.lanes) if isinstance(lanes, slice) else lanes
-
-    def flags(self, lanes: np.ndarray) -> np.ndarray:
-        """These lanes, as booleans."""
-        chosen = np.zeros(self.state.geometry.lanes, bool)
-        chosen[lanes] = True
-        return chosen
 
     def outside(self, start: int) -> tuple[Fault, str]:
         """Of an access beyond the memory: its finding, and what that says of it."""
@@ -165,17 +171,12 @@ class GlobalPort(Port):
     def at(self, start: int) -> str:
         return self.state.arena.show(start) or "an address"
 
+    @property
+    def shadow(self) -> GlobalShadow:
+        return self.state.overlaps
+
     def on_read(self, access: Access) -> None:
-        self.state.overlaps.on_load(access)
-
-    def on_atomic(self, access: Access) -> None:
-        self.state.overlaps.on_atomic(access)
-
-    def put(self, access: Access, data: np.ndarray) -> None:
-        overlaps, differs = self.state.overlaps, self.differing(access, data)
-        overlaps.before_store(access, differs)
-        super().put(access, data)
-        overlaps.after_store(access, differs)
+        self.shadow.on_read(access)
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,10 @@ class SharedPort(Port):
     """Places are addresses in a block's shared memory; slots say of which block of the batch."""
 
     space = "shared"
+
+    @property
+    def shadow(self) -> SharedShadow:
+        return self.state.races
 
     @property
     def rows(self) -> np.ndarray:
@@ -216,29 +221,24 @@ class SharedPort(Port):
     def on_read(self, access: Access) -> np.ndarray | None:
         """Bytes never written taint the lanes that read them; where lanes read for others of their warp, as in
         ldmatrix, the whole warp."""
-        races, undefined = self.state.races, self.state.undefined
-        unwritten, early = races.on_read(access)
+        undefined = self.state.undefined
+        unwritten, early = self.shadow.on_read(access)
         if unwritten is None:
             return early
-        at, reaches = int(unwritten.argmax()), self.flags(access.lanes[unwritten])
+        at, reaches = int(unwritten.argmax()), self.state.geometry.flags(access.lanes[unwritten])
         if facts_of(self.op.instruction).of_warp:
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
         names, who = written(self.op.instruction), self.state.geometry.show_thread(int(access.lanes[at]))
-        if not undefined.read_back(names, reaches, races.written_at(access, at)):
+        if not undefined.read_back(names, reaches, self.shadow.written_at(access, at)):
             says = self.state.findings.never_written(who, int(access.starts[at]))
             undefined.note(Hazard.UNWRITTEN, self.op.site, names, reaches, says)
         return early
 
-    def on_atomic(self, access: Access) -> None:
-        self.state.races.on_atomic(access)
-
     def put(self, access: Access, data: np.ndarray) -> None:
-        races, undefined, differs = self.state.races, self.state.undefined, self.differing(access, data)
-        races.before_write(access, differs)
+        undefined = self.state.undefined
         super().put(access, data)
-        races.after_write(access, differs)
         if undefined.storing is not None:
-            races.unwrite(access.only(undefined.storing[access.lanes]))
+            self.shadow.unwrite(access.only(undefined.storing[access.lanes]))
             undefined.storing = None
 
 
@@ -276,7 +276,7 @@ class LocalPort(Port):
             if not good.all():
                 lanes = access.lanes[~good]
                 says = f"{self.state.geometry.show_thread(int(lanes[0]))} reads a variable that was never set"
-                self.state.undefined.note(Hazard.UNSET, self.op.site, [name], self.flags(lanes), says)
+                self.state.undefined.note(Hazard.UNSET, self.op.site, [name], self.state.geometry.flags(lanes), says)
 
     def put(self, access: Access, data: np.ndarray) -> None:
         super().put(access, data)

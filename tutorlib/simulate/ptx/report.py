@@ -1,5 +1,4 @@
-"""The results of a simulated launch: with the cost of each instruction's accesses to memory, and the instructions of
-the first block's warps, in order, for pictures.
+"""The results of a simulated launch, with the cost of each instruction's accesses to memory.
 
 Shared memory has 32 banks of 4 bytes. A wavefront serves each bank once, and threads that want the same word share it.
 Threads that move 8 or 16 bytes each are served by halves and quarters of the warp; so are ldmatrix's rows, whose
@@ -11,14 +10,13 @@ part; multiples of `width`, the bytes of each.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from tutorlib.simulate.ptx.facts import Doing, doing
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Operand, Vector
+from tutorlib.simulate.ptx.ir import Operand
 
 BANKS, WORD = 32, 4  # of shared memory, on every GPU since compute capability 5.0; bytes in a bank's word
 WAVEFRONT = BANKS * WORD  # bytes that one wavefront can deliver
@@ -82,7 +80,7 @@ class AccessLog:
 
     tallies: by instruction and space, what `MemoryAccess` has: warps, taken, needed, lines.
     kept: (warps, 32) addresses, NO_ACCESS for lanes that take no part.
-    latest: addresses and width of the last instruction, for a trace.
+    latest: by space, the addresses and the width of the last access, for a listener.
     """
 
     tallies: dict[tuple[int, Space], np.ndarray] = field(default_factory=dict)
@@ -124,49 +122,6 @@ COST: dict[Space, Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]] = 
 }
 
 
-MOST_EVENTS = 2**14  # far more than a picture shows
-
-
-@dataclass(frozen=True)
-class BlockEvent:
-    """An instruction as some warps ran it together.
-
-    warps: their numbers. open_groups: of a wait, how many groups may stay open.
-    addresses: in shared memory, (threads of the block,), NO_ACCESS for threads that took no part; () where there are
-        none. width: bytes of each.
-    """
-
-    site: int
-    does: Doing
-    warps: tuple[int, ...]
-    addresses: np.ndarray
-    width: int
-    open_groups: int = 0
-
-
-@dataclass
-class BlockTrace:
-    """warps: of the block. shared_bytes: of the block. events: the first MOST_EVENTS."""
-
-    warps: int
-    shared_bytes: int
-    events: list[BlockEvent] = field(default_factory=list)
-
-    def note(self, site: int, instruction: Instruction, lanes: np.ndarray, log: AccessLog) -> None:
-        """lanes: of the whole batch, that have just run the instruction. log: has their addresses."""
-        does = doing(instruction)
-        first = lanes[: self.warps * WARP]
-        running = first.reshape(-1, WARP).any(1)
-        if does is None or not running.any() or len(self.events) == MOST_EVENTS:
-            return
-        addresses, width = log.latest.get("shared", (np.empty(0, np.int64), 0))
-        if len(addresses):
-            addresses = np.where(first, addresses[: len(first)], NO_ACCESS)
-        still_open = getattr(instruction.operands[0], "text", "0") if does == "wait" and instruction.operands else "0"
-        warps = tuple(int(n) for n in np.flatnonzero(running))
-        self.events.append(BlockEvent(site, does, warps, addresses, width, int(still_open, 0)))
-
-
 @dataclass(frozen=True)
 class MemoryAccess:
     """The cost of one instruction's accesses to one space, over the whole launch.
@@ -185,6 +140,12 @@ class MemoryAccess:
     taken: int
     needed: int
     lines: int = 0
+
+    @property
+    def name(self) -> str:
+        """The opcode without its types: "ld.shared", "cp.async", "ldmatrix"."""
+        parts = self.opcode.split(".")
+        return ".".join(parts[: 1 if parts[0] in ("ldmatrix", "stmatrix") else 2])
 
     @property
     def wasted(self) -> int:
@@ -208,31 +169,16 @@ class Issued:
         return str(self.place or f"line {self.ptx_line} of the PTX")
 
 
-def registers_in(vectors: tuple[Operand, ...]) -> set[Operand]:
-    return {item for vector in vectors if isinstance(vector, Vector) for item in vector.items}
-
-
 @dataclass(frozen=True)
 class Report:
     """findings: in the order in which they were seen. accesses: in the order of the program.
 
     repeats: what several blocks store alike, which is work done twice. zeros: what TMA loads of nothing but zeros.
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
-    storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
-        where that is not known.
-    trace: what the first block did, where that was asked for.
+    storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none.
+    heard: the result of the launch's listener (`memory.Listener`).
     kernel: its name. launched_at: the line of the script that launched it; test: the pytest test that did. stopped: why
         the launch was not simulated.
-
-    What a listener counts, and 0 without one (`listener`):
-    busy: how many warps loaded from global memory, or stored to it.
-    reloaded: of what blocks loaded from global memory, the share that the same block had loaded before; 0 for more than
-        64 blocks. restored: the bytes that a block stored there again.
-    overlap: of the reads of shared memory, the share that went on while a cp.async or a bulk copy was in flight.
-    ahead: the most that cp.async was copying for a block during such a read, in units of what it copies from one
-        barrier to the next: 1 with two stages, 2 with three, and somewhat more where K is short.
-    reread: of what warps read from shared memory, the share that the same warp had read since it was written.
-    same: the numbers of two instructions that computed the same fp32 numbers, or ().
     """
 
     findings: tuple[Finding, ...]
@@ -243,14 +189,7 @@ class Report:
     zeros: tuple[Finding, ...] = field(default=(), repr=False)
     printed: tuple[str, ...] = field(default=(), repr=False)
     storers: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
-    busy: int = field(default=0, repr=False)
-    reloaded: float = field(default=0.0, repr=False)
-    restored: int = field(default=0, repr=False)
-    overlap: float = field(default=0.0, repr=False)
-    ahead: float = field(default=0.0, repr=False)
-    reread: float = field(default=0.0, repr=False)
-    same: tuple[int, ...] = field(default=(), repr=False)
-    trace: BlockTrace | None = field(default=None, repr=False)
+    heard: Any = field(default=None, repr=False)
     kernel: str = ""
     launched_at: SourceLine | None = None
     test: str = ""
@@ -265,26 +204,6 @@ class Report:
     def warps(self) -> int:
         """How many were launched: each issues the first instruction once."""
         return self.issued[0].warps if self.issued else 0
-
-    @property
-    def computed_twice(self) -> tuple[Issued, ...]:
-        """Two instructions that computed the same fp32 numbers, or ()."""
-        return tuple(self.issued[site] for site in self.same)
-
-    @property
-    def fetched_ahead(self) -> float:
-        """Of mma.sync, the share whose operands are not those of the run of ldmatrix that the program has before it."""
-        fresh, ended, ahead, total = set[Operand](), True, 0, 0
-        for one in self.issued:
-            if one.opcode.startswith("ldmatrix"):
-                fresh = registers_in(one.operands[:1]) | (set() if ended else fresh)
-                ended = False
-            elif one.opcode.startswith(("mma.sync", "bra", "bar", "cp.async")):
-                ended = True
-            if one.opcode.startswith("mma.sync"):
-                total += one.warps
-                ahead += one.warps * fresh.isdisjoint(registers_in(one.operands[1:3]))
-        return ahead / max(total, 1)
 
     def total(self, space: str, opcode: str = "") -> tuple[int, int]:
         """Taken and needed, over the accesses to a space by opcodes that begin so."""

@@ -18,13 +18,11 @@ from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
 from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Register
 from tutorlib.simulate.ptx.meetings import Waiting
 from tutorlib.simulate.ptx.opcodes import decode
 from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
-from tutorlib.simulate.ptx.report import BlockTrace
 from tutorlib.simulate.ptx.state import State, Where, of_warps
 
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
@@ -44,10 +42,9 @@ class Stopped(Exception):
 
 @dataclass
 class Cohort:
-    """lanes: booleans. count: how many. block: of the program. turns: how often it ran while others were ready."""
+    """lanes: booleans. block: of the program. turns: how often it ran while others were ready."""
 
     lanes: np.ndarray
-    count: int
     block: int
     turns: int = 0
 
@@ -61,13 +58,11 @@ class Scheduler:
 
     runs: for each basic block, the number of warps that ran it, over all batches. budget: the instructions that all
     warps of all batches may issue. time: the instructions that a batch has run, one cohort after the other.
-
-    trace: where what the first block's warps do is written down, or None.
     """
 
-    def __init__(self, state: State, budget: float, trace: BlockTrace | None) -> None:
+    def __init__(self, state: State, budget: float) -> None:
         self.instructions, self.blocks, self.state = state.kernel.instructions, state.blocks, state
-        self.budget, self.trace = budget, trace
+        self.budget = budget
         self.runs = np.zeros(len(self.blocks), np.int64)
         self.time = self.polled = 0
         self.order = execution_order([block.successors for block in self.blocks])
@@ -98,7 +93,7 @@ class Scheduler:
     def run(self) -> None:
         """Run the batch that the state has entered. Raises Stopped."""
         self.time = 0
-        ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
+        ready = [Cohort(self.state.alive.copy(), 0)]
         while self.blocks and (self.some_can_run(ready) or self.go_on(ready)):
             cohort = self.pick(ready)
             self.run_block(cohort)
@@ -159,13 +154,15 @@ class Scheduler:
     def run_block(self, cohort: Cohort) -> None:
         block = self.blocks[cohort.block]
         self.state.set_time(self.time)
-        where: Where = True if cohort.count == len(cohort.lanes) else cohort.lanes
+        where: Where = True if cohort.lanes.all() else cohort.lanes
         for number, step in enumerate(self.steps[cohort.block], block.start):
             if self.state.undefined.held:
-                self.look(number, cohort)
+                active = self.active(number, cohort)
+                self.state.undefined.before(number, self.instructions[number], cohort.lanes, active)
             step(where)
-            if self.trace:
-                self.note(self.trace, number, cohort)
+            if self.state.listener.follows:
+                active, latest = self.active(number, cohort), self.state.log.latest
+                self.state.listener.on_instruction(number, self.instructions[number], active, latest)
         warps = len(cohort.lanes) // WARP if where is True else int(of_warps(cohort.lanes).any(1).sum())
         self.runs[cohort.block] += warps
         self.time += block.end - block.start
@@ -174,20 +171,6 @@ class Scheduler:
             raise Stopped("", block.start)
         if self.time > LIMIT:
             raise Stopped(f"it still runs after {LIMIT:,} instructions: does a loop never end?", block.start)
-
-    def look(self, site: int, cohort: Cohort) -> None:
-        """See whether an instruction uses undefined values."""
-        instruction = self.instructions[site]
-        chooses = instruction.operands[-1] if instruction.parts[0] == "selp" else None
-        first = self.state.storage(chooses) if isinstance(chooses, Register) else None
-        self.state.undefined.before(site, instruction, cohort.lanes, self.active(site, cohort), first)
-
-    def note(self, trace: BlockTrace, site: int, cohort: Cohort) -> None:
-        """Write an instruction down that the first block has run."""
-        log = self.state.log
-        if self.state.geometry.first == 0:
-            trace.note(site, self.instructions[site], self.active(site, cohort), log)
-        log.latest.clear()
 
     def active(self, site: int, cohort: Cohort) -> np.ndarray:
         """The lanes for which an instruction's predicate holds."""
@@ -208,7 +191,7 @@ class Scheduler:
             if group.then is None:
                 self.state.end(group.lanes)
                 continue
-            join(ready, Cohort(self.lanes_of(group.lanes), len(group.lanes), group.then))
+            join(ready, Cohort(self.state.geometry.flags(group.lanes), group.then))
 
     # what becomes of a cohort at the end of a block -----------------------------------------------------------------
 
@@ -242,22 +225,19 @@ class Scheduler:
             comes = self.active(site, cohort)
             after = self.moved(cohort, cohort.lanes & ~comes, following)
             if comes.any():
-                after += self.moved(cohort, self.lanes_of(come(np.flatnonzero(comes))), target)
+                after += self.moved(cohort, self.state.geometry.flags(come(np.flatnonzero(comes))), target)
             return after
 
         return go
 
     def moved(self, cohort: Cohort, lanes: np.ndarray, block: int | None) -> list[Cohort]:
         """These lanes of a cohort, standing before another block of the program; where there is none they end."""
-        count = int(np.count_nonzero(lanes))
-        if count and block is None:
+        if not lanes.any():
+            return []
+        if block is None:
             self.state.end(np.flatnonzero(lanes))
-        return [Cohort(lanes, count, block, cohort.turns)] if count and block is not None else []
-
-    def lanes_of(self, numbers: np.ndarray) -> np.ndarray:
-        lanes = np.zeros_like(self.state.alive)
-        lanes[numbers] = True
-        return lanes
+            return []
+        return [Cohort(lanes, block, cohort.turns)]
 
 
 def join(ready: list[Cohort], cohort: Cohort) -> None:
@@ -265,7 +245,6 @@ def join(ready: list[Cohort], cohort: Cohort) -> None:
     for other in ready:
         if other.block == cohort.block:
             other.lanes = other.lanes | cohort.lanes
-            other.count += cohort.count
             other.turns = min(other.turns, cohort.turns)
             return
     ready.append(cohort)

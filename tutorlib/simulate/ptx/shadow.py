@@ -7,15 +7,13 @@ when it has waited for it; a cp.async is a write of its thread at a count that c
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.clocks import Agents
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.meetings import Running, Unit
-from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Carrier, Touched
+from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Carrier, Listener, Touched
 
 NEVER = 0  # in place of a thread's component of the clocks: that of a whole warp, which writes nothing
 UNAWAITED = np.int32(2**31 - 1)  # in place of a count: later than all that threads know, for what is not over
@@ -107,15 +105,6 @@ class Shadow(Unit):
         return Touched(access, many, pieces, np.repeat(access.lanes, many))
 
 
-def record_bytes(size: int, piece: int, agents: Agents) -> int:
-    """What SharedShadow keeps of a block with `size` bytes of shared memory."""
-    return pieces_of(size, piece) * (13 + 8 * agents.readers + 4 * agents.warps)
-
-
-def pieces_of(size: int, piece: int) -> int:
-    return -(-size // piece) + 1
-
-
 class SharedShadow(Shadow):
     """Shared memory used by two threads, one of them to write, with nothing between that orders them.
 
@@ -127,10 +116,10 @@ class SharedShadow(Shadow):
     the site. visits: of each block, the counts at which threads of others last accessed it.
     """
 
-    def __init__(self, running: Running, size: int, piece: int, copies: AsyncCopies, listener: Any) -> None:
+    def __init__(self, running: Running, size: int, piece: int, copies: AsyncCopies, listener: Listener) -> None:
         agents, batch = running.clocks.agents, running.geometry.batch
         self.copies, self.listener = copies, listener
-        self.pieces = pieces_of(size, piece)
+        self.pieces = -(-size // piece) + 1  # of a block
         self.apart = running.geometry.cluster_size > 1  # whether lanes get at other blocks' memory
         self.carriers: dict[int, Carrier] = {}
         self.visit_site = 0
@@ -190,8 +179,7 @@ class SharedShadow(Shadow):
         warps = lanes // WARP % self.geometry.warps
         at, mask_at = pieces * self.read.shape[1] + warps, pieces * self.read_by.shape[1] + warps
         again = self.read.reshape(-1)[at] > 0
-        if self.listener:
-            self.listener.on_shared_read(access, again)
+        self.listener.on_shared_read(access, again)
         self.note_read_by(lanes, access.site, at, mask_at, again)
 
     # writes -----------------------------------------------------------------------------------------------------

@@ -9,19 +9,16 @@ import numpy as np
 from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.cpp import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
-from tutorlib.simulate.ptx.findings import CannotLaunch, Find, NamedMemory, NotSimulated, TooManyRecords, unknown_place
+from tutorlib.simulate.ptx.findings import CannotLaunch, Find, NamedMemory, NotSimulated, unknown_place
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3, Geometry, volume
-from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS
 from tutorlib.simulate.ptx.ir import Kernel, Module
 from tutorlib.simulate.ptx.memory import Arena
-from tutorlib.simulate.ptx.report import BlockTrace, Issued, MemoryAccess, Report
+from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.schedule import Scheduler
-from tutorlib.simulate.ptx.shadow import record_bytes
-from tutorlib.simulate.ptx.state import State, agents_of, smallest_shared
+from tutorlib.simulate.ptx.state import State
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
-SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
-RECORDS_AT_ONCE = 2**28  # bytes of records of accesses to it, if one cluster does not need more
+SHARED_AT_ONCE = 2**21  # bytes of shared memory of these blocks, each of which has records of up to 400 bytes
 MOST_THREADS = 1024  # of a block
 MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on any GPU
 MOST_BLOCKS = 2**22  # of a grid, and
@@ -71,14 +68,11 @@ def module_sizes(module: Module) -> list[int]:
     return sizes
 
 
-def simulate(
-    launch: Launch, arena: Arena, traced: bool = False, follow_unset: bool = True, budget: float = inf
-) -> Report:
+def simulate(launch: Launch, arena: Arena, follow_unset: bool = True, budget: float = inf) -> Report:
     """Run a launch on an arena that holds its tensors; the module's own variables are added.
 
-    traced: write down what the first block does, in order. follow_unset: whether a value computed
-        from a register never set is a fault where it counts; else it is NaN. budget: instructions, over all warps,
-        after which the launch is given up; its report says how many it issued.
+    follow_unset: whether a value computed from a register never set is a fault where it counts; else it is NaN.
+    budget: instructions, over all warps, after which the launch is given up; its report says how many it issued.
     Raises NotSimulated and CannotLaunch.
     """
     cluster = launch.kernel.cluster
@@ -90,7 +84,7 @@ def simulate(
         raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
     state = State(launch, geometry, arena, symbols, ends, shared_names(launch, symbols, ends["shared"]), follow_unset)
-    scheduler = Scheduler(state, budget, BlockTrace(geometry.warps, smem) if traced else None)
+    scheduler = Scheduler(state, budget)
     with np.errstate(all="ignore"):
         scheduler.run_all()
     state.overlaps.end()
@@ -116,19 +110,9 @@ def look_at(launch: Launch) -> None:
 
 
 def batch_of(launch: Launch, smem: int) -> int:
-    """How many blocks run together: whole clusters.
-
-    Raises TooManyRecords.
-    """
-    instructions = launch.kernel.instructions
+    """How many blocks run together: whole clusters."""
     one, cluster = Geometry(launch.grid, launch.block, 1), volume(launch.cluster)
-    records = record_bytes(smem, smallest_shared(instructions), agents_of(instructions, one))
-    if (needs := cluster * records) > MOST_RECORDS:
-        raise TooManyRecords(
-            f"accesses to the shared memory of {cluster} blocks would take {needs / 2**30:.1f} GB to remember: choose "
-            "smaller clusters or smaller blocks"
-        )
-    most = LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1), RECORDS_AT_ONCE // records
+    most = LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1)
     return max(min(one.blocks, *most) // cluster, 1) * cluster
 
 
@@ -184,7 +168,6 @@ def make_report(launch: Launch, state: State, scheduler: Scheduler) -> Report:
         zeros=findings.of(Hazard.ZEROS),
         printed=tuple("".join(state.printed).splitlines()),
         kernel=launch.shown,
-        storers={one.name: overlaps.storers(one) for one in state.arena if one.width and overlaps.knows_storers},
-        trace=scheduler.trace,
-        **(state.listener.fields(launch.kernel, runs, state.registers) if state.listener else {}),
+        storers={one.name: overlaps.storers(one) for one in state.arena if one.width},
+        heard=state.listener.result(launch.kernel, runs),
     )

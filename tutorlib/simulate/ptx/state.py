@@ -20,7 +20,7 @@ from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry, coordinate
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Register
 from tutorlib.simulate.ptx.mbarriers import MOST, Mbarriers
-from tutorlib.simulate.ptx.meetings import ClusterBarriers, Meeting, RegisterPool, Running, Unit, WarpgroupMeeting
+from tutorlib.simulate.ptx.meetings import ClusterBarriers, RegisterPool, Running, WarpgroupMeeting
 from tutorlib.simulate.ptx.memory import MAKE, Arena, AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.report import AccessLog
 from tutorlib.simulate.ptx.shadow import SharedShadow
@@ -91,27 +91,20 @@ class State:
         elements = [tensor.width for tensor in arena if tensor.width and self.clocks.agents.stores]
         piece = min([smallest(stores), *elements])
         self.listener = MAKE.get()(running, self.copies, piece, len(arena.bytes) // piece + 1)
-        self.undefined = Undefined(geometry, self.findings, unset if follow_unset else frozenset())
+        self.undefined = Undefined(geometry, self.findings, self.storage, unset if follow_unset else frozenset())
         self.overlaps = GlobalShadow(running, arena, piece, self.listener, instructions)
-        smallest_read = smallest_shared(instructions)
-        self.races = SharedShadow(running, self.shared.size, smallest_read, self.copies, self.listener)
+        fewest = smallest(one for one in instructions if touches(one, "shared"))
+        self.races = SharedShadow(running, self.shared.size, fewest, self.copies, self.listener)
 
-        self.barriers, self.clusters = BlockBarriers(running), ClusterBarriers(running)
-        self.mbarriers, self.together = Mbarriers(running), WarpgroupMeeting(running)
+        self.barriers = BlockBarriers(running)
         self.pool = RegisterPool(running, kernel.blocks_per_sm)
-        self.warpgroups = Warpgroups(running, self.races, self.pool)
+        self.mbarriers = Mbarriers(running)
+        self.together, self.clusters = WarpgroupMeeting(running), ClusterBarriers(running)
+        self.warpgroups = Warpgroups(running, self.races)
         self.bulk = BulkCopies(running, self.shared, self.races, self.mbarriers)
         self.tensor = TensorMemory(running, self.races, self.mbarriers, brings(instructions, "tcgen05"))
-        self.meetings: tuple[Meeting, ...] = self.barriers, self.mbarriers, self.together, self.clusters
-        self.units: tuple[Unit, ...] = (
-            self.races,
-            self.overlaps,
-            *self.meetings,
-            self.pool,
-            self.warpgroups,
-            self.bulk,
-            self.tensor,
-        )
+        self.meetings = self.barriers, self.mbarriers, self.together, self.clusters
+        self.units = running.units
 
     def enter(self, first: int) -> None:
         """Make ready for the blocks from this one on."""
@@ -124,8 +117,7 @@ class State:
             register.fill(self.at_first(name, register.dtype))
         self.copies.restart()
         self.clocks.restart()
-        if self.listener:
-            self.listener.restart()
+        self.listener.restart()
         for unit in self.units:
             unit.restart()
         for name, values in self.special.items():
@@ -135,7 +127,7 @@ class State:
         """These lanes' threads end."""
         self.alive[lanes] = False
         self.bulk.leave(lanes)
-        self.clusters.leave(lanes)
+        self.clusters.settle()
         if self.geometry.cluster_size > 1 or self.mbarriers.made:
             slots = np.unique(self.slot[lanes])
             for slot in slots[~self.alive.reshape(self.geometry.batch, -1)[slots].any(1)].tolist():
@@ -146,7 +138,7 @@ class State:
     def report_deadlock(self) -> None:
         """No thread can run any longer. The nearest to the cause is told first: a warp that lacks registers arrives at
         no mbarrier."""
-        for unit in (self.barriers, self.pool, *self.meetings[1:]):
+        for unit in self.units:
             unit.report_deadlock()
 
     # operands ---------------------------------------------------------------------------------------------------
@@ -236,11 +228,6 @@ def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents
     if brings(instructions, "tcgen05"):
         warpgroups = 1  # one queue of multiplications for all threads
     return Agents(geometry.warps, stores, warpgroups, MOST if brings(instructions, "mbarriers") else 0)
-
-
-def smallest_shared(instructions: Sequence[Instruction]) -> int:
-    """The fewest bytes of shared memory that an instruction accesses."""
-    return smallest(i for i in instructions if touches(i, "shared"))
 
 
 def as_index(where: Where) -> np.ndarray | slice:

@@ -5,7 +5,7 @@ buffer ahead that it never uses, a block computes rows that its matrix does not 
 it is stored in global memory or decides something. Shared memory that it is stored to becomes undefined again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -45,13 +45,14 @@ class Origin:
 class Undefined:
     """held: the undefined values in registers, by the register's name.
 
-    unset: registers that may be read before they are set.
+    storage: gives a register's numbers. unset: registers that may be read before they are set.
     spilled: what undefined values have been stored to shared memory, by the store's site; storing: the lanes for which
         the store that comes now does so.
     """
 
     geometry: Geometry
     findings: Findings
+    storage: Callable[[Register], np.ndarray]
     unset: frozenset[str] = frozenset()
     held: dict[str, Origin] = field(default_factory=dict)
     spilled: dict[int, Origin] = field(default_factory=dict)
@@ -72,13 +73,10 @@ class Undefined:
             self.held |= dict.fromkeys(names, replace(origin, bytes=every_byte(lanes)))
         return stored_at in self.spilled
 
-    def before(
-        self, site: int, instruction: Instruction, lanes: np.ndarray, active: np.ndarray, first: np.ndarray | None
-    ) -> None:
+    def before(self, site: int, instruction: Instruction, lanes: np.ndarray, active: np.ndarray) -> None:
         """Look at what an instruction is about to read and write.
 
-        lanes: that come by; active: those of them for which its predicate holds. first: of a selp, those that take the
-        first of its two values.
+        lanes: that come by; active: those of them for which its predicate holds.
         """
         looked_at = bytes_read(instruction)
         used = [
@@ -95,7 +93,7 @@ class Undefined:
         if used and matters(instruction, self.held):
             for origin in used:
                 self.report(site, instruction, origin, active)
-        coming = self.coming(site, instruction, used, active, first) if used else {}
+        coming = self.coming(site, instruction, used, active) if used else {}
         for name in written(instruction):
             if undefined := coming.get(name):
                 parts = [bits for _, bits in undefined]
@@ -106,7 +104,7 @@ class Undefined:
                     del self.held[name]
 
     def coming(
-        self, site: int, instruction: Instruction, used: list[Origin], active: np.ndarray, first: np.ndarray | None
+        self, site: int, instruction: Instruction, used: list[Origin], active: np.ndarray
     ) -> dict[str, list[tuple[Origin, np.ndarray]]]:
         """What comes to each result: origins, each with the bytes that come from it. Of several the first is told."""
         if moved := bytes_moved(instruction):
@@ -118,10 +116,12 @@ class Undefined:
                 ]
                 for name, sources in moved.items()
             }
-        if first is None:
+        chooses = instruction.operands[-1] if instruction.parts[0] == "selp" else None
+        if not isinstance(chooses, Register):
             origin = self.met(site, instruction, used[0], active)
             given = [(origin, every_byte(spread(instruction, used, active)))]
         else:  # what a selp does not take need not be determined; what decides must be
+            first = self.storage(chooses)
             taken = zip(instruction.operands[1:], (active & first, active & ~first, active), strict=True)
             given = [
                 (origin, np.where(lanes, origin.bytes if n < CHOSEN else every_byte(origin.lanes), 0))

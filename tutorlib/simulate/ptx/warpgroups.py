@@ -11,7 +11,7 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.descriptors import UNIT
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
-from tutorlib.simulate.ptx.meetings import RegisterPool, Unit
+from tutorlib.simulate.ptx.meetings import Unit
 from tutorlib.simulate.ptx.memory import Access, Groups
 from tutorlib.simulate.ptx.shadow import SharedShadow
 
@@ -89,7 +89,6 @@ class Warpgroups(Unit):
     """
 
     races: SharedShadow
-    pool: RegisterPool
 
     def __post_init__(self) -> None:
         self.all_acc: dict[tuple[str, ...], Accumulators] = {}
@@ -152,7 +151,6 @@ class Warpgroups(Unit):
         numbers = self.told[warpgroups]
         self.products.issue(Product(site, acc, np.repeat(numbers, WARPGROUP)), flat)
         slots, number = warpgroups // self.of_block, warpgroups % self.of_block
-        self.pool.need(site, slots, number * WARPGROUP, len(acc.names))
         each = units.shape[1]
         lanes = np.repeat(self.clocks.least(of_lanes(flat).reshape(count, -1)), each)
         access = Access(site, lanes, units.reshape(-1), UNIT, np.repeat(slots, each), agent="wgmma")

@@ -1,1 +1,1 @@
-"""A GPU that is not there: torch, the CuTe DSL, cuTile and Triton find one, and every launch on it is simulated."""
+"""A GPU that is not there: torch, the CuTe DSL, cuTile and Triton find it, and every launch on it is simulated."""

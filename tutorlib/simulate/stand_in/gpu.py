@@ -33,7 +33,7 @@ TOOL = str(Path(__file__).parents[1] / "tool.py")
 
 @dataclass
 class StandInGpu:
-    """took: called with the report of each launch; one that is refused has `Report.stopped`, and raises.
+    """took: called with the report of each launch; a refused launch has `Report.stopped`, and raises.
 
     arch: "90a".
     """
@@ -69,18 +69,18 @@ class StandInGpu:
 
     def reached_from(self, parameters: np.ndarray) -> list[Piece]:
         """The tensors whose addresses stand there, or in one of these tensors, and so on."""
-        self.held = {start: one for start, one in self.held.items() if not one[1].expired()}
+        self.held = {start: held for start, held in self.held.items() if not held[1].expired()}
         starts = sorted(self.held)
         found: dict[int, Piece] = {}
         pending = [parameters]
         while pending:
             for word in pointer_words(pending.pop()).tolist():
                 at = bisect_right(starts, word) - 1
-                one = self.held[starts[at]][0] if at >= 0 else None
-                if one is not None and word < one.start + len(one.bytes) and one.start not in found:
-                    found[one.start] = one
-                    if one.pointers:
-                        pending.append(one.bytes)
+                piece = self.held[starts[at]][0] if at >= 0 else None
+                if piece is not None and word < piece.start + len(piece.bytes) and piece.start not in found:
+                    found[piece.start] = piece
+                    if piece.pointers:
+                        pending.append(piece.bytes)
         return list(found.values())
 
     # launches

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -12,7 +12,7 @@ from cuda.tile import tune
 
 from tutorlib.compiling.dsls import refusals
 from tutorlib.dsl.functions import function_of
-from tutorlib.simulate.cutile.run import Accepted, TileReport, refuse_launch, run
+from tutorlib.simulate.cutile.run import TileReport, refuse_launch, run
 from tutorlib.simulate.stand_in.gpu import StandInGpu
 from tutorlib.simulate.stand_in.torch_cuda import CURRENT, torch_on
 
@@ -22,7 +22,7 @@ Take = Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...], bool], None]  # ke
 
 @contextmanager
 def taken_over(take: Take) -> Iterator[None]:
-    """In the block, ct.launch passes its arguments to `take`. It raises TypeError and ValueError as the real one."""
+    """In the block, ct.launch passes its arguments to `take`. It raises TypeError and ValueError as cuTile's does."""
 
     def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, **options: Any) -> None:
         refuse_launch(stream, grid, kernel, args, handles=(0, CURRENT.cuda_stream))
@@ -60,27 +60,15 @@ def launches_to(take: Take, sms: int = SMS) -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True)
-class Launched:
-    """One launch: with what, and what it did. current: whether in torch's current stream."""
-
-    kernel: ct.kernel
-    grid: tuple[int, ...]
-    args: tuple[Any, ...]
-    report: TileReport
-    current: bool
-
-
 @contextmanager
-def launches_interpreted(accepted: Accepted | None = None) -> Iterator[list[Launched]]:
-    """In the block ct.launch interprets, as if there were a GPU with SMS SMs. Gives what was launched so far.
-
-    accepted: as in `simulate.cutile.run`, whose errors a launch raises.
+def launches_interpreted() -> Iterator[list[TileReport]]:
+    """In the block ct.launch interprets, as if there were a GPU with SMS SMs. Gives the reports of what was launched
+    so far; a launch raises as `simulate.cutile.run`.
     """
-    launched: list[Launched] = []
+    reports: list[TileReport] = []
 
     def take(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
-        launched.append(Launched(kernel, grid, args, run(kernel, grid, args, accepted=accepted), current))
+        reports.append(replace(run(kernel, grid, args), current=current))
 
     with launches_to(take):
-        yield launched
+        yield reports

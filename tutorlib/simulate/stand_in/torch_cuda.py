@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -30,7 +30,7 @@ WITHOUT_TORCH = torch._C.DisableTorchFunction
 
 
 class OnCuda(TorchFunctionMode):
-    """Tensors know whether they are on the GPU, and what is made of one that is, is there too."""
+    """Tensors know whether they are on the GPU; results of operations on such tensors are there, too."""
 
     def __init__(self, gpu: StandInGpu) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class OnCuda(TorchFunctionMode):
             vars(torch._C.TensorBase)["device"].__get__: lambda tensor: CUDA if holds(tensor) else CPU,
             torch.Tensor.get_device: lambda tensor: 0 if holds(tensor) else -1,
             torch.Tensor.__dlpack_device__: lambda tensor: (2, 0) if holds(tensor) else (1, 0),
-            torch.Tensor.__dlpack__: lambda tensor: OnDevice(tensor).__dlpack__() if holds(tensor) else capsule(tensor),
+            torch.Tensor.__dlpack__: lambda tensor: (OnDevice(tensor) if holds(tensor) else tensor).__dlpack__(),
             torch.Tensor.record_stream: lambda tensor: None,
             torch.Tensor.is_pinned: lambda tensor: False,
             torch.Tensor.pin_memory: lambda tensor: tensor,
@@ -61,8 +61,8 @@ class OnCuda(TorchFunctionMode):
         contents = versions_of(given)
         on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
         result = func(*args, **kwargs)
-        moves = func is torch.Tensor.to and target is not None
-        if moves and self.gpu.holds(given[0]) != on_gpu and same_memory(result, given[0]):
+        moves = func is torch.Tensor.to and target is not None and self.gpu.holds(given[0]) != on_gpu
+        if moves and result.untyped_storage().data_ptr() == given[0].untyped_storage().data_ptr():
             result = result.clone()
         if on_gpu and getattr(func, "__name__", "") != "data_ptr":
             results = list(tensors_in(result))
@@ -79,11 +79,6 @@ class OnCuda(TorchFunctionMode):
         if not self.gpu.holds(tensor):
             align(tensor)
         return self.gpu.hold(tensor)
-
-
-def capsule(tensor: torch.Tensor) -> Any:
-    with WITHOUT_TORCH():
-        return tensor.__dlpack__()
 
 
 def without_device(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[torch.device | None, tuple, dict[str, Any]]:
@@ -110,11 +105,6 @@ def versions_of(tensors: list[torch.Tensor]) -> list[int]:
     """How often each has been changed in place."""
     with WITHOUT_TORCH():
         return [0 if tensor.is_inference() else tensor._version for tensor in tensors]
-
-
-def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
-    with WITHOUT_TORCH():
-        return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
 def align(tensor: torch.Tensor) -> None:
@@ -176,25 +166,18 @@ class Generator(torch.Generator):
         return super().__new__(cls, "cpu")  # type: ignore[call-arg]  # its stub has no __new__
 
 
-@dataclass(frozen=True)
-class Properties:
-    name: str
-    major: int
-    minor: int
-    multi_processor_count: int
-    total_memory: int = 80 * 2**30
-    max_threads_per_multi_processor: int = 2048
-    shared_memory_per_multiprocessor: int = 228 * 2**10
-    shared_memory_per_block_optin: int = 227 * 2**10
-    regs_per_multiprocessor: int = 65536
-    warp_size: int = 32
-    L2_cache_size: int = 50 * 2**20
+PROPERTIES = {
+    "name": "a simulated GPU", "total_memory": 80 * 2**30, "max_threads_per_multi_processor": 2048,
+    "shared_memory_per_multiprocessor": 228 * 2**10, "shared_memory_per_block_optin": 227 * 2**10,
+    "regs_per_multiprocessor": 65536, "warp_size": 32, "L2_cache_size": 50 * 2**20,
+}  # fmt: skip
 
 
 @contextmanager
 def torch_on(gpu: StandInGpu) -> Iterator[None]:
     """torch.cuda speaks of this GPU, and "cuda" is where its tensors are."""
-    properties = Properties("a simulated GPU", *gpu.capability, gpu.sms)
+    sizes = dict(zip(("major", "minor", "multi_processor_count"), (*gpu.capability, gpu.sms), strict=True))
+    properties = SimpleNamespace(**PROPERTIES, **sizes)
     says: dict[str, Any] = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "is_bf16_supported": True,
         "get_device_capability": gpu.capability, "get_device_properties": properties,
@@ -234,7 +217,7 @@ def within_a_rounding(
 ) -> None:
     """torch.testing.assert_close, but for fp16 and bf16, whose sums in fp32 have another order on the CPU.
 
-    It allows a rounding of the element, and one of sums as large as the largest element.
+    It allows a rounding of the element, and of sums as large as the largest element.
     """
     if isinstance(got, torch.Tensor) and isinstance(want, torch.Tensor) and got.dtype in DEFAULT_RTOL and want.numel():
         rtol, atol = (DEFAULT_RTOL[got.dtype], DEFAULT_ATOL) if rtol is None or atol is None else (rtol, atol)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.dsls import compile_cute, cute_arguments
 from tutorlib.compiling.errors import is_readers
-from tutorlib.compiling.spec import TensorSpec
+from tutorlib.compiling.spec import fakes
 from tutorlib.dsl.functions import is_of_the_dsl
 from tutorlib.dsl.launching import INT, POINTER, SUCCESS, call_engine, engine_without_driver
 from tutorlib.dsl.tracing import locations, no_abort
@@ -138,26 +138,21 @@ class Traced:
     stacks: Stacks = field(repr=False)
 
 
-def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], arch: str = "sm_80") -> Traced:
-    """Compile a @cute.jit host function for tensors of these specs. Raises as compile_cute does."""
-    try:
-        return compile_for(host, [spec.fake() for spec in specs], arch)
-    except Exception:
-        compile_cute(host, specs, arch)  # raises it again, as a sentence
-        raise
-
-
-def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80") -> Traced:
-    """Compile a @cute.jit host function, or an object that can be called as one, for such arguments.
+def compile_with_lines(host: Callable[..., None], specs: Sequence[Any], arch: str = "sm_80") -> Traced:
+    """Compile a @cute.jit host function, or an object that can be called as one, as compile_cute does.
 
     Its machine code is not for use: ptxas does not optimize it.
     """
     from cutlass import cute
 
     stacks = Stacks()
-    with tempfile.TemporaryDirectory() as folder, locations(STACKS, stacks.number), no_abort():
-        options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info --ptxas-options=-O1"
-        built = cute.compile(host, *arguments, options=options)
+    try:
+        with tempfile.TemporaryDirectory() as folder, locations(STACKS, stacks.number), no_abort():
+            options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info --ptxas-options=-O1"
+            built = cute.compile(host, *fakes(specs), options=options)
+    except Exception:
+        compile_cute(host, specs, arch)  # raises it again, as a sentence
+        raise
     return Traced(built, built.__ptx__, stacks)
 
 
@@ -247,7 +242,7 @@ class Host:
         self.engine = engine_without_driver(built, calls, lambda *arguments: SUCCESS, libraries)
 
     def guarded(self, function: Callable[..., None], *arguments: int) -> int:
-        """An exception cannot pass through compiled code: `take` raises the last one."""
+        """An exception cannot pass through compiled code: `take` raises the last."""
         try:
             function(*(argument or 0 for argument in arguments))
         except Exception as error:
@@ -269,7 +264,7 @@ class Host:
         """_cudaLaunchKernelEx"""
         config = Configuration.from_address(configuration)
         listed = (Attribute * config.attribute_count).from_address(config.attributes) if config.attributes else ()
-        told = {int(one.id & 0xFFFFFFFF): [int(n) for n in one.value[:3]] for one in listed}
+        told = {int(each.id & 0xFFFFFFFF): [int(n) for n in each.value[:3]] for each in listed}
         cooperative, overlapping = (told.get(id, [0])[0] > 0 for id in (COOPERATIVE, OVERLAPPING))
         entry = self.module.kernels[self.kernels[kernel - 1]]
         places = (POINTER * len(entry.parameters)).from_address(parameters)
@@ -314,26 +309,19 @@ def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms
 
 
 def simulate_host(
-    compiled: Traced,
-    tensors: "dict[str, Tensor]",
-    arguments: Sequence[Any] | None = None,
-    *,
-    dynamic: bool = False,
-    traced: bool = False,
+    compiled: Traced, tensors: "dict[str, Tensor]", arguments: Sequence[Any] | None = None, *, dynamic: bool = False
 ) -> list[Report]:
     """Call a host function on tensors in ordinary memory, by name, and simulate what it launches, in order.
 
-    arguments: None for these tensors, row-major, their layouts dynamic or not. traced: as `simulate`.
+    arguments: None for these tensors, row-major, their layouts dynamic or not.
     """
     given = cute_arguments([*tensors.values()], dynamic) if arguments is None else arguments
     module = parse_ptx(compiled.ptx)
     launches, find = record_launches(compiled.function, module, given), compiled.stacks.finder(module)
-    return simulate_launches(tensors, [replace(each, find=find) for each in launches], traced)
+    return simulate_launches(tensors, [replace(each, find=find) for each in launches])
 
 
-def simulate_launches(
-    tensors: "dict[str, Tensor]", launches: Sequence[Launch], traced: bool = False, budget: float = inf
-) -> list[Report]:
-    """Simulate what a host function launches, in order. traced, budget: as `simulate`."""
+def simulate_launches(tensors: "dict[str, Tensor]", launches: Sequence[Launch], budget: float = inf) -> list[Report]:
+    """Simulate what a host function launches, in order. budget: as `simulate`."""
     pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
-    return [simulate_pieces(each, pieces, traced, before, budget=budget) for each in launches]
+    return [simulate_pieces(each, pieces, before, budget=budget) for each in launches]

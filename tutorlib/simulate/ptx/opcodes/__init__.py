@@ -1,4 +1,4 @@
-"""The one table of opcodes: what each does to all lanes at once."""
+"""The table of opcodes: what each does to all lanes at once."""
 
 import numpy as np
 

@@ -58,8 +58,7 @@ def box_of(op: Operation, lane: int, start: int, place: int, numbers: list[int])
     try:
         return box_asked(op, start, place, numbers)
     except CannotCopy as error:
-        says = f"TMA, for {op.state.geometry.show_thread(lane)}, {error.what}"
-        op.notice(error.fault, says)
+        op.notice(error.fault, f"TMA, for {op.state.geometry.show_thread(lane)}, {error.what}")
         return None
 
 
@@ -75,7 +74,7 @@ def box_asked(op: Operation, start: int, place: int, numbers: list[int]) -> Box:
     else:
         (size,), at = numbers, (0,)
         units = (size // UNIT,)
-        described = TensorMap(place, UNIT, units, (UNIT,), units, swizzle=0, numbers=1, padded=UNIT)
+        described = TensorMap(place, UNIT, units, (UNIT,), units, swizzle=0, numbers=1)
         if start % UNIT or place % UNIT or size % UNIT:
             what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
             raise CannotCopy(f"{what}: all three must be multiples of {UNIT}", Hazard.MISALIGNED)
@@ -112,7 +111,7 @@ def nearest(op: Operation, place: int) -> str:
 
 def receivers(op: Operation, operand: int) -> Callable[[np.ndarray, list[SharedPlace]], list[list[int]]]:
     """For each of these lanes and its place, the slots of the blocks that have a copy there: those whose ranks the mask
-    of a multicast has, or the one."""
+    of a multicast has, or the block that is named."""
     cluster = op.state.geometry.cluster_size
     mask = op.values(operand, "u16") if "multicast" in op.words else None
 
@@ -153,29 +152,26 @@ def load(op: Operation) -> Step:
                 continue
             described, at = box
             if described.misses(at):
-                notice_zeros(op, lane, tuple(numbers), described)
+                where = f"a box at {tuple(numbers[::-1])} of a tensor of {described.shape[::-1]}"
+                thread = op.state.geometry.show_thread(lane)
+                op.notice(Hazard.ZEROS, f"TMA, for {thread}, loads {where}: nothing but zeros")
             if op.state.arena.before:
                 overlaps.on_bulk_load(access_of(op, lane, described, described.inside(at)[0]))
             units, data = units_of(described, start), fetched(op, described, at)
             for slot in slots:
                 owner = slot - slot % cluster % 2 if pair else slot
                 mbarrier = op.state.mbarriers.counting(op.site, lane, (owner, bar))
-                copies.append(BulkLoad(op.site, lane, slot, units, data, mbarrier, padding=described.padding))
+                copies.append(BulkLoad(op.site, lane, slot, units, data, mbarrier))
         op.state.bulk.load(copies)
 
     return op.by_lanes(load_for)
-
-
-def notice_zeros(op: Operation, lane: int, at: tuple[int, ...], described: TensorMap) -> None:
-    who, place, shape = op.state.geometry.show_thread(lane), at[::-1], described.shape[::-1]
-    op.notice(Hazard.ZEROS, f"TMA, for {who}, loads a box at {place} of a tensor of {shape}: nothing but zeros")
 
 
 def store(op: Operation) -> Step:
     """cp.async.bulk.tensor.….global.shared.tile.bulk_group [descriptor, {x, y}], [from]{, policy}, and
     cp.async.bulk.global.shared.bulk_group [to], [from], bytes{, policy}
 
-    Threads of one warp that tell of the same box count as one: what is uniform in a warp the machine does once.
+    Threads of a warp that name the same box make one copy: what is uniform in a warp the machine does once.
     """
     to, of, together = asked(op, 0), op.places(1), WARP if "tensor" in op.parts else 1
 
@@ -210,7 +206,7 @@ def tensor_bytes(op: Operation, described: TensorMap) -> np.ndarray:
 def fetched(op: Operation, described: TensorMap, at: tuple[int, ...]) -> np.ndarray:
     """A box's bytes as units of 16, zeros where it lies outside of the tensor."""
     whole, part = described.inside(at)
-    data = np.zeros((*described.box[::-1], described.padded), np.uint8)
+    data = np.zeros((*described.box[::-1], described.element), np.uint8)
     data[part[::-1]][..., : described.element] = tensor_bytes(op, described)[whole[::-1]]
     return data.reshape(-1, UNIT)
 
@@ -220,7 +216,7 @@ def keeper(op: Operation, lane: int, described: TensorMap, at: tuple[int, ...]) 
     whole, part = described.inside(at)
 
     def keep(units: np.ndarray) -> None:
-        data = units.reshape(*described.box[::-1], described.padded)[part[::-1]][..., : described.element]
+        data = units.reshape(*described.box[::-1], described.element)[part[::-1]]
         there = tensor_bytes(op, described)[whole[::-1]]
         if data.size:
             different = (data != there).any(-1).reshape(-1)
@@ -241,7 +237,7 @@ def access_of(op: Operation, lane: int, described: TensorMap, whole: tuple[slice
 def store_async(op: Operation) -> Step:
     """st.async{.weak}.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [to], {…}, [mbarrier]
 
-    Of a warp's stores that one mbarrier counts one copy is made. All are of 16 bytes.
+    A warp's stores that one mbarrier counts are one copy. All are of 16 bytes.
     """
     kind, count = shape_of(op)
     op.need(bits_of(kind) // 8 * count == UNIT)
@@ -266,7 +262,7 @@ def store_async(op: Operation) -> Step:
 
 
 def fits(op: Operation, lane: int, slot: int, start: int, owner: int) -> bool:
-    """Whether a place is one to store to, and its mbarrier the same block's; a finding where not."""
+    """Whether a place can be stored to, and its mbarrier is the same block's; a finding where not."""
     size = op.state.shared.size
     if start % UNIT:
         op.notice_thread(Hazard.MISALIGNED, lane, f"stores {UNIT} bytes at byte {start:,} of shared memory")
@@ -283,7 +279,7 @@ def fits(op: Operation, lane: int, slot: int, start: int, owner: int) -> bool:
 
 # tensor maps in memory -----------------------------------------------------------------------------------------
 
-WORD = 8  # bytes, of which a field lies in one
+WORD = 8  # bytes; no field crosses a word
 # A field's parts: its first bit, how much further that is for each mode, how many there are; what is subtracted from
 # the value, and how many of its lowest bits are left out.
 FIELDS = {
@@ -324,7 +320,7 @@ def copy_and_fence(op: Operation) -> Step:
     target, source = op.addresses(0), op.addresses(1)
 
     def copy_for(warps: np.ndarray) -> None:
-        first = of.flags(warps * WARP)
+        first = op.state.geometry.flags(warps * WARP)
         for byte in range(0, BYTES if len(warps) else 0, WORD):
             _, words = of.read(first, source() + source().dtype.type(byte))
             to.write(first, target() + target().dtype.type(byte), words)

@@ -206,7 +206,7 @@ def move(op: Operation) -> Step:
 
 
 def convert_address(op: Operation) -> Step:
-    """cvta: between an address in a state space and a generic one."""
+    """cvta: between an address in a state space and a generic address."""
     window = next((WINDOW[word] for word in op.words if word in WINDOW), 0)
     distance = np.array([(-window if "to" in op.parts else window) % 2**64], np.uint64)
     return computed(op.target(0, "u64"), lambda a: a.astype(np.uint64) + distance, op.source(1, op.kind))

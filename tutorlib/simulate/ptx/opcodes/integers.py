@@ -18,7 +18,7 @@ Compute = Callable[..., Any]
 class Row:
     """What an opcode does to arrays of all lanes' operands.
 
-    types: of the result and of each operand: "t" is the opcode's own, "w" one of twice its width.
+    types: of the result and of each operand: "t" is the opcode's own, "w" twice as wide.
     does: the operands → the result, which is then converted to its type.
     asks: suffixes that `does` is told of, each by its name: whether the opcode has it. knows: others that it may have.
     """
@@ -76,18 +76,10 @@ def wide(a: Array, b: Array) -> Array:
 def high(a: Array, b: Array) -> Array:
     """Its upper half."""
     if bits(a) == 64:
-        upper = high_64(unsigned(a), unsigned(b)).view(a.dtype)
-        return upper - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+        exact: Array = a.astype(object) * b.astype(object) >> 64  # Python's integers
+        return exact.astype(a.dtype)
     product = wide(a, b)
     return product >> product.dtype.type(bits(a))
-
-
-def high_64(a: Array, b: Array) -> Array:
-    half, low = U64(32), U64(0xFFFFFFFF)
-    a1, a0, b1, b0 = a >> half, a & low, b >> half, b & low
-    middle = a1 * b0 + (a0 * b0 >> half)
-    other = a0 * b1 + (middle & low)
-    return a1 * b1 + (middle >> half) + (other >> half)
 
 
 def and_add(multiply: Callable[[Array, Array], Array]) -> Callable[[Array, Array, Array], Array]:

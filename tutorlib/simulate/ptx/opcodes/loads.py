@@ -3,7 +3,7 @@
 An atomic reads, changes and writes, one lane after another.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def shape_of(op: Operation) -> tuple[str, int]:
 
 
 def ports(op: Operation, does: str, width: int, count: int = 1, spaces: str = GENERIC) -> dict[str, Port]:
-    """A port to each space that the instruction may reach: the one that it names, or those of generic addresses."""
+    """A port to each space that the instruction may reach: the space that it names, or those of generic addresses."""
     named = [word for word in op.words if word in PORTS]
     return {name: PORTS[name](op, width, count, does) for name in named or spaces.split()}
 
@@ -70,7 +70,7 @@ def move(op: Operation) -> Step:
 
 
 def step_through(op: Operation, to: dict[str, Port], address: Operand | Addresses, through: Through) -> Step:
-    """Through the one port, or for generic addresses through the port of the window that each lies in."""
+    """Through the only port, or for generic addresses through the port of the window that each lies in."""
     addresses = address if callable(address) else op.addresses(address)
     if len(to) == 1:
         (port,) = to.values()
@@ -133,7 +133,7 @@ def fetch(port: GlobalPort, lanes: np.ndarray, addresses: np.ndarray, wanted: np
     data = np.zeros((len(lanes), port.width), np.uint8)
     reads = wanted > 0
     if reads.any():
-        where = port.flags(lanes[reads])
+        where = port.state.geometry.flags(lanes[reads])
         _, rows = port.read(True if where.all() else where, addresses)
         data[reads] = np.ascontiguousarray(rows).view(np.uint8)
         partly = wanted < port.width
@@ -183,39 +183,33 @@ def atomic(op: Operation) -> Step:
     op.need(not kind.startswith("bf16") or operation == "add")
     bits = f"b{bits_of(kind)}"
     out = op.target(0, bits) if returns else None
-    address, *values = op.operands[1:] if returns else op.operands
-    given = [op.source(value, bits) for value in values[: 2 if operation == "cas" else 1]]
+    address, *by = op.operands[1:] if returns else op.operands
+    given = [op.source(operand, bits) for operand in by[: 2 if operation == "cas" else 1]]
 
     def through(port: Port, where: Where, at: np.ndarray) -> None:
         assert isinstance(port, GlobalPort | SharedPort)
         _, access, _ = port.reach(where, at)
-        port.on_atomic(access)
+        port.shadow.on_atomic(access)
         operands = [op.spread(v)[access.lanes] for v in given]
-        before = apply_in_turns(port.rows, port.row_of(access), operands, COMBINE[operation], kind)
+        rows, places = port.rows, port.row_of(access)
+        before = np.zeros(len(places), rows.dtype)
+        for lanes in turns(places):
+            before[lanes] = rows[places[lanes], 0]
+            values = (from_bits(np.ascontiguousarray(v[lanes]), kind) for v in (before, *operands))
+            rows[places[lanes], 0] = to_bits(COMBINE[operation](*values), kind).view(rows.dtype)
         if out is not None:
             out[access.lanes] = before
 
     return step_through(op, ports(op, "changes", bits_of(kind) // 8, spaces="global shared"), address, through)
 
 
-def apply_in_turns(
-    rows: np.ndarray, places: np.ndarray, values: list[np.ndarray], combine: Combine, kind: str
-) -> np.ndarray:
-    """Change each place by the lanes that name it, in the order of their numbers; gives what each lane found there.
-
-    Every turn takes the first lane of each place that has some left.
-    """
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
-    turn = np.arange(len(ordered)) - np.repeat(first, np.diff(np.r_[first, len(ordered)]))
-    before = np.zeros(len(places), rows.dtype)
-    for n in range(int(turn.max(initial=-1)) + 1):
-        lanes = order[turn == n]
-        before[lanes] = rows[places[lanes], 0]
-        new = combine(*(from_bits(np.ascontiguousarray(v[lanes]), kind) for v in (before, *values)))
-        rows[places[lanes], 0] = to_bits(new, kind).view(rows.dtype)
-    return before
+def turns(places: np.ndarray) -> Iterator[np.ndarray]:
+    """The numbers of these places in groups: every turn takes the first of each place that has some left."""
+    left = np.arange(len(places))
+    while len(left):
+        _, first = np.unique(places[left], return_index=True)
+        yield left[first]
+        left = np.delete(left, first)
 
 
 OPCODES: dict[str, OpcodeDecoder] = {

@@ -7,7 +7,7 @@ rest hold the same again.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -163,58 +163,39 @@ def matrix(words: list[np.ndarray], piece: Fragment, kind: str) -> np.ndarray:
     return from_bits(elements, kind).reshape(len(lanes), piece.rows, piece.columns)
 
 
-class Tile:
-    """A matrix in memory that the lanes of a warp share out, with `stride` elements between rows (columns, where they
-    are what is contiguous).
-
-    slow, fast: of each lane's elements, row and column or column and row, (32, per_lane).
-    at_once: elements that a lane holds in one register and that are neighbors in memory, which it moves at once.
-    """
-
-    def __init__(self, op: Operation, address: int, does: str) -> None:
-        which, kind, by_rows = op.parts[2], op.kind, "row" in op.parts
-        op.need(kind in FACTORS and (by_rows or "col" in op.parts))
-        self.op, self.piece = op, fragment("C" if which == "d" else which.upper(), *shape_of(op), bits_of(kind))
-        places = np.divmod(np.argsort(self.piece.order), self.piece.columns)
-        row, column = (each.reshape(WARP, -1) for each in places)
-        self.slow, self.fast = (row, column) if by_rows else (column, row)
-        self.per_lane = row.shape[1]
-        wide = min(max(32 // self.piece.element, 1), self.per_lane)
-        self.at_once = wide if (self.slow[:, :wide] == self.slow[:, :1]).all() else 1
-        self.base = op.addresses(address)
-        dense = np.array([self.piece.columns if by_rows else self.piece.rows], np.uint32)
-        self.stride = op.source(2, "u32") if len(op.operands) > 2 else dense
-        self.ports = ports(op, does, self.piece.element // 8, self.at_once)
-
-    def address(self, n: int) -> np.ndarray:
-        """Of element n of each lane."""
-        start, warps = self.base(), self.op.state.geometry.lanes // WARP
-        steps = np.tile(self.slow[:, n], warps) * self.stride.astype(np.int64) + np.tile(self.fast[:, n], warps)
-        return np.asarray(start + (steps * (self.piece.element // 8)).astype(start.dtype))
-
-    def moves(self, through: Callable[[int, Port, Where, np.ndarray], None]) -> list[Step]:
-        """Steps that move all of a lane's elements. through: moves those from a number on."""
-        each = range(0, self.per_lane, self.at_once)
-        return [step_through(self.op, self.ports, partial(self.address, n), partial(through, n)) for n in each]
-
-
 def move_tile(op: Operation) -> Step:
     """wmma.load.{a,b,c}.sync.aligned.{row,col}.mMnNkK.space.type fragment, [address], stride, and wmma.store.d with the
-    address first"""
-    stores = op.parts[1] == "store"
-    tile = Tile(op, 0 if stores else 1, "stores" if stores else "loads")
-    element, word = (numpy_type(f"u{bits}") for bits in (tile.piece.element, max(tile.piece.element, 32)))
-    held = registers(op, 1 if stores else 0, f"b{max(tile.piece.element, 32)}")
-    elements = np.zeros((op.state.geometry.lanes, tile.per_lane), element)
+    address first. Elements that a lane holds in one register and that are neighbors in memory move at once."""
+    stores, which, kind, by_rows = op.parts[1] == "store", op.parts[2], op.kind, "row" in op.parts
+    op.need(kind in FACTORS and (by_rows or "col" in op.parts))
+    piece = fragment("C" if which == "d" else which.upper(), *shape_of(op), bits_of(kind))
+    row, column = (each.reshape(WARP, -1) for each in np.divmod(np.argsort(piece.order), piece.columns))
+    slow, fast = (row, column) if by_rows else (column, row)  # of each lane's elements, (32, per_lane)
+    per_lane = row.shape[1]
+    wide = min(max(32 // piece.element, 1), per_lane)
+    at_once = wide if (slow[:, :wide] == slow[:, :1]).all() else 1
+    base, warps_of_all = op.addresses(0 if stores else 1), op.state.geometry.lanes // WARP
+    dense = np.array([piece.columns if by_rows else piece.rows], np.uint32)
+    stride = op.source(2, "u32") if len(op.operands) > 2 else dense  # elements between rows, or columns
+    element, word = (numpy_type(f"u{bits}") for bits in (piece.element, max(piece.element, 32)))
+    held = registers(op, 1 if stores else 0, f"b{max(piece.element, 32)}")
+    elements = np.zeros((op.state.geometry.lanes, per_lane), element)
+
+    def address(n: int) -> np.ndarray:
+        """Of element n of each lane."""
+        start = base()
+        steps = np.tile(slow[:, n], warps_of_all) * stride.astype(np.int64) + np.tile(fast[:, n], warps_of_all)
+        return np.asarray(start + (steps * (piece.element // 8)).astype(start.dtype))
 
     def through(n: int, port: Port, where: Where, at: np.ndarray) -> None:
         if stores:
-            port.write(where, at, elements[as_index(where), n : n + tile.at_once])
+            port.write(where, at, elements[as_index(where), n : n + at_once])
         else:
             lanes, data = port.read(where, at)
-            elements[lanes, n : n + tile.at_once] = data
+            elements[lanes, n : n + at_once] = data
 
-    moves = tile.moves(through)
+    to = ports(op, "stores" if stores else "loads", piece.element // 8, at_once)
+    moves = [step_through(op, to, partial(address, n), partial(through, n)) for n in range(0, per_lane, at_once)]
 
     def step(where: Where) -> None:
         warps = op.warps(where)
@@ -223,7 +204,7 @@ def move_tile(op: Operation) -> Step:
         for move in moves:
             move(where)
         for number, out in enumerate([] if stores else held):
-            words = elements.view(word)[:, number % tile.piece.registers]
+            words = elements.view(word)[:, number % piece.registers]
             out[warps] = of_warps(np.ascontiguousarray(words))[warps]
 
     return step

@@ -223,38 +223,38 @@ def multiply(op: Operation) -> Step:
     scales_at = [op.addresses_of_lanes(n) for n in (4, 5)] if scaled else []
 
     def multiply_for(lane: int) -> None:
-        one, slots = np.array([lane]), slots_of(op, lane)
-        shape = int(shapes(one)[0])
+        lanes, slots = np.array([lane]), slots_of(op, lane)
+        shape = int(shapes(lanes)[0])
         rows, columns, about = read_shape(op, shape, kind)
         halves = rows < LANES and not (apart or pair)
         each = zip((a, b), (rows, columns // len(slots)), about, strict=True)
-        left, right = (SharedOperand(state, descriptors, extent, *of) for descriptors, extent, of in each)
-        units_b = units_in_shared(op, right, lane)
+        left, right = (SharedOperand(state, descriptors, extent, *of, matrix_of) for descriptors, extent, of in each)
+        units_b = inside(op, right.units(lanes))
         units, uses = units_b.reshape(-1), np.arange(0)
         if from_columns:
             if rows < LANES and not halves:
                 what = f"{op.instruction} with A in tensor memory and M = {rows << pair}"
                 raise NotSimulated(what, op.instruction.line)
-            first, start = column_of(int(from_columns(one)[0]))
+            first, start = column_of(int(from_columns(lanes)[0]))
             there = matrix_fragment(rows, BYTES_OF_K // COLUMN, halves).at(first if halves else 0, start)
             uses, numbers_a = there.strips, partial(numbers_in, op, left, there)
         else:
-            units_a = units_in_shared(op, left, lane)
-            units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
-        first, column = column_of(int(to(one)[0]))
+            units_a = inside(op, left.units(lanes))
+            units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(left.numbers, units_a)
+        first, column = column_of(int(to(lanes)[0]))
         into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
         scales = None
         if scaled:
-            at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
+            at_a, at_b = (column_of(int(at(lanes)[0]))[1] for at in scales_at)
             kind_of_scales, first_bytes = "ue8m0" if shape >> 23 & 1 else "ue4m3", (shape >> 29 & 3, shape >> 4 & 3)
             vector = 16 if {"scale_vec::4X", "block16"} & parts else 32
             scales = Scales(kind_of_scales, vector, (at_a, at_b), first_bytes)
             uses = np.union1d(uses, scales.strips(rows, columns))
         if not tensor.issue(op.site, lane, slots, into, units, uses):
             return
-        right_of_all = np.concatenate([numbers_of(right, units_b, slot) for slot in slots])
+        right_of_all = np.concatenate([right.numbers(units_b, np.array([slot]))[0] for slot in slots])
         for slot in slots:  # its own rows of A, by the rows of B of all of them
-            held, a_numbers = tensor.values[slot], numbers_a(slot)
+            held, (a_numbers,) = tensor.values[slot], numbers_a(np.array([slot]))
             product = scales.product(a_numbers, right_of_all, held) if scales else a_numbers @ right_of_all.T
             if op.spread(adds())[lane]:
                 product += held[into.lanes, into.columns]
@@ -267,20 +267,10 @@ def multiply(op: Operation) -> Step:
     return op.by_lanes(multiply_for_all)
 
 
-def units_in_shared(op: Operation, operand: SharedOperand, lane: int) -> np.ndarray:
-    """The addresses of an operand's units, as the lane's descriptor says."""
-    return inside(op, operand.units_of(matrix_of(int(op.spread(operand.descriptors)[lane]))))
-
-
-def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarray:
-    """(rows, K) of what lies at these units of a block's shared memory."""
-    values: np.ndarray = operand.numbers(units[None], np.array([slot]))[0]
-    return values
-
-
-def numbers_in(op: Operation, operand: SharedOperand, there: Fragment, slot: int) -> np.ndarray:
-    """(rows, K) of an operand there in a block's tensor memory."""
-    raw = np.ascontiguousarray(op.state.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
+def numbers_in(op: Operation, operand: SharedOperand, there: Fragment, slots: np.ndarray) -> np.ndarray:
+    """(slots, rows, K) of an operand there in the tensor memory of blocks."""
+    held = op.state.tensor.values[slots.reshape(-1, 1, 1), there.lanes, there.columns]
+    raw = np.ascontiguousarray(held).view(np.uint8)
     return operand.sign * from_bits(raw, operand.kind).astype(np.float32, copy=False)
 
 

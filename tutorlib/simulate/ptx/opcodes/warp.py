@@ -85,16 +85,20 @@ VOTES: dict[str, Result] = {
 }
 
 
+def to_all_lanes(out: np.ndarray, compute: Callable[[Where], np.ndarray]) -> Step:
+    """A step that gives all lanes of a warp the same number. compute: gives it for each warp."""
+
+    def step(where: Where) -> None:
+        np.copyto(out, np.repeat(compute(where), WARP), where=where, casting="unsafe")
+
+    return step
+
+
 def vote(op: Operation) -> Step:
     """vote.sync.all, .any, .uni and .ballot"""
     mode, condition, members = op.parts[2], op.predicate(1), Members(2, op)
     out = op.target(0, "b32" if mode == "ballot" else "pred")
-
-    def step(where: Where) -> None:
-        runs = members.check(where)
-        np.copyto(out, np.repeat(VOTES[mode](by_warp(condition(), op), runs), WARP), where=where, casting="unsafe")
-
-    return step
+    return to_all_lanes(out, lambda where: VOTES[mode](by_warp(condition(), op), members.check(where)))
 
 
 def reduce(op: Operation) -> Step:
@@ -105,22 +109,13 @@ def reduce(op: Operation) -> Step:
     out, a, members = op.target(0, kind), op.source(1, kind), Members(2, op)
     limits = np.iinfo(a.dtype)
     neutral = np.array({"min": limits.max, "max": limits.min, "and": -1}.get(mode, 0)).astype(a.dtype)
-
-    def step(where: Where) -> None:
-        runs, values = members.check(where), by_warp(a, op)
-        found = ufunc.reduce(np.where(runs, values, neutral), axis=1)
-        np.copyto(out, np.repeat(found, WARP), where=where, casting="unsafe")
-
-    return step
+    return to_all_lanes(
+        out, lambda where: ufunc.reduce(np.where(members.check(where), by_warp(a, op), neutral), axis=1)
+    )
 
 
 def active_mask(op: Operation) -> Step:
-    out = op.target(0, "b32")
-
-    def step(where: Where) -> None:
-        np.copyto(out, np.repeat((active(where, op) * BIT).sum(1, dtype=np.uint32), WARP), where=where)
-
-    return step
+    return to_all_lanes(op.target(0, "b32"), lambda where: (active(where, op) * BIT).sum(1))
 
 
 def elect(op: Operation) -> Step:

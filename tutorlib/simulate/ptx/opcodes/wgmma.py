@@ -16,7 +16,6 @@ from tutorlib.simulate.ptx.opcodes.matrices import fragment, matrix
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.types import bits_of, from_bits
-from tutorlib.simulate.ptx.warpgroups import Accumulators
 
 ROWS = 64  # of A and of the result
 BYTES_OF_K = 32  # that one wgmma multiplies
@@ -25,7 +24,7 @@ FACTORS = {"bf16", "f16", "tf32", "e4m3", "e5m2"}
 
 @dataclass(frozen=True)
 class SharedOperand:
-    """A or B in shared memory. rows: of A, or columns of B. sign: 1 or -1."""
+    """A or B in shared memory. rows: of A, or columns of B. sign: 1 or -1. read: what reads its descriptors."""
 
     state: State
     descriptors: np.ndarray
@@ -33,6 +32,7 @@ class SharedOperand:
     kind: str
     k_major: bool
     sign: int
+    read: Callable[[int], MatrixDescriptor] = read_descriptor
 
     @property
     def element(self) -> int:
@@ -41,7 +41,7 @@ class SharedOperand:
     def units(self, lanes: np.ndarray) -> np.ndarray:
         """Addresses of the 16-byte units that these lanes' descriptors name, (lanes, …), in shared memory."""
         values = np.broadcast_to(self.descriptors, self.state.geometry.lanes)[lanes]
-        made = {value: self.units_of(read_descriptor(value)) for value in set(values.tolist())}
+        made = {value: self.units_of(self.read(value)) for value in set(values.tolist())}
         return np.stack([made[value] for value in values.tolist()])
 
     def units_of(self, descriptor: MatrixDescriptor) -> np.ndarray:
@@ -77,10 +77,10 @@ class RegisterOperand:
         return self.sign * matrix(words, piece, self.kind).astype(np.float32, copy=False).reshape(len(warps), ROWS, -1)
 
 
-Tell = Callable[[np.ndarray], np.ndarray]  # takes the lanes of whole warpgroups, and gives them
+Multiplication = Callable[[np.ndarray], np.ndarray]  # takes the lanes of whole warpgroups, and gives them
 
 
-def multiplication(op: Operation) -> Tell:
+def multiplication(op: Operation) -> Multiplication:
     """wgmma.mma_async.….m64nNkK.d.a.b {acc}, a, b, adds, sign of a, sign of b{, a by columns, b by columns}
 
     It ends a block of the program, since a warp waits there for the others of its warpgroup: see `schedule`.
@@ -94,7 +94,7 @@ def multiplication(op: Operation) -> Tell:
         raise NotSimulated(f"{instruction}: {error}: that", instruction.line) from error
 
 
-def multiply(op: Operation) -> Tell:
+def multiply(op: Operation) -> Multiplication:
     """Raises ValueError for accumulators or operands that are none."""
     *_, shape, d_kind, a_kind, b_kind = op.parts
     op.need(d_kind in ("f32", "f16") and {a_kind, b_kind} <= FACTORS and len(op.parts) == 8)
@@ -110,37 +110,30 @@ def multiply(op: Operation) -> Tell:
         a = RegisterOperand(op.state, op.sources(1, "b32"), a_kind, signs[0])
     else:
         a = SharedOperand(op.state, op.source(1, "u64"), ROWS, a_kind, not any(a_by_columns), signs[0])
-    return partial(tell, op, acc, a, b, adds)
 
-
-def tell(
-    op: Operation,
-    acc: Accumulators,
-    a: SharedOperand | RegisterOperand,
-    b: SharedOperand,
-    adds: Callable[[], np.ndarray],
-    lanes: np.ndarray,
-) -> np.ndarray:
-    if not len(lanes):
+    def issue(lanes: np.ndarray) -> np.ndarray:
+        if not len(lanes):
+            return lanes
+        first = lanes[:: WARPGROUP * WARP]  # a lane of each warpgroup
+        units = op.state.warpgroups
+        warpgroups, slots = units.warpgroup[first], op.state.slot[first]
+        b_units = inside(op, b.units(first))
+        read = [b_units.reshape(len(first), -1)]
+        if isinstance(a, SharedOperand):
+            a_units = inside(op, a.units(first))
+            read.append(a_units.reshape(len(first), -1))
+            left = a.numbers(a_units, slots)
+        else:
+            left = a.numbers(units.warps_of(warpgroups))
+        products = left @ b.numbers(b_units, slots).swapaxes(1, 2)
+        units.tell(op.site, acc, warpgroups, np.concatenate(read, axis=1), products, op.spread(adds())[first])
         return lanes
-    first = lanes[:: WARPGROUP * WARP]  # a lane of each warpgroup
-    units = op.state.warpgroups
-    warpgroups, slots = units.warpgroup[first], op.state.slot[first]
-    b_units = inside(op, b.units(first))
-    read = [b_units.reshape(len(first), -1)]
-    if isinstance(a, SharedOperand):
-        a_units = inside(op, a.units(first))
-        read.append(a_units.reshape(len(first), -1))
-        left = a.numbers(a_units, slots)
-    else:
-        left = a.numbers(units.warps_of(warpgroups))
-    products = left @ b.numbers(b_units, slots).swapaxes(1, 2)
-    units.tell(op.site, acc, warpgroups, np.concatenate(read, axis=1), products, op.spread(adds())[first])
-    return lanes
+
+    return issue
 
 
 def inside(op: Operation, units: np.ndarray) -> np.ndarray:
-    """These addresses; in place of one beyond the block's shared memory, which is a finding, byte 0."""
+    """These addresses; byte 0 in place of an address beyond the block's shared memory, which is a finding."""
     size = op.state.shared.size
     beyond = units > size - UNIT
     if beyond.any():
