@@ -23,7 +23,7 @@ def add_to(app: typer.Typer) -> None:
 def simulate(
     ctx: typer.Context,
     target: Annotated[
-        str, typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).", metavar="")
+        str, typer.Argument(help="FILE.py::HOST (or Class(…), or a @ct.kernel), FILE.ptx or FILE.cu.", metavar="")
     ] = "",
     arguments: Annotated[
         list[str] | None,

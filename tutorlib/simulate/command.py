@@ -22,11 +22,13 @@ import numpy as np
 
 from tutorlib.compiling.dsls import module_of
 from tutorlib.compiling.errors import CompileFailed, ToolMissing, compile_failure, without_colours
+from tutorlib.dsl.failure import Hazard
 from tutorlib.dsl.functions import function_of
 from tutorlib.dsl.refusals import cute_message
+from tutorlib.simulate.ptx.findings import Finding
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
-from tutorlib.simulate.tensors import is_poison, poison
+from tutorlib.simulate.tensors import aligned, is_poison, poison
 from tutorlib.simulate.tool import argument_names, simulate
 
 
@@ -86,7 +88,7 @@ def parse_argument(text: str, generator: np.random.Generator) -> Any:
 
         tensor = torch.from_numpy(tensor).to(getattr(torch, DTYPES[dtype]))
     else:
-        tensor = tensor.astype(DTYPES[dtype])
+        tensor = aligned(tensor.astype(DTYPES[dtype]))
     if "out" in marks:
         poison(tensor)
     return tensor.T if "col" in marks else tensor
@@ -179,12 +181,14 @@ def simulate_target(
         why = " ".join(failed.lines)
         raise BadInput(f"{target} fails for sm_{arch}{lacks_letter(arch)}: {why}") from error
     outputs = {name: value for name, value, text in zip(names, given, arguments, strict=True) if ":out" in text}
-    wrong = (
-        f"{name}: {int(mask.sum()):,} of {number_of(mask.size, 'element')} are never written"
+    *before, last = report.launches
+    unwritten = tuple(
+        Finding(Hazard.UNWRITTEN, f"{int(mask.sum()):,} of {mask.size:,} elements of {name} are never written")
         for name, mask in ((name, is_poison(value)) for name, value in outputs.items())
         if mask.any()
     )
-    return replace(report, returned=None, wrong=tuple(wrong))
+    last = replace(last, findings=(*last.findings, *unwritten))
+    return replace(report, returned=None, launches=(*before, last))
 
 
 # A command ------------------------------------------------------------------------------------------------------

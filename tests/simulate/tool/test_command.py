@@ -14,7 +14,7 @@ from tests.simulate.ptx.snippets import DOUBLE, UNGUARDED
 from tests.simulate.tool import kernels, tiles
 from tutorlib.cli import app
 from tutorlib.simulate import command
-from tutorlib.simulate.command import DTYPES, for_torch, parse_arch, parse_argument, parse_sizes
+from tutorlib.simulate.command import DTYPES, parse_arch, parse_argument, parse_sizes
 from tutorlib.simulate.tensors import is_poison
 
 KERNELS, TILES = kernels.__file__, tiles.__file__
@@ -127,7 +127,8 @@ def test_a_finding_ends_with_1_and_stands_in_the_text():
 def test_an_unwritten_output_ends_with_1():
     done = of_ptx("doubled.ptx", 70)
     assert done.exit_code == 1
-    assert "✗ argument 1: 6 of 70 elements are never written" in done.stdout
+    assert "1 launch, 1 finding" in done.stdout
+    assert "✗ unwritten: 6 of 70 elements of argument 1 are never written" in done.stdout
 
 
 def test_a_source_needs_neither_torch_nor_a_dsl(folder):
@@ -218,7 +219,7 @@ def parsed(text, seed=0):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_tensor_of_every_dtype(dtype):
-    value = for_torch(parsed(f"4x6:{dtype}"))
+    value = torch.as_tensor(parsed(f"4x6:{dtype}"))
     assert (value.shape, value.stride()) == ((4, 6), (6, 1))
     assert str(value.dtype) == f"torch.{DTYPES[dtype]}"
     assert value.double().unique().numel() > 1
@@ -234,8 +235,8 @@ def test_an_output_knows_what_was_not_written(dtype):
 
 
 def test_marks():
-    assert for_torch(parsed("4x6:fp32:col")).stride() == (1, 4)
-    assert for_torch(parsed("4x6:bf16:out:col")).stride() == (1, 4)
+    assert torch.as_tensor(parsed("4x6:fp32:col")).stride() == (1, 4)
+    assert torch.as_tensor(parsed("4x6:bf16:out:col")).stride() == (1, 4)
     assert not parsed("4x6:fp32:zeros").any()
 
 

@@ -74,7 +74,7 @@ class Finding:
     kind: "unwaited": shared memory is read, or written anew, while a copy into it may still be in flight;
         "race": two threads use the same memory, one of them to write, with nothing between that orders them; or a
             launch uses what the one before may still be storing;
-        "unwritten": shared memory is read that was never written;
+        "unwritten": shared memory is read that was never written, or an output is left so;
         "unset": what is stored or decides something comes from a register never set;
         "barrier": a barrier that not all threads of a block reach;
         "outside": an address in no tensor, or beyond the block's shared memory, or a barrier beyond the sixteen;
@@ -94,18 +94,19 @@ class Finding:
 
     kind: Hazard
     message: str
-    place: SourceLine | None
-    ptx_line: int
-    count: int
+    place: SourceLine | None = None
+    ptx_line: int = 0
+    count: int = 1
     other: SourceLine | None = None
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.place or f'line {self.ptx_line} of the PTX'})"
+        at = self.place or (f"line {self.ptx_line} of the PTX" if self.ptx_line else "")
+        return f"{self.message} ({at})" if at else self.message
 
     @property
     def sentence(self) -> Flaw:
         """As it stands in a verdict."""
-        return Flaw("") + self.message + f" ({self.place or f'line {self.ptx_line} of the PTX'})."
+        return Flaw("") + self.message + str(self).removeprefix(self.message) + "."
 
 
 Find = Callable[[Instruction], SourceLine | None]

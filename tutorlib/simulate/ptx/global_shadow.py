@@ -197,7 +197,8 @@ class GlobalShadow(Shadow):
             warp = f"warp {(int(self.loader[pieces[first]]) - 1) % self.geometry.warps}"
             who, other, near_one = self.both(touched, first, int(loaders[first]), warp)
             says = f"{who} stores to {self.place(touched, first)}, which {other} may still be loading at "
-            says += f"{self.show(int(self.read_site[pieces[first], 0]))}: no barrier lies between"
+            says += self.show(int(self.read_site[pieces[first], 0]))
+            says += ": no barrier lies between" if near_one else ": either may come first"
             fault = Hazard.RACE(earlier="read") if near_one else Hazard.OVERLAP()
             self.notice(fault, touched.access.site, says, int(unordered.sum()), "overwritten")
 

@@ -297,7 +297,8 @@ class SharedShadow(Shadow):
             other = int(unordered[first].argmax())
             site = int(self.read_site[pieces[first], other])
             says = f"{self.who(touched, rows)} overwrites what {self.clocks.agents.show(other)} may still be reading "
-            says += f"at {self.show(site)}: no barrier lies between"
+            lacks = "no barrier lies between" if other < self.clocks.agents.warps else "no wait for that lies between"
+            says += f"at {self.show(site)}: {lacks}"
             self.report(Hazard.RACE(earlier="read"), touched, rows, site, says)
 
     # clusters ---------------------------------------------------------------------------------------------------
