@@ -169,12 +169,9 @@ def progress() -> None:
     from rich.markdown import Markdown
 
     from tutorlib.notebook import contents
-    from tutorlib.notebook.standing import NoRecord, best, course_of, heads
+    from tutorlib.notebook.standing import best, course_of, heads
 
-    try:
-        table = contents.progress(course_of(best(), heads()))
-    except NoRecord as error:
-        raise fail(str(error), 1) from None
+    table = contents.progress(course_of(best(), heads()))
     out.print(Markdown(re.sub(r"<br>.*?(?= \|)", "", table)), soft_wrap=False)  # a line for each page
 
 
@@ -207,6 +204,8 @@ def calibrate(names: Names = None) -> None:
 @app.command()
 def evidence(names: Names = None) -> None:
     """Measure the solutions on this GPU and execute them: figures/data/GPU.json, notebooks, README's table."""
+    from nbclient.exceptions import CellExecutionError
+
     from tutorlib.course import contents, evidence
 
     need_gpu()
@@ -215,16 +214,15 @@ def evidence(names: Names = None) -> None:
     for name in wanted:
         out.print(f"measuring {name}", markup=False)
         outcomes[name] = evidence.grade_solutions(name)
-    results = evidence.collect(outcomes)
-    results.write()
+    written = evidence.collect(outcomes).write()
+    out.print(f"wrote {written}", markup=False)
     problems = evidence.save_targets([outcome for of_page in outcomes.values() for outcome in of_page], overwrite=False)
     for name in wanted:
         out.print(f"executing {name}", markup=False)
         try:
-            results = evidence.execute_page(name, results)
-        except evidence.PageFailed as error:
-            problems.append(str(error))
-    out.print(f"wrote {results.write()}", markup=False)
+            evidence.execute_page(name, written)
+        except CellExecutionError as failure:
+            problems.append(f"{name}: {failure.ename}: {failure.evalue}")
     write_stale(contents.build(), check=False)
     if problems:
         raise fail("\n".join(problems), 1)

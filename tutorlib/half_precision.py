@@ -18,7 +18,7 @@ from typing import Any
 from tutorlib.dsl.launching import AfterImport
 
 ENGINE = "cutlass._mlir.execution_engine"  # its ExecutionEngine makes machine code of a lowered module
-HALF = re.compile(r"\bb?f16\b")  # in the text of an MLIR type: f16, vector<8xbf16>
+HALF = re.compile(r"\bb?f16\b")  # in MLIR: f16, vector<8xbf16>
 
 
 def install() -> None:
@@ -46,21 +46,10 @@ def with_conversions(make_engine: Callable[..., None]) -> Callable[..., None]:
 
 
 def uses_halves(module: Any) -> bool:
-    """Whether a host function of a lowered module has a value in bf16 or fp16."""
-    from cutlass._mlir.ir import WalkResult  # type: ignore[attr-defined]  # its stub lacks it
-
-    found = False
-
-    def look(operation: Any) -> Any:
-        nonlocal found
-        found = any(HALF.search(str(type)) for type in operation.results.types)
-        return WalkResult.INTERRUPT if found else WalkResult.ADVANCE
-
+    """Whether a host function of a lowered module names bf16 or fp16."""
     with module.context:
-        for function in module.body.operations:
-            if not found and function.operation.name == "llvm.func":
-                function.operation.walk(look)
-    return found
+        functions = (operation for operation in module.body.operations if operation.operation.name == "llvm.func")
+        return any(HALF.search(str(function)) for function in functions)
 
 
 def define_conversions(module: Any) -> None:

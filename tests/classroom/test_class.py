@@ -313,7 +313,7 @@ def test_what_has_too_much_in_it_has_a_line_and_the_neighbor_is_read(tmp_path, m
 
 TIMEOUT = 10  # seconds for a cell
 EVERY = 12  # cheats between two honest students
-SAMPLE = ("forging/forged_record", "harming/deleted_neighbors", "reading/hints")
+SAMPLE = ("forging/equal_to_everything", "harming/deleted_neighbors", "reading/hints")
 LONG = bool(os.environ.get("TUTORLIB_LONG"))
 STOPPED_BY = {cheat.name: cheat.stopped_by for kind in KINDS for cheat in cheats(kind)}
 CHEATS = [cheat for cheat in of_cheats() if LONG or cheat.name.removeprefix("cheats/") in SAMPLE]

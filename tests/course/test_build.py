@@ -133,7 +133,6 @@ def faults(tmp_path, text):
         ('check("90.1", answer)', 'check("90.9", answer)', 17, "No exercise 90.9"),
         ('check("90.1", answer)', 'check("91.1", answer)', 17, "belongs to another notebook"),
         ('check("90.1", answer)', 'x = 1\ncheck("90.1", answer)', 17, "alone in its cell"),
-        ("# # A page", "# # A page\n#\n#     return (n + 2) - 1", 2, "shows the answer to 90.1"),
         ("[markdown]\n# # A page", "[markdown] # A page", 1, "begin it on a new line: # A page"),
         (
             'check("90.1", answer)',

@@ -26,7 +26,7 @@ from tutorlib.course.evidence import code_sha256
 from tutorlib.course.glossary import GLOSSARY, TERMS, anchor, glossary_page, link_terms, prose, section
 from tutorlib.course.source import BuildError, SourceCell, parse, read
 from tutorlib.exercises import find, of_notebook
-from tutorlib.measuring.results import Page, Result, Results, all_results
+from tutorlib.measuring.results import Result, Results, all_results
 from tutorlib.notebook.contents import show_contents
 from tutorlib.notebook.standing import PROGRESS, Head, record
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS, notebook_names
@@ -166,11 +166,10 @@ POINTS = sum(exercise.points for exercise in LADDER)
 
 @pytest.fixture
 def reached():
-    """Notebook 05 on an H200, with the pinned packages."""
+    """Notebook 05 on an H200."""
     exercises = {one.id: Result("passed", one.points, one.points, (copied(0.98, median_us=511.3),)) for one in LADDER}
-    pages = {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 20.0)}
-    machine = {**MACHINE, "packages": {"torch": contents.pins()["torch"], "nvidia-cutlass-dsl": None, "other": "1"}}
-    return Results(machine, "2026-11-20", pages, exercises)
+    pages = {"05_copy_kernels": code_sha256("05_copy_kernels")}
+    return Results(MACHINE, "2026-11-20", pages, exercises)
 
 
 def blocks(language=""):
@@ -239,21 +238,9 @@ def test_a_notebook_that_needs_no_gpu_and_one_that_never_ran(reached):
 def test_code_that_changed_since_with_the_points_that_the_page_had_then(reached):
     first, *_ = LADDER
     fewer = {first.id: reached.exercises[first.id]}
-    old = replace(reached, notebooks={"05_copy_kernels": Page("another", 20.0)}, exercises=fewer)
+    old = replace(reached, notebooks={"05_copy_kernels": "another"}, exercises=fewer)
     assert f"| {first.points} of {first.points} points; " in row("05_copy", old)
     assert row("05_copy", old).endswith("; *changed since* |")
-
-
-class TestPins:
-    def test_each_package_that_was_another_is_named_with_its_version(self, reached):
-        others = {"torch": "2.0.1", "cuda-tile": "1.0.0", "nvidia-ml-py": contents.pins()["nvidia-ml-py"]}
-        other = replace(reached, machine={**MACHINE, "packages": others})
-        assert contents.off_pins(other) == {"torch": "2.0.1", "cuda-tile": "1.0.0"}
-        assert (
-            contents.readme_table([other])
-            .splitlines()[0]
-            .endswith("| NVIDIA H200, 2026-11-20 (torch 2.0.1, cuda-tile 1.0.0) |")
-        )
 
 
 # The glossary --------------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Measurements of the solutions, and `tutor doctor`."""
 
-import json
 import os
 import subprocess
 import sys
@@ -14,14 +13,12 @@ from typer.testing import CliRunner
 from tests.stand_ins import H200, MACHINE, copied
 from tests.trial_course import make_course
 from tutorlib.cli import app
-from tutorlib.course import doctor
 from tutorlib.course.evidence import code_sha256, collect, grade_solutions, save_targets, timed_exercises, usable_ratios
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
 from tutorlib.measuring import results
-from tutorlib.measuring.results import Page, Result, Results
+from tutorlib.measuring.results import Result, Results
 from tutorlib.paths import SOLUTIONS
-from tutorlib.problems.work import RESTART
 
 LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
 TIERED = [exercise for exercise in LADDER if exercise.tiers]
@@ -51,7 +48,7 @@ class TestCollect:
     def test_the_results_of_a_notebook_with_its_code(self):
         found = collect({"05_copy_kernels": [reached(one) for one in LADDER]})
         assert found.machine == MACHINE
-        assert found.notebooks == {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 0.0)}
+        assert found.notebooks == {"05_copy_kernels": code_sha256("05_copy_kernels")}
         assert found.exercises["05.2"] == Result("passed", find("05.2").points, find("05.2").points, (copied(0.98),))
 
     def test_notebooks_that_did_not_run_stay_and_those_that_did_are_replaced(self):
@@ -122,16 +119,13 @@ class Timed(Exercise):
 EXERCISES = tuple(Timed(id=f"90.{k}", title="answer", points=2, needs=MMA_SYNC) for k in (1, 2))
 """
 EXECUTE = """
-import json
+from nbclient.exceptions import CellExecutionError
 from tutorlib.course import evidence
-from tutorlib.measuring.results import read_results, data_file
-results = read_results(data_file("NVIDIA H200"))
+from tutorlib.measuring.results import data_file
 try:
-    results = evidence.execute_page("90_trial", results)
-except evidence.PageFailed as error:
-    print(json.dumps(["failed", str(error)]))
-else:
-    print(json.dumps([[one.status, one.points, len(one.measurements)] for one in results.exercises.values()]))
+    evidence.execute_page("90_trial", data_file("NVIDIA H200"))
+except CellExecutionError as failure:
+    print(failure.ename, failure.evalue)
 """
 
 
@@ -143,7 +137,7 @@ def course(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(results, "DATA", course.root / "figures" / "data")
         measured = Result("passed", 2, 2, (copied(0.95),))
-        pages = {"90_trial": Page("abc", 0.0)}
+        pages = {"90_trial": "abc"}
         Results(MACHINE, "2026-11-20", pages, {"90.1": measured, "90.2": replace(measured, measurements=())}).write()
     return course
 
@@ -152,7 +146,7 @@ class TestExecutePage:
     """In a copy of the course, since a page is executed by a kernel of its own."""
 
     def executed(self, course, answer):
-        """What executing the page says, and the text that its checks printed."""
+        """The error of executing the page, the text that its checks printed, and whether its file is unchanged."""
         notebook = course.root / "solutions" / "90_trial.ipynb"
         page = nbformat.read(notebook, as_version=4)
         for cell in page.cells:
@@ -170,19 +164,18 @@ class TestExecutePage:
             for output in cell.get("outputs", ())
             if cell.id.startswith("check")
         ]
-        return json.loads(done.stdout), printed, notebook.read_text() == before
+        return done.stdout.strip(), printed, notebook.read_text() == before
 
     def test_a_page_prints_the_recorded_numbers(self, course):
-        shown, printed, _ = self.executed(course, 3)
+        _, printed, _ = self.executed(course, 3)
         assert printed == [
             f"✓ 90.1 answer: 2 points\n  {copied(0.95)}\n",
             "✓ 90.2 answer: 2 points\n  None\n",
         ]
-        assert shown == [["passed", 2, 1], ["passed", 2, 0]]
 
     def test_a_page_that_fails_stays_as_it_was(self, course):
         said, _, unchanged = self.executed(course, 4)
-        assert said == ["failed", "90_trial: CheckFailed: ✗ 90.1 answer: wrong"]
+        assert said == "CheckFailed ✗ 90.1 answer: wrong"
         assert unchanged
 
 
@@ -200,7 +193,6 @@ def machine(monkeypatch):
         if packages is not None:
             monkeypatch.setattr(device, "packages", lambda: packages)
         monkeypatch.setattr(results, "load_targets", lambda: {})
-        monkeypatch.setattr(doctor, "device_answers", lambda: None)
 
     return make
 
@@ -224,10 +216,8 @@ MISSING = {"torch": "2.13.0", "nvidia-cutlass-dsl": None}
         ({"gpu": H200}, "NVIDIA H200, sm_90, 132 SMs, 140 GiB, driver 580.0"),
         ({"gpu": H200}, "Hopper kernels: results and speed"),
         ({"gpu": H200}, "Blackwell kernels: results, in the simulator; not speed (this GPU is sm_90"),
-        ({"gpu": H200}, "sm_90: none, so speed is shown but not graded"),
-        ({"driver": "470.82.01", "cuda": "13.0"}, "driver 470.82.01 is too old for torch's CUDA 13.0: it needs 580 or"),
+        ({"driver": "470.82.01", "cuda": "13.0"}, "driver 470.82.01 is there, and torch (CUDA 13.0) finds no GPU: is"),
         ({"driver": "580.95"}, "this torch is a build without CUDA"),
-        ({"driver": "580.95", "cuda": "13.0"}, "is CUDA_VISIBLE_DEVICES set?"),
         ({"packages": MISSING}, "packages nvidia-cutlass-dsl is missing: install"),
         ({"packages": MISSING}, "next     repair the line 'packages' above, then run `tutor doctor` again\n"),
     ],
@@ -235,18 +225,6 @@ MISSING = {"torch": "2.13.0", "nvidia-cutlass-dsl": None}
 def test_a_machine(machine, made, says):
     machine(**made)
     assert says in said()
-
-
-def test_a_broken_context(machine, monkeypatch):
-    machine(H200)
-    monkeypatch.undo()
-    monkeypatch.setattr(device, "gpu", lambda: H200)
-
-    def fails(*args, **kwargs):
-        raise RuntimeError("CUDA error: an illegal memory access was encountered\nand more lines")
-
-    monkeypatch.setattr(torch, "ones", fails)
-    assert f"context  CUDA error: an illegal memory access was encountered. {RESTART}\n" in said()
 
 
 @pytest.mark.parametrize("command", ["calibrate", "evidence"])

@@ -29,7 +29,7 @@ from tutorlib.layouts.matrix import TooLarge
 from tutorlib.layouts.notation import NotationError
 from tutorlib.models.block_formats import E4M3
 from tutorlib.models.l2 import as_published, grouped
-from tutorlib.models.mbarrier import fresh
+from tutorlib.models.memory import fresh
 from tutorlib.paths import SOLUTIONS
 
 

@@ -138,7 +138,7 @@ def test_a_cheat_that_ends_its_run_gets_what_it_deserves_and_harms_nobody(course
 # Each attack is one: what it imports, patches and asks for exists, so that it gets to its point ----------------------
 
 CHEATS = [cheat for kind in KINDS for cheat in cheats(kind)]
-VARIABLES = {check.RESULTS, check.JUDGED_OUTSIDE}
+VARIABLES = {check.JUDGED_OUTSIDE}
 OF_THE_TRIAL = "tutorlib.exercises.p60"  # is there where cheats are graded
 
 

@@ -112,19 +112,10 @@ def test_a_refusal_costs_the_others_nothing():
     assert refused.why.startswith("unable to compute the following composition")
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        ("no_such_operation", ROW_MAJOR),
-        ("printf", "%s", 0x41414141),
-        ("size", "%n"),
-        ("__setattr__", "coalesce", 7),
-        ("crd2idx", (1, ("%s", 1)), ROW_MAJOR),
-    ],
-)
-def test_only_operations_on_layouts_and_integers_are_asked(question):
-    with pytest.raises(ValueError, match="operations on layouts and integers"):
-        ask([question])
+def test_what_cute_does_not_have_is_refused():
+    refused, after = ask([("no_such_operation", ROW_MAJOR), ("size", ROW_MAJOR)])
+    assert "no_such_operation" in refused.why
+    assert after == 32
 
 
 INTERLOCKED = Layout((4, 2), (1, 2))

@@ -1,5 +1,7 @@
 """Views of compositions, divisions and tiled copies, against CuTe."""
 
+from itertools import product
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -154,7 +156,7 @@ def test_holders_are_those_of_cutes_thread_value_layouts(batch):
         rows, columns = step_of(threads, values)
         view = tiled_copy_view(threads, values, (rows * down, columns * across))
         assert [view.layout(n) for n in range(size(theirs))] == [theirs(n) for n in range(size(theirs))]
-        for row, column in view.places:
+        for row, column in product(*map(range, view.tile)):
             thread, value = view.holder((row, column))
             n, within = divmod(value, size(values))
             at = theirs(thread + size(threads) * within)

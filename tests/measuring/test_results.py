@@ -7,7 +7,6 @@ from tutorlib.measuring import results
 from tutorlib.measuring.results import (
     RECORDED,
     NoData,
-    Page,
     Point,
     Result,
     Results,
@@ -15,7 +14,6 @@ from tutorlib.measuring.results import (
     all_results,
     all_sweep_results,
     data_file,
-    gains_of,
     read_results,
     recorded,
     stacks_of,
@@ -25,7 +23,7 @@ from tutorlib.measuring.results import (
 REACHED = Results(
     MACHINE,
     "2026-11-20",
-    {"05_copy_kernels": Page("abc", 12.5)},
+    {"05_copy_kernels": "abc"},
     {"05.1": Result("passed", 3, 3), "05.2": Result("passed", 2, 2, (copied(0.95),)), "06.1": Result("partial", 1, 2)},
 )
 
@@ -101,23 +99,17 @@ FOUND = lever_sweep(("", 50, 60), ("a", 55, 63), ("ab", 66, 70), ("b", 52, 66), 
 
 
 class TestStacks:
-    def test_a_row_stands_on_the_nearest_one_above_that_has_a_lever_less(self):
-        assert [(stack.added, stack.on, stack.depth) for stack in stacks_of(FOUND)] == [
-            ("", "", 0), ("a", "", 1), ("b", "a", 2), ("b", "", 1), ("", "", 0), ("c", "a+b", 3),
+    def test_a_kernel_is_built_on_the_nearest_before_it_that_has_a_lever_less(self):
+        assert [(stack.added, stack.base and stack.base.name, stack.depth) for stack in stacks_of(FOUND)] == [
+            ("", None, 0), ("a", "", 1), ("b", "a", 2), ("b", "", 1), ("", None, 0), ("c", "a+b", 3),
         ]  # fmt: skip
         assert [stack.label for stack in stacks_of(FOUND)] == ["", "+ a", "· + b", "+ b", "another", "· · + c"]
 
-
-class TestGains:
-    def test_a_lever_is_weighed_wherever_it_is_the_only_difference(self):
-        found = {(gain.lever, gain.on): gain.gains for gain in gains_of(FOUND)}
-        assert set(found) == {("a", ""), ("b", ""), ("b", "a"), ("a", "b"), ("c", "a+b")}
-        assert found["a", "b"] == {SMALL: pytest.approx(66 / 52 - 1), LARGE: pytest.approx(70 / 66 - 1)}
-
     def test_a_gain_smaller_than_the_spread_is_noise(self):
-        close = lever_sweep(("", 50, 50), ("a", 50.4, 50.6))  # each spreads by 1 %
-        (gain,) = gains_of(close)
-        assert gain.noise == {SMALL}
+        plain, faster = stacks_of(lever_sweep(("", 50, 50), ("a", 50.4, 50.6)))  # each spreads by 1 %
+        assert plain.gain(SMALL) is None
+        assert [faster.gain(shape)[1] for shape in (SMALL, LARGE)] == [True, False]
+        assert faster.gain(LARGE)[0] == pytest.approx(50.6 / 50 - 1)
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from tensor_layouts.analysis import bank_conflicts
 
 from tutorlib.exercises import p17 as costs
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
-from tutorlib.models.mbarrier import fresh
-from tutorlib.models.memory import A100, H100, blocks_per_sm, wavefronts
+from tutorlib.models.memory import A100, H100, blocks_per_sm, fresh, wavefronts
 
 
 @pytest.mark.parametrize("step", [0, 1, 2, 3, 4, 8, 31, 32, 33])

@@ -249,7 +249,6 @@ def test_a_kernel_is_traced_lowered_and_assembled(tmp_path):
     compiled, stages = compile_in_stages(double, *fakes(), options=f"--gpu-arch sm_80 --keep-ptx --dump-dir {tmp_path}")
     assert "st.global" in compiled.artifacts.PTX
     assert min(stages.trace, stages.lower, stages.machine_code) > 0
-    assert stages.compile == stages.lower + stages.machine_code + stages.host_code
 
 
 def test_the_compiler_is_left_as_it_was(capfd):

@@ -86,13 +86,6 @@ class TestMessages:
         want = ramp(m, n)
         assert "the right result transposed" in describe(want.mT.reshape(m, n), want)
 
-    @pytest.mark.parametrize("size", [8, 16, 32, 64, 128])
-    def test_swapped_blocks(self, size):
-        want = ramp(2 * size, 3 * size)
-        got = want.clone()
-        got[:size, :size], got[size:, size : 2 * size] = want[size:, size : 2 * size], want[:size, :size]
-        assert f"the {size}×{size} block (0, 0) holds what belongs in (1, 1)" in describe(got, want)
-
     def test_lost_digits(self):
         want = ramp(64, 64) / 1e4 + 1
         assert "digits are lost" in describe(want.half().double(), want, want * 1e-6)

@@ -113,7 +113,7 @@ def run(launcher: Launcher, problem: Problem, shape: Shape, inputs: tuple[Tensor
     if where == "cpu":
         launcher.on(work)()
         return work.output.tensor
-    return call_in_order(launcher.on(work), work.output).result.cpu()
+    return call_in_order(launcher.on(work), work.output).tensor.cpu()
 
 
 def at(exercise: KernelExercise, shape: Shape) -> KernelExercise:

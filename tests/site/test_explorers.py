@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from PIL import Image
 from tensor_layouts import LayoutError
+from tutorlib.explorers.explorerss import ACCESSES, FAULTS
 
 import tutorlib
 from tests.conftest import EVERYTHING
 from tests.site.conftest import served
 from tutorlib.draw.grid import CellGrid, outline
-from tutorlib.explorers.explorer import BROWSER, Explorer
-from tutorlib.explorers.explorers import ACCESSES, FAULTS
+from tutorlib.explorers.explorers import BROWSER, Explorer
 from tutorlib.layouts.matrix import TooLarge
 from tutorlib.layouts.notation import NotationError
 from tutorlib.layouts.views import NoLayout

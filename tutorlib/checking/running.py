@@ -167,7 +167,7 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
         raise KernelFault("it would hang on a GPU: " + endless.sentence + earlier, "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
         return Wrong(broken.sentence, advice(broken))
-    seen, expected = work.output.as_it_is().seen, work.expected()
+    seen, expected = work.output.seen, work.expected()
     told = (noticed[0].sentence, advice(noticed[0])) if noticed else ("", "")
     return fault_of_result(work.problem, changed_inputs(work, kept), seen, expected, *told)
 
@@ -209,7 +209,7 @@ def find_interpreted_fault(
         output = poisoned(problem, shape)
         if found.output is not None:
             output.tensor.copy_(found.output)
-        seen, expected = output.as_it_is().seen, problem.expected(tensors[:-1], shape)
+        seen, expected = output.seen, problem.expected(tensors[:-1], shape)
         noticed = next((finding.sentence for report in found.reports for finding in report.findings), "")
         wrong = fault_of_result(problem, found.changed, seen, expected, noticed)
         in_order = all(report.current for report in found.reports)

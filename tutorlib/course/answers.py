@@ -61,13 +61,13 @@ def needed_texts(
     known: the names of students' texts, which are read elsewhere, within limits.
     """
     names = [known[text] if text in known else names_of(text) for text in texts]
-    found = [one for one in names if one]
-    if len(found) < len(texts) or any(one.reads & LOOKUPS for one in found):
+    found = [cell for cell in names if cell]
+    if len(found) < len(texts) or any(cell.reads & LOOKUPS for cell in found):
         return [True] * len(texts), None
     needed = list(wanted)
     while True:
-        read = frozenset().union(*(one.reads for one, stays in zip(found, needed, strict=True) if stays))
-        more = [stays or bool(one.binds & read) for one, stays in zip(found, needed, strict=True)]
+        read = frozenset().union(*(cell.reads for cell, stays in zip(found, needed, strict=True) if stays))
+        more = [stays or bool(cell.binds & read) for cell, stays in zip(found, needed, strict=True)]
         if more == needed:
             return needed, read
         needed = more
@@ -84,10 +84,10 @@ def names_of(text: str) -> Names | None:
     scopes = [top]
     for scope in scopes:
         scopes += scope.get_children()
-        for one in scope.get_symbols():
-            if scope is top or one.is_global():
-                binds |= {one.get_name()} if one.is_assigned() or one.is_imported() else set()
-                reads |= {one.get_name()} if one.is_referenced() else set()
+        for symbol in scope.get_symbols():
+            if scope is top or symbol.is_global():
+                binds |= {symbol.get_name()} if symbol.is_assigned() or symbol.is_imported() else set()
+                reads |= {symbol.get_name()} if symbol.is_referenced() else set()
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(names=[ast.alias("*")]):
@@ -122,7 +122,7 @@ def names_for(call: ast.Call, code: str) -> dict[str, Any]:
     needed: list[ast.stmt] = []
     wanted = names_used(call)
     for statement in reversed(ast.parse(code).body):
-        if isinstance(statement, ast.ImportFrom) and wanted & {one.asname or one.name for one in statement.names}:
+        if isinstance(statement, ast.ImportFrom) and wanted & {alias.asname or alias.name for alias in statement.names}:
             needed.insert(0, statement)
         elif isinstance(statement, ast.Assign) and wanted & set().union(*map(names_used, statement.targets)):
             needed.insert(0, statement)
@@ -133,4 +133,4 @@ def names_for(call: ast.Call, code: str) -> dict[str, Any]:
 
 
 def names_used(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}

@@ -140,15 +140,11 @@ def run(name: str, solutions: Path = SOLUTIONS, fill: bool = False) -> None:
         had = {cell.id: cell.outputs for cell in ran if not OF_RECORDS.match(cell.source)}
         for cell in cells:
             if cell.id in had:
-                cell.outputs = [with_number(output, cell.execution_count) for output in had[cell.id]]
+                cell.outputs = had[cell.id]
+                for output in cell.outputs:
+                    if output.output_type == "execute_result":  # it alone has its cell's number
+                        output.execution_count = cell.execution_count
     path.write_text(text_of(notebook_of(cells)), encoding="utf-8")
-
-
-def with_number(output: NotebookNode, count: int) -> NotebookNode:
-    """The output with its cell's number, which only results have."""
-    if output.output_type == "execute_result":
-        output.execution_count = count
-    return output
 
 
 def without_traces(cell: NotebookNode) -> NotebookNode:

@@ -1,8 +1,7 @@
 """The pages that are made of all notebooks: the contents page, with a row for each; README's table; the glossary."""
 
 import re
-import tomllib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
@@ -22,11 +21,10 @@ from tutorlib.notebook.standing import CONTENTS, Course, Head, course_of
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS
 
 CALL = "show_contents()"
-ANYWHERE = attrgetter("points_anywhere")
 
 
 def read_head(source: Path) -> Head:
-    """The head of a source. Raises BuildError with every fault found.
+    """The head of a source. Raises BuildError.
 
     A head is
 
@@ -42,29 +40,19 @@ def read_head(source: Path) -> Head:
     notebook = read(source)
     title = notebook.cells[0].source.split("\n")[0]
     head = notebook.metadata.get("tutorlib", {})
-    if found := list(faults(source.stem, title, head)):
-        raise BuildError("\n".join(f"{source}:1: {fault}" for fault in found))
-    return Head(source.stem, title.removeprefix("# "), head["summary"], head["minutes"], head.get("appendix", 0))
+    minutes, appendix, summary = head.get("minutes"), head.get("appendix", 0), head.get("summary")
+    times = isinstance(minutes, int) and minutes > 0 and isinstance(appendix, int) and appendix >= 0
+    said = isinstance(summary, str) and summary and "\n" not in summary
+    if not (title.startswith(f"# {source.stem[:2]} · ") and times and said):
+        page = f'the title "# {source.stem[:2]} · …", "minutes: 45" and "summary: …", one sentence'
+        raise BuildError(f"{source}:1: the page should begin with {page}, as solutions/00_start.py does")
+    return Head(source.stem, title.removeprefix("# "), summary, minutes, appendix)
 
 
 def read_heads(solutions: Path = SOLUTIONS) -> tuple[Head, ...]:
     """The heads of all sources; none if the course has no contents page. Raises BuildError."""
     listed = (solutions / f"{CONTENTS}.py").exists()
     return tuple(map(read_head, sorted(solutions.glob("[0-9][0-9]_*.py")))) if listed else ()
-
-
-def faults(name: str, title: str, head: dict) -> Iterator[str]:
-    """The faults of a head, each with the line to write."""
-    if not title.startswith(f"# {name[:2]} · "):
-        yield f'the first cell should begin with the title, "# {name[:2]} · …"'
-    minutes, summary = head.get("minutes"), head.get("summary")
-    if not isinstance(minutes, int) or minutes <= 0:
-        yield 'the head should have "minutes: 45", the time that the notebook takes, as solutions/00_start.py has'
-    appendix = head.get("appendix", 0)
-    if not isinstance(appendix, int) or appendix < 0:
-        yield 'the head should have "appendix: 30", the minutes of its appendix, or no such line'
-    if not isinstance(summary, str) or not summary or "\n" in summary:
-        yield 'the head should have "summary: …", one sentence for the contents page, as solutions/00_start.py has'
 
 
 def contents_table(course: Course) -> str:
@@ -75,14 +63,14 @@ def contents_table(course: Course) -> str:
 def points_columns(course: Course) -> dict[str, Column]:
     """The columns of a course without attempts: points, and those that any machine grades."""
     return {
-        "Points": (lambda one: str(one.max_points), str(course.max_points)),
-        "Without a GPU": (lambda one: without_gpu(one.exercises), available(course.exercises, ANYWHERE)[0]),
+        "Points": (lambda page: str(page.max_points), str(course.max_points)),
+        "Without a GPU": (lambda page: without_gpu(page.exercises), without_gpu(course.exercises).partition(";")[0]),
     }
 
 
 def without_gpu(exercises: Sequence[Exercise]) -> str:
     """The points that any machine grades, and what the others need: "35 of 36; rest: sm_100"."""
-    return "; ".join(filter(None, available(exercises, ANYWHERE)))
+    return available(exercises, attrgetter("points_anywhere"))
 
 
 def contents_page(source: Path, heads: tuple[Head, ...]) -> NotebookNode:
@@ -111,35 +99,14 @@ BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
 def readme_table(everything: Sequence[Results]) -> str:
     """README's table. Raises BuildError if the head of a source has a fault."""
     course = course_of({}, read_heads())
-    columns = points_columns(course) | {gpu_heading(results): gpu_column(results) for results in everything}
+    columns = points_columns(course)
+    for found in everything:
+        columns[f"{found.gpu}, {found.date}"] = gpu_column(found)
     return table(course, lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", columns)
 
 
 def gpu_column(results: Results) -> Column:
-    return lambda one: reached(one.head.name, results), points_reached(results.exercises.values())
-
-
-def gpu_heading(results: Results) -> str:
-    """The column's heading: GPU, date, and packages whose versions differ from the pins."""
-    others = [f"{package} {version}" for package, version in off_pins(results).items()]
-    return f"{results.gpu}, {results.date}" + (f" ({', '.join(others)})" if others else "")
-
-
-def off_pins(results: Results) -> dict[str, str]:
-    """Package → the version that ran there, if pyproject.toml pins another."""
-    pinned = pins()
-    ran = results.machine["packages"]
-    return {name: version for name, version in ran.items() if version and pinned.get(name, version) != version}
-
-
-def pins() -> dict[str, str]:
-    """Package → its version in pyproject.toml."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {
-        found["name"]: found["version"]
-        for line in project["dependencies"]
-        if (found := re.fullmatch(r"(?P<name>[\w-]+)(\[[\w,]+\])?==(?P<version>[\w.]+)", line))
-    }
+    return lambda page: reached(page.head.name, results), points_reached(results.exercises.values())
 
 
 def reached(name: str, results: Results) -> str:
@@ -151,15 +118,14 @@ def reached(name: str, results: Results) -> str:
     """
     if not any(exercise.needs for exercise in of_notebook(name)):
         return "–"
-    page = results.notebooks.get(name)
-    if page is None:
+    if name not in results.notebooks:
         return "not run"
     found = results.of_notebook(name[:2]).values()
     parts = [points_reached(found)]
     if timed := results.timed(name[:2]):
         best = max(timed, key=lambda id: timed[id].ratio)
         parts.append(f"{find(best).title}: {timed[best].rate}, {show_ratio(timed[best])} of {timed[best].baseline}")
-    if page.code_sha256 != code_sha256(name):
+    if results.notebooks[name] != code_sha256(name):
         parts.append("*changed since*")
     return "; ".join(parts)
 

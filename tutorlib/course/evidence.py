@@ -1,14 +1,8 @@
 """Measurements of the solutions on this GPU, and notebooks executed with the same numbers."""
 
-import ast
 import hashlib
-import json
 import os
-import tempfile
-import time
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from unittest import mock
@@ -21,31 +15,16 @@ from tutorlib.course.source import parse
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
 from tutorlib.measuring import results
-from tutorlib.measuring.results import RECORDED, Page, Result, Results, data_file, read_results
+from tutorlib.measuring.results import RECORDED, Result, Results, data_file, read_results
 from tutorlib.measuring.timing import Measurement
-from tutorlib.notebook.check import RESULTS
 from tutorlib.paths import SOLUTIONS
 
 
-class PageFailed(Exception):
-    """A cell of a solved notebook raised. One line."""
-
-
 def code_sha256(name: str, solutions: Path = SOLUTIONS) -> str:
-    """A hash of the solved notebook's code, on which a measurement depends; prose and imports do not count."""
-    cells = parse(solutions / f"{name}.py")
-    lines = [line for cell in cells if cell.kind == "code" for line in without_imports(cell.solved) if line.strip()]
+    """A hash of the solved notebook's code, on which a measurement depends; prose does not count."""
+    code = [cell.solved for cell in parse(solutions / f"{name}.py") if cell.kind == "code"]
+    lines = [line for text in code for line in text.split("\n") if line.strip()]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def without_imports(code: str) -> list[str]:
-    """The lines of a cell without its import statements; all lines of a cell with IPython's magics."""
-    lines = code.split("\n")
-    with suppress(SyntaxError):
-        for node in reversed(ast.parse(code).body):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                del lines[node.lineno - 1 : node.end_lineno]
-    return lines
 
 
 def grade_solutions(name: str) -> list[Outcome]:
@@ -62,7 +41,7 @@ def collect(outcomes: dict[str, list[Outcome]]) -> Results:
     numbers = {name[:2] for name in outcomes}
     exercises = {id: found for id, found in before.exercises.items() if id[:2] not in numbers}
     exercises |= {outcome.id: result_of(outcome) for notebook in outcomes.values() for outcome in notebook}
-    ran = {name: Page(code_sha256(name), 0.0) for name in outcomes}
+    ran = {name: code_sha256(name) for name in outcomes}
     return Results(
         machine,
         date.today().isoformat(),
@@ -72,38 +51,22 @@ def collect(outcomes: dict[str, list[Outcome]]) -> Results:
 
 
 def result_of(outcome: Outcome) -> Result:
-    measured = outcome.measurement
-    measurements = (Measurement.from_json(measured),) if measured else ()
+    measurements = (Measurement.from_json(outcome.measurement),) if outcome.measurement else ()
     return Result(outcome.status, outcome.points, outcome.max_points, measurements)
 
 
-def execute_page(name: str, results: Results) -> Results:
-    """Execute a solved notebook with the measurements of `results`. Returns the results with its checks' outcomes.
+def execute_page(name: str, file: Path) -> None:
+    """Execute a solved notebook, whose timed checks show the measurements of a file of results.
 
-    Raises PageFailed, and leaves the notebook's file unchanged.
+    Raises nbclient's CellExecutionError, and leaves the notebook's file unchanged.
     """
-    from nbclient.exceptions import CellExecutionError
-
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        record = Path(folder) / "results.jsonl"
-        with mock.patch.dict(os.environ, {RESULTS: str(record), RECORDED: str(data_file(results.gpu))}):
-            try:
-                build.run(name)
-            except CellExecutionError as failure:
-                raise PageFailed(f"{name}: {failure.ename}: {failure.evalue}") from None
-        outcomes = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-    seconds = round(time.monotonic() - start, 1)
-    shown = {
-        one["id"]: replace(results.exercises[one["id"]], status=one["status"], points=one["points"]) for one in outcomes
-    }
-    pages = {**results.notebooks, name: replace(results.notebooks[name], seconds=seconds)}
-    return replace(results, notebooks=pages, exercises={**results.exercises, **shown})
+    with mock.patch.dict(os.environ, {RECORDED: str(file)}):
+        build.run(name)
 
 
 def timed_exercises(name: str) -> list[KernelExercise]:
     """The exercises of a notebook with graded speed."""
-    return [one for one in of_notebook(name) if isinstance(one, KernelExercise) and one.tiers]
+    return [exercise for exercise in of_notebook(name) if isinstance(exercise, KernelExercise) and exercise.tiers]
 
 
 def usable_ratios(outcomes: Iterable[Outcome]) -> tuple[dict[str, float], list[str]]:

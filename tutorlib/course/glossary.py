@@ -99,7 +99,7 @@ def linked(text: str, left: list[Term]) -> str:
     found = sorted(
         [(match, term) for term in TERMS for match in pattern_of(term).finditer(text)]
         + [(match, None) for term in TERMS for form in term.unlike for match in re.finditer(one_form(form), text)],
-        key=lambda one: (one[0].start(), -one[0].end()),
+        key=lambda pair: (pair[0].start(), -pair[0].end()),
     )
     parts, done = [], 0
     for match, term in found:

@@ -13,7 +13,7 @@ roles and expected outputs.
 import ast
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -128,8 +128,7 @@ def parse(source: Path) -> list[SourceCell]:
         faults += found
         cells.append(SourceCell("code", node.source, line, regions))
     if not faults:
-        cells, found = pair_checks(cells, source.stem)
-        faults += found + leaks(cells)
+        cells, faults = pair_checks(cells, source.stem)
     if faults:
         raise BuildError("\n".join(f"{source}:{fault}" for fault in faults))
     return cells
@@ -169,12 +168,13 @@ def pair_checks(cells: list[SourceCell], name: str) -> tuple[list[SourceCell], l
     waiting: int | None = None  # index of the answer cell whose check has not come yet
     seen: list[str] = []
     for n, cell in enumerate(cells):
-        exercise = checked_exercise(cell)
+        found = read_check(cell)
         if cell.regions and waiting is not None:
             faults.append(f"{cells[waiting].line}: this answer has no check before the next answer, line {cell.line}")
         if cell.regions:
             waiting = n
-        elif exercise is not None:
+        elif found:
+            exercise, _ = found
             if waiting is None:
                 faults.append(f'{cell.line}: check("{exercise}", …) has no answer cell before it')
                 continue
@@ -187,25 +187,16 @@ def pair_checks(cells: list[SourceCell], name: str) -> tuple[list[SourceCell], l
             if exercise[:2] != name[:2]:
                 faults.append(f"{cell.line}: exercise {exercise} belongs to another notebook than {name}")
             seen.append(exercise)
-            roles: dict[int, Role] = {waiting: "answer", n: "check"}
-            for index, role in roles.items():
-                old = cells[index]
-                paired[index] = SourceCell(old.kind, old.text, old.line, old.regions, role, exercise)
+            paired[waiting] = replace(cells[waiting], role="answer", exercise=exercise)
+            paired[n] = replace(cell, role="check", exercise=exercise)
             waiting = None
         elif cell.kind == "code" and re.search(r"^\s*check\(", cell.text, re.MULTILINE):
             faults.append(f'{cell.line}: a check is alone in its cell, as check("{name[:2]}.1", function)')
     if waiting is not None:
         faults.append(f"{cells[waiting].line}: this answer has no check after it")
-    for registered in of_notebook(name):
-        if registered.id not in seen:
-            faults.append(f"1: exercise {registered.id} is registered and the notebook does not ask for it")
+    missing = [exercise.id for exercise in of_notebook(name) if exercise.id not in seen]
+    faults += [f"1: exercise {id} is registered and the notebook does not ask for it" for id in missing]
     return paired, faults
-
-
-def checked_exercise(cell: SourceCell) -> str | None:
-    """ "02.5" if the cell consists of `check("02.5", answer)`."""
-    found = read_check(cell)
-    return found and found[0]
 
 
 def read_check(cell: SourceCell) -> tuple[str, str] | None:
@@ -222,27 +213,7 @@ def read_check(cell: SourceCell) -> tuple[str, str] | None:
     return None
 
 
-def leaks(cells: list[SourceCell]) -> list[str]:
-    """Answers that occur again in a cell that students read, as "LINE: what is wrong".
-
-    An answer leaks if its lines of code occur one after the other in another cell.
-    """
-    faults = []
-    for owner in cells:
-        for region in owner.regions:
-            answer = telling_lines(owner.answer(region))
-            if len("".join(answer)) < 16:  # "return a + b" is no secret
-                continue
-            for cell in cells:
-                if cell.id != owner.id and contains(telling_lines(cell.text.split("\n")), answer):
-                    faults.append(f"{cell.line}: this cell shows the answer to {owner.exercise} (line {owner.line})")
-    return faults
-
-
 def telling_lines(lines: list[str]) -> list[str]:
+    """The lines of code, without comments and blank lines."""
     code = (line.split("#")[0].strip() for line in lines)
     return [line for line in code if line]
-
-
-def contains(lines: list[str], wanted: list[str]) -> bool:
-    return any(lines[n : n + len(wanted)] == wanted for n in range(len(lines) - len(wanted) + 1))

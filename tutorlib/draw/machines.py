@@ -13,9 +13,8 @@ from tutorlib.draw.palette import CATEGORIES, EMPTY, INK, RAMP, category, mixed
 from tutorlib.draw.timelines import ARRIVING, PALE, over_time, tick_grid
 from tutorlib.machine.features import hardware_of
 from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
-from tutorlib.models.mbarrier import KIB, Mbarrier, fresh
-from tutorlib.models.memory import A100, H100, LANES, SM, TMEM_COLUMNS
-from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Chart, Span, block_chart
+from tutorlib.models.memory import A100, H100, KIB, LANES, SM, TMEM_COLUMNS, Mbarrier, fresh
+from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Chart, block_chart
 
 # A GPU ----------------------------------------------------------------------------------------------------------------
 
@@ -158,14 +157,14 @@ def show_wgmma(columns: int = 64) -> Picture:
         [f"{8 * n}" for n in range(pieces)],
         {row: 2.0 for row in (2, 4, 6)},
     )
-    one = CellGrid(
+    block = CellGrid(
         "one block: lane of the warp, which of its two registers",
         [[f"T{4 * row + column // 2}\n{column % 2}" for column in range(8)] for row in range(8)],
         [[category(4 * row + column // 2) for column in range(8)] for row in range(8)],
         [str(row) for row in range(8)],
         [str(column) for column in range(8)],
     )
-    return figure([whole, one])
+    return figure([whole, block])
 
 
 def registers(row: int, column: int) -> str:
@@ -292,33 +291,25 @@ def show_handover(*accumulators: int, tiles: int = 3, k_tiles: int = 4) -> Pictu
 
 def show_timelines(timelines: Sequence[Chart], rows: Sequence[str] = ()) -> Picture:
     """Below each other. rows: only these."""
-    tile = tile_color(0)
-    shades = {
-        "in flight": ARRIVING,
-        "landed; in the epilogue: written": mixed(tile, EMPTY, PALE),
-        "issued, multiplied, read": tile,
-        "waits at an mbarrier": None,
-    }
-    return over_time(timelines, lambda timeline, ticks: block_grid(timeline, rows or timeline.rows, ticks), shades)
 
+    def shades(tile: int) -> dict[str, str | None]:
+        color = category(2 * tile)
+        return {"in flight": ARRIVING, "landed": mixed(color, EMPTY, PALE), "": color, "waits": None}
 
-def block_grid(timeline: Chart, rows: Sequence[str], ticks: int) -> CellGrid:
-    def shade(span: Span) -> str | None:
-        tile = tile_color(span.tile)
-        return {"": tile, "landed": mixed(tile, EMPTY, PALE), "in flight": ARRIVING, "waits": None}[span.does]
+    def grid(timeline: Chart, ticks: int) -> CellGrid:
+        shown = rows or timeline.rows
+        spans = [
+            (span.row, span.begin, span.end, span.label, shades(span.tile)[span.does])
+            for span in timeline.spans
+            if span.row in shown
+        ]
+        cores = [span for span in timeline.spans if span.row == TENSOR_CORES]
+        busy = timeline.multiplying / (cores[-1].end - cores[0].begin)
+        title = f"{timeline.title}: {timeline.total} ticks; from their first K tile to their last the tensor cores are"
+        return tick_grid(f"{title} {busy:.0%} busy", shown, ticks, spans, {})
 
-    spans = [(span.row, span.begin, span.end, span.label, shade(span)) for span in timeline.spans if span.row in rows]
-    cores = [span for span in timeline.spans if span.row == TENSOR_CORES]
-    busy = timeline.multiplying / (cores[-1].end - cores[0].begin)
-    title = (
-        f"{timeline.title}: {timeline.total} ticks; from their first K tile to their last the tensor cores are "
-        f"{busy:.0%} busy"
-    )
-    return tick_grid(title, rows, ticks, spans, {})
-
-
-def tile_color(tile: int) -> str:
-    return category(2 * tile)
+    meanings = "in flight", "landed; in the epilogue: written", "issued, multiplied, read", "waits at an mbarrier"
+    return over_time(timelines, grid, dict(zip(meanings, shades(0).values(), strict=True)))
 
 
 def show_pair() -> Picture:

@@ -196,7 +196,10 @@ def timelines_of(story: Story) -> list[CellGrid]:
 
 def band(story: Story, together: list[list[int]], steps: range) -> CellGrid:
     """These steps of a block. together: the warps that share a row."""
-    rows = [warp_row([story.steps[n] for n in steps], warps) for warps in together]
+    shown = [story.steps[n] for n in steps]
+    rows: list[CellRow] = [
+        [KINDS[step.does][:3:2] if step.warps & set(warps) else ("", EMPTY) for step in shown] for warps in together
+    ]
     names = [span_of(warps) for warps in together]
     for number, contents in enumerate(story.buffers.values()):
         row = buffer_row(story, contents, steps)
@@ -241,10 +244,6 @@ def span_of(warps: Sequence[int]) -> str:
     if warps[-1] - warps[0] == len(warps) - 1:
         return f"warps {warps[0]}-{warps[-1]}"
     return f"warps {', '.join(map(str, warps[:3]))}{' …' if len(warps) > 3 else ''}"
-
-
-def warp_row(steps: Sequence[WarpStep], warps: Sequence[int]) -> CellRow:
-    return [KINDS[step.does][:3:2] if step.warps & set(warps) else ("", EMPTY) for step in steps]
 
 
 def buffer_row(story: Story, numbers: Sequence[int], steps: range) -> CellRow:

@@ -27,7 +27,7 @@ def show_block_order(grid: TileGrid, orders: Mapping[str, Order], in_flight: int
     tile that no block computes; a tile that several compute has all of their numbers and a red outline.
     """
     grids = [order_grid(grid, order, in_flight, title) for title, order in orders.items()]
-    return figure(grids, stacked=sum(one.columns for one in grids) > WIDEST)
+    return figure(grids, stacked=sum(grid.columns for grid in grids) > WIDEST)
 
 
 def order_grid(grid: TileGrid, order: Order, in_flight: int, title: str, wave: int = 0) -> CellGrid:

@@ -96,14 +96,10 @@ def chart_grid(
     title: str, chart: Chart, ticks: int, breaks: Mapping[int, float], color: Callable[[Span], str]
 ) -> CellGrid:
     """A span is labeled at its first tick. The last row is hatched where it has none before `total`."""
-    spans = [
-        span
-        for one in chart.spans
-        for span in (
-            (one.row, one.begin, one.end, "", color(one)),
-            (one.row, one.begin, one.begin + 1, one.label, color(one)),
-        )
-    ]
+    spans: list[TickSpan] = []
+    for span in chart.spans:
+        spans.append((span.row, span.begin, span.end, "", color(span)))
+        spans.append((span.row, span.begin, span.begin + 1, span.label, color(span)))
     return tick_grid(title, chart.rows, ticks, spans, breaks, idle=chart.total)
 
 
@@ -119,7 +115,7 @@ def show_roles(*roles: Roles) -> Picture:
     A color is a tile; its number marks its first tick. Orange: a warpgroup in its epilogue. Hatched: the tensor cores
     are idle.
     """
-    return over_time([roles_chart(one) for one in roles], roles_grid)
+    return over_time(list(map(roles_chart, roles)), roles_grid)
 
 
 def roles_grid(chart: Chart, ticks: int) -> CellGrid:
@@ -193,7 +189,7 @@ def show_attention(*schedules: Schedule) -> Picture:
 
     A color is a block of keys; its number marks its first tick. Hatched: the tensor cores are idle.
     """
-    return over_time([attention_chart(one) for one in schedules], idle_grid)
+    return over_time(list(map(attention_chart, schedules)), idle_grid)
 
 
 def show_tiles(*blocks: Blocks) -> Picture:
@@ -201,7 +197,7 @@ def show_tiles(*blocks: Blocks) -> Picture:
 
     Q: its loads, until the first data are there. O: a warpgroup's epilogue. Hatched: the tensor cores are idle.
     """
-    return over_time([sm_chart(one) for one in blocks], idle_grid)
+    return over_time(list(map(sm_chart, blocks)), idle_grid)
 
 
 def idle_grid(chart: Chart, ticks: int) -> CellGrid:
@@ -229,7 +225,7 @@ def key_grid(queries: int, keys: int, tm: int, tn: int) -> CellGrid:
     return CellGrid(
         f"{queries} queries in tiles of {tm}, {keys} keys in tiles of {tn}",
         kinds,
-        [[colors[one] for one in row] for row in kinds],
+        [[colors[kind] for kind in row] for row in kinds],
         down=[str(m) for m in range(rows)],
         across=[str(n) for n in range(columns)],
     )

@@ -174,7 +174,9 @@ def attention_ladder(everything: Sequence[tuple[str, SweepResults]] | None = Non
         everything = [(name, swept) for name in KINDS for swept in known_sweeps(name)]
     if not everything:
         raise NoData("attention was not measured: `tutor sweep attention_full` does it")
-    columns = sorted({heads_of(shape) for _, swept in everything for shape in swept.shapes}, key=lambda one: one[::-1])
+    columns = sorted(
+        {heads_of(shape) for _, swept in everything for shape in swept.shapes}, key=lambda heads: heads[::-1]
+    )
     figure = Figure(figsize=(5 * len(columns), 4.2 * len(everything)), layout="constrained")
     rows = figure.subplots(len(everything), len(columns), squeeze=False, sharey="row")
     for panels, (name, swept) in zip(rows, everything, strict=True):
@@ -196,9 +198,9 @@ def draw_one_kind(axes: Axes, swept: SweepResults, heads: Heads) -> None:
     axes.plot([shape[3] for shape in shapes], of_torch, **(baseline_style(swept) | dash))
     for number, name in enumerate(swept.names):
         points = [p.measurement for p in swept.of_kernel(name) if heads_of(p.measurement.shape) == heads]
-        points.sort(key=lambda one: one.shape[3])
+        points.sort(key=lambda each: each.shape[3])
         axes.plot(
-            [one.shape[3] for one in points], [one.tflops or 0 for one in points], **kernel_style(name, number + 1)
+            [each.shape[3] for each in points], [each.tflops or 0 for each in points], **kernel_style(name, number + 1)
         )
     axes.set_xscale("log", base=2)
     ticks = [shape[3] for shape in shapes]
@@ -208,8 +210,7 @@ def draw_one_kind(axes: Axes, swept: SweepResults, heads: Heads) -> None:
 
 
 def heads_of(shape: Shape) -> Heads:
-    _, heads, kv_heads, _, _, head_dim = shape
-    return heads, kv_heads, head_dim
+    return shape[1], shape[2], shape[5]
 
 
 def heads_name(heads: Heads) -> str:

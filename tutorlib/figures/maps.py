@@ -170,13 +170,13 @@ def draw_shapes(axes: Axes, swept: SweepResults) -> None:
         )  # fmt: skip
     for (kind, measured), color, marker in zip(kinds.items(), (SHADES[2], SHADES[3], SHADES[0]), "soD", strict=False):
         axes.scatter(
-            [intensity(one) for one in measured], [one.ratio for one in measured],
+            [intensity(each) for each in measured], [each.ratio for each in measured],
             color=color, marker=marker, s=55, label=f"{kind}: {told(measured)}", zorder=3,
         )  # fmt: skip
-    if drawn := [one for measured in list(kinds.values())[1:] for one in measured]:
-        middle = median(one.ratio for one in drawn)
+    if drawn := [each for measured in list(kinds.values())[1:] for each in measured]:
+        middle = median(each.ratio for each in drawn)
         axes.axhline(middle, color=SHADES[1], linewidth=1.5, label=f"all random ones: {told(drawn)}")
-    least = min((point.measurement for point in swept.points), key=lambda one: one.ratio)
+    least = min((point.measurement for point in swept.points), key=lambda each: each.ratio)
     axes.scatter([intensity(least)], [least.ratio], s=170, facecolors="none", edgecolors=MARK, linewidths=2, zorder=4)
     axes.annotate(
         f"{least.ratio:.3f} at {by(least.shape)}", (intensity(least), least.ratio), (8, -8), va="top",
@@ -196,17 +196,17 @@ def told(measured: Sequence[Measurement]) -> str:
     """The number of shapes, their median ratio, and how many are slower than the baseline."""
     if not measured:
         return "0"
-    middle = median(one.ratio for one in measured)
-    return f"{len(measured)}, median {middle:.3f}, {sum(one.ratio < 1 for one in measured)} below 1"
+    middle = median(each.ratio for each in measured)
+    return f"{len(measured)}, median {middle:.3f}, {sum(each.ratio < 1 for each in measured)} below 1"
 
 
 def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:
     """The measurements of gemm_any: squares first, then the random shapes of each seed."""
     drawn = {seed: set(map(tuple, shapes)) for seed, shapes in swept.facts["random"].items()}
     measured = [point.measurement for point in swept.points]
-    kinds = {"M = N = K": [one for one in measured if not any(one.shape in shapes for shapes in drawn.values())]}
+    kinds = {"M = N = K": [each for each in measured if not any(each.shape in shapes for shapes in drawn.values())]}
     for seed, shapes in drawn.items():
-        kinds[f"random, seed {seed}"] = [one for one in measured if one.shape in shapes]
+        kinds[f"random, seed {seed}"] = [each for each in measured if each.shape in shapes]
     return kinds
 
 
@@ -241,17 +241,17 @@ def draw_model(axes: Axes, swept: SweepResults, model: str, color: str) -> None:
     axes.axhline(1, color=INK, linestyle="--", linewidth=2)
     weights = swept.facts["models"][model]
     for (name, (n, k)), marker in zip(weights.items(), MARKERS, strict=False):
-        line = [one for one in measured_of(swept) if one.shape[1:] == (n, k)]
-        tokens, ratios = [one.shape[0] for one in line], [one.ratio for one in line]
+        line = [each for each in measured_of(swept) if each.shape[1:] == (n, k)]
+        tokens, ratios = [each.shape[0] for each in line], [each.ratio for each in line]
         axes.plot(tokens, ratios, color=color, marker=marker, markersize=6, label=f"{GLYPHS[marker]} {name}, {n}×{k}")
-        halves = [one.ratio * one.spread / 2 for one in line]
+        halves = [each.ratio * each.spread / 2 for each in line]
         lower, upper = ([r + sign * half for r, half in zip(ratios, halves, strict=True)] for sign in (-1, 1))
         axes.vlines(tokens, lower, upper, color=color, linewidth=1, alpha=0.6)
-    counts = sorted({one.shape[0] for one in measured_of(swept)})
+    counts = sorted({each.shape[0] for each in measured_of(swept)})
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, map(str, counts), rotation=45)
     axes.set_xlabel("tokens, the rows of A")
-    of_model = [one for one in measured_of(swept) if list(one.shape[1:]) in weights.values()]
+    of_model = [each for each in measured_of(swept) if list(each.shape[1:]) in weights.values()]
     axes.set_title(f"{model}\n{middle_and_least(of_model)}", loc="left", color=INK, fontsize=10)
     tidy_axes(axes)
     label_ends(axes)
@@ -259,22 +259,22 @@ def draw_model(axes: Axes, swept: SweepResults, model: str, color: str) -> None:
 
 def measured_of(swept: SweepResults) -> list[Measurement]:
     """From the fewest tokens on."""
-    return sorted((point.measurement for point in swept.points), key=lambda one: one.shape)
+    return sorted((point.measurement for point in swept.points), key=lambda each: each.shape)
 
 
 def few_and_many(measured: Sequence[Measurement]) -> str:
     """The median ratios of few tokens and of many, and of how far their quartiles are from them."""
     told = []
-    for name, of in (("below", [one for one in measured if one.shape[0] < MANY]),
-                     ("from", [one for one in measured if one.shape[0] >= MANY])):  # fmt: skip
+    for name, of in (("below", [each for each in measured if each.shape[0] < MANY]),
+                     ("from", [each for each in measured if each.shape[0] >= MANY])):  # fmt: skip
         if of:
-            middle, spread = median(one.ratio for one in of), median(one.spread / 2 for one in of)
+            middle, spread = median(each.ratio for each in of), median(each.spread / 2 for each in of)
             told.append(f"{name} {MANY} tokens: median {middle:.3f}, of a shape's pairs ±{spread:.1%}")
     return "; ".join(told)
 
 
 def middle_and_least(measured: Sequence[Measurement]) -> str:
     """The number of shapes, their median ratio, and the least with its shape."""
-    least = min(measured, key=lambda one: one.ratio)
-    middle = median(one.ratio for one in measured)
+    least = min(measured, key=lambda each: each.ratio)
+    middle = median(each.ratio for each in measured)
     return f"{len(measured)} shapes, median {middle:.3f}, least {least.ratio:.3f} at {by(least.shape)}"

@@ -56,7 +56,7 @@ def rows(
     size: of a row, in inches. draw: takes the axes of its panels and the sweep's results. everything: these results;
     None: all that are stored. in_table: leaves out GPUs that the hardware table does not have.
     """
-    found = [one for one in everything or all_sweep_results(sweep) if not in_table or hardware_of(one.gpu)]
+    found = [swept for swept in everything or all_sweep_results(sweep) if not in_table or hardware_of(swept.gpu)]
     if not found:
         raise NoData("the hardware table has none of the GPUs that were measured")
     figure = Figure(figsize=(size[0], size[1] * len(found)), layout="constrained")
@@ -129,7 +129,7 @@ def draw_sizes(axes: Axes, swept: SweepResults, height: Callable[[Measurement], 
     """A line for each kernel over M = N = K, along which sizes double at equal distances."""
     for points, look in kernel_lines(swept):
         measured = [point.measurement for point in points]
-        axes.plot([one.shape[0] for one in measured], [height(one) for one in measured], **look)
+        axes.plot([each.shape[0] for each in measured], [height(each) for each in measured], **look)
     axes.set_xscale("log", base=2)
     ticks = powers_of_two(swept)
     axes.set_xticks(ticks, map(str, ticks))

@@ -55,7 +55,7 @@ def calls(*written: str) -> list[tuple[Any, ...]]:
 
     Raises NotationError.
     """
-    return [tuple(layout(part) if ":" in part else ast.literal_eval(part) for part in one.split()) for one in written]
+    return [tuple(layout(part) if ":" in part else ast.literal_eval(part) for part in call.split()) for call in written]
 
 
 def text(thing: Any) -> str:

@@ -16,16 +16,7 @@ from typing import Any, TypeAlias
 
 from tensor_layouts import Layout, size
 
-Question = tuple[Any, ...]  # one of OPERATIONS, then its arguments
-OPERATIONS = frozenset(
-    (
-        *("size", "cosize", "rank", "depth", "crd2idx", "idx2crd", "slice_and_offset", "make_ordered_layout"),
-        *("coalesce", "composition", "complement", "right_inverse", "left_inverse", "recast_layout"),
-        *("logical_divide", "zipped_divide", "tiled_divide", "flat_divide"),
-        *("logical_product", "zipped_product", "tiled_product", "flat_product", "blocked_product", "raked_product"),
-        *("max_common_layout", "max_common_vector"),
-    )
-)  # of cutlass.cute: they take and return layouts and integers alone
+Question = tuple[Any, ...]  # the name of a function of cutlass.cute, then its arguments
 
 
 @dataclass(frozen=True)
@@ -41,21 +32,13 @@ Answer: TypeAlias = Layout | int | tuple | Refused
 def ask(questions: Iterable[Question]) -> list[Answer]:
     """CuTe's answers to ("composition", a, b), ("coalesce", a), ("crd2idx", (1, 2), a), …, in one trace.
 
-    The name is one of OPERATIONS. Arguments are Layouts, ints and tuples of these; so a tiler is 4, (2, 2) or
-    (Layout(2, 4), 2). A question that CuTe refuses gets Refused and costs the others nothing; so does one that is known
-    to end the process (`divides_by_zero`), which is not asked. Raises ValueError for any other name or argument.
+    Arguments are Layouts, ints and tuples of these; so a tiler is 4, (2, 2) or (Layout(2, 4), 2). A question that CuTe
+    refuses gets Refused and costs the others nothing; so does one that is known to end the process
+    (`divides_by_zero`), which is not asked.
     """
-    questions, answers = tuple(questions), list[Answer]()
-    for name, *args in questions:
-        if name not in OPERATIONS or not all(map(is_plain, args)):
-            raise ValueError(f"CuTe is asked for its operations on layouts and integers, not for {name!r} of {args}.")
-    trace()(questions, answers)
+    answers = list[Answer]()
+    trace()(tuple(questions), answers)
     return answers
-
-
-def is_plain(value: Any) -> bool:
-    """Whether it is a layout, an integer, None or a tuple of these, as CuTe takes them."""
-    return all(map(is_plain, value)) if type(value) is tuple else type(value) in (Layout, int, type(None))
 
 
 @cache
@@ -75,8 +58,8 @@ def trace() -> Callable[[tuple[Question, ...], list[Answer]], None]:
         return cute.complement(layout, cute.cosize(layout))
 
     def answer(name: str, *args: Any) -> Answer:
-        function = getattr(cute, name)
         try:
+            function = getattr(cute, name)
             if any(divides_by_zero(from_cute(complement(to_cute(part)))) for part in complemented(name, args)):
                 return Refused("its complement has an extent of 0; CuTe would divide by it and end the process")
             return from_cute(function(*(to_cute(arg) for arg in args)))

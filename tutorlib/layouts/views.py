@@ -169,11 +169,6 @@ class TiledCopyView:
         n = row // rows + column // columns * (self.tile[0] // rows)
         return thread, value + n * size(self.values)
 
-    @property
-    def places(self) -> list[Cell]:
-        """The tile's elements, row by row."""
-        return [(row, column) for row in range(self.tile[0]) for column in range(self.tile[1])]
-
 
 def tiled_copy_view(threads: Layout, values: Layout, tile: Tiler) -> TiledCopyView:
     """The view, or a NotationError that says why no TiledCopy is like that."""

@@ -18,7 +18,6 @@ from tutorlib.machine import device
 from tutorlib.machine.features import Feature, Hardware, cute_target, hardware_of
 
 NO_GPU = "no GPU here"
-MIN_DRIVER = {"12": 525, "13": 580}  # by CUDA major version: CUDA Toolkit release notes, minor version compatibility
 
 
 @dataclass(frozen=True)
@@ -88,13 +87,10 @@ def obstacle() -> str:
         return NO_GPU
     import torch
 
-    cuda = torch.version.cuda
-    if cuda is None:
+    if torch.version.cuda is None:
         return f"the driver ({driver}) finds a GPU, and this torch is a build without CUDA"
-    needed = MIN_DRIVER.get(cuda.split(".")[0], 0)
-    if int(driver.split(".")[0]) < needed:
-        return f"driver {driver} is too old for torch's CUDA {cuda}: it needs {needed} or newer"
-    return f"the driver ({driver}) is there, and torch finds no GPU: is CUDA_VISIBLE_DEVICES set?"
+    found = f"driver {driver} is there, and torch (CUDA {torch.version.cuda}) finds no GPU"
+    return f"{found}: is the driver older than that CUDA, or CUDA_VISIBLE_DEVICES set?"
 
 
 def driver_version() -> str | None:

@@ -47,52 +47,35 @@ def load(
     args: what `compiled.parameters` takes, tensors and numbers. block: threads of a block; a tile block counts as one.
     Raises RuntimeError where the driver refuses.
     """
-    import torch
-    from cuda.bindings import driver
-
-    function = load_function(compiled.cubin, compiled.name)
+    values = tuple(arg if isinstance(arg, int | float) else arg.data_ptr() for arg in args)
     kinds = tuple(PARAMETER[kind] for kind in compiled.parameters)
-    blocks, threads = (*grid, 1, 1)[:3], (*block, 1, 1)[:3]
-
-    def launch() -> None:
-        values = tuple(arg if isinstance(arg, int | float) else arg.data_ptr() for arg in args)
-        stream = torch.cuda.current_stream().cuda_stream
-        done(driver.cuLaunchKernel(function, *blocks, *threads, 0, stream, (values, kinds), 0))
-
-    return launch
+    return ready(load_function(compiled.cubin, compiled.name), LaunchConfig(grid, block), (values, kinds))
 
 
-def current_stream() -> int:
-    import torch
-
-    return torch.cuda.current_stream().cuda_stream
-
-
-def prepare(
-    function: Any,
-    config: LaunchConfig,
-    parameters: bytes,
-    offsets: Sequence[int],
-    stream: Callable[[], int] = current_stream,
-) -> Callable[[], None]:
-    """A loaded function, ready to be launched.
+def prepare(function: Any, config: LaunchConfig, parameters: bytes, offsets: Sequence[int]) -> Callable[[], None]:
+    """A recorded launch of a loaded function, ready to be made on the current stream.
 
     parameters: all of them as they lie in the parameter space; offsets: where each begins.
-    stream: gives the stream of each launch.
     Raises RuntimeError where the driver refuses.
     """
-    from cuda.bindings import driver
-
-    allow(function, config)
     memory = ctypes.create_string_buffer(len(parameters) + ALIGNMENT)
     start = -(-ctypes.addressof(memory) // ALIGNMENT) * ALIGNMENT
     ctypes.memmove(start, parameters, len(parameters))
     places = (ctypes.c_void_p * len(offsets))(*(start + offset for offset in offsets))
+    return ready(function, config, ctypes.addressof(places), (memory, places))
+
+
+def ready(function: Any, config: LaunchConfig, parameters: Any, kept: Any = None) -> Callable[[], None]:
+    """A launch with parameters as cuda-bindings takes them. kept: the memory that they point to."""
+    import torch
+    from cuda.bindings import driver
+
+    allow(function, config)
     described = driver_config(config)
 
-    def launch(memory: Any = memory) -> None:  # to which the places point: it lives as long as this function
-        described.hStream = driver.CUstream(stream())
-        done(driver.cuLaunchKernelEx(described, function, ctypes.addressof(places), 0))
+    def launch(kept: Any = kept) -> None:
+        described.hStream = driver.CUstream(torch.cuda.current_stream().cuda_stream)
+        done(driver.cuLaunchKernelEx(described, function, parameters, 0))
 
     return launch
 

@@ -119,19 +119,15 @@ class HopperLauncher:
     parts: "Parts | None" = None
     _launches: dict[Shape, Callable[..., None]] = field(default_factory=dict)
 
-    def at(self, shape: Shape) -> Callable[..., None]:
-        """launch(a, b, c, scale_a, scale_b) at this (M, N, K); its scratch memory is kept for the next call."""
-        from tutorlib.kernels.hopper import launch
-
-        if shape not in self._launches:
-            m, n, k = shape
-            self._launches[shape] = launch.launcher(self.config, m, n, k, self.parts or launch.COURSE)
-        return self._launches[shape]
-
     def on(self, work: Work) -> Call:
         import torch
 
+        from tutorlib.kernels.hopper import launch
+
+        if work.shape not in self._launches:  # whose scratch memory is kept for the next call
+            m, n, k = work.shape
+            self._launches[work.shape] = launch.launcher(self.config, m, n, k, self.parts or launch.COURSE)
         a, b, *scales = work.inputs
         if self.config.scaled:
             scales = [torch.ones(1, device=a.device)] * 2
-        return partial(self.at(work.shape), a, b, work.output.tensor, *scales)
+        return partial(self._launches[work.shape], a, b, work.output.tensor, *scales)

@@ -19,14 +19,6 @@ class NoData(LookupError):
 
 
 @dataclass(frozen=True)
-class Page:
-    """A notebook whose solution ran: a hash of its code, which is what its measurements depend on, and how long."""
-
-    code_sha256: str
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Result:
     """The grade of one exercise's solution, the exercise's points at the time, and its measurement if it is timed."""
 
@@ -40,13 +32,13 @@ class Result:
 class Results:
     """The solutions' results on one GPU.
 
-    machine: as `machine.device.this_machine` gives it. date: of the last run, ISO. notebooks: by name; exercises:
-    by id, in the course's order.
+    machine: as `machine.device.this_machine` gives it. date: of the last run, ISO. notebooks: name → a hash of the
+    code that ran, on which its measurements depend; exercises: by id, in the course's order.
     """
 
     machine: dict[str, Any]
     date: str
-    notebooks: dict[str, Page] = field(default_factory=dict)
+    notebooks: dict[str, str] = field(default_factory=dict)
     exercises: dict[str, Result] = field(default_factory=dict)
 
     @property
@@ -101,12 +93,12 @@ def read_results(path: Path) -> Results:
     return Results(
         data["machine"],
         data["date"],
-        {name: Page(**page) for name, page in data["notebooks"].items()},
+        data["notebooks"],
         {
             id: Result(
                 found["status"],
                 found["points"],
-                found.get("max_points", found["points"]),  # files of before November 26, 2026, lack it
+                found["max_points"],
                 tuple(map(Measurement.from_json, found["measurements"])),
             )
             for id, found in data["exercises"].items()
@@ -228,7 +220,7 @@ def known_sweeps(name: str) -> list[SweepResults]:
 def read_sweep(path: Path) -> SweepResults:
     data = json.loads(path.read_text(encoding="utf-8"))
     points = tuple(map(read_point, data["points"]))
-    failures = tuple(Failure(**{**one, "shape": tuple(one["shape"])}) for one in data.get("failures", ()))
+    failures = tuple(Failure(**{**failure, "shape": tuple(failure["shape"])}) for failure in data.get("failures", ()))
     facts = data.get("facts", {})
     return SweepResults(data["machine"], data["date"], data["complete"], points, data["counters"], failures, facts)
 
@@ -274,76 +266,53 @@ def records(name: str) -> list[dict[str, Any]]:
 class Stack:
     """A kernel with some levers pulled; levers: None for another kind of kernel.
 
-    added, on: the lever that it has beyond a row above it, and that one's name; "" where there is no such row.
-    depth: how many rows it stands on.
+    base: the nearest kernel measured before it that has one lever less, or None; added: this lever.
     """
 
     name: str
     levers: frozenset[str] | None
     measured: dict[Shape, Measurement]
+    base: "Stack | None" = None
     added: str = ""
-    on: str = ""
-    depth: int = 0
+
+    @property
+    def depth(self) -> int:
+        """The number of kernels that it is built on."""
+        return self.base.depth + 1 if self.base else 0
 
     @property
     def label(self) -> str:
         """As a row of a tree; dots, since HTML strips leading spaces."""
-        return f"{'· ' * (self.depth - 1)}+ {self.added}" if self.added else self.name
+        return f"{'· ' * (self.depth - 1)}+ {self.added}" if self.base else self.name
 
+    def gain(self, shape: Shape) -> tuple[float, bool] | None:
+        """(gain in speed over its base, 0.02 for 2 %, whether it is within noise); None if not measured.
 
-@dataclass(frozen=True)
-class Gain:
-    """A lever added to a kernel. gains: shape → gain in speed, 0.02 for 2 %; noise: shapes whose spread is larger."""
-
-    lever: str
-    on: str
-    gains: dict[Shape, float]
-    noise: frozenset[Shape] = frozenset()
+        By the ratios to the baseline, whose times are from the same seconds as the kernel's.
+        """
+        if self.base is None or shape not in self.base.measured:
+            return None
+        before, after = self.base.measured[shape], self.measured[shape]
+        gain = after.ratio / before.ratio - 1
+        return gain, within_noise(gain, before, after)
 
 
 def stacks_of(swept: SweepResults) -> list[Stack]:
-    """The kernels of hopper_levers in the order in which they were measured."""
+    """The kernels of a sweep of levers in the order in which they were measured."""
     stacks: list[Stack] = []
     for name in swept.names:
         points = swept.of_kernel(name)
-        levers = points[0].facts.get("levers")
         measured = {point.measurement.shape: point.measurement for point in points}
+        levers = points[0].facts.get("levers")
         stack = Stack(name, None if levers is None else frozenset(levers), measured)
-        for above in reversed(stacks):
-            if added := lever_between(above, stack):
-                stack = replace(stack, added=added, on=above.name, depth=above.depth + 1)
-                break
+        for base in reversed(stacks):
+            if stack.levers and base.levers is not None and base.levers < stack.levers:
+                added, *others = stack.levers - base.levers
+                if not others:
+                    stack = replace(stack, base=base, added=added)
+                    break
         stacks.append(stack)
     return stacks
-
-
-def lever_between(below: Stack, above: Stack) -> str | None:
-    """The one lever that the second has and the first has not; None where they differ in anything else."""
-    if below.levers is None or above.levers is None or not below.levers < above.levers:
-        return None
-    new = above.levers - below.levers
-    return next(iter(new)) if len(new) == 1 else None
-
-
-def gains_of(swept: SweepResults) -> list[Gain]:
-    """Every lever on every kernel that was measured both without and with it.
-
-    By the ratios to the baseline, whose times are from the same seconds as the kernel's.
-    """
-    stacks = stacks_of(swept)
-    return [
-        gain_between(lever, below, above)
-        for below in stacks
-        for above in stacks
-        if (lever := lever_between(below, above))
-    ]
-
-
-def gain_between(lever: str, below: Stack, above: Stack) -> Gain:
-    """At the shapes at which both were measured."""
-    both = {shape: (one, above.measured[shape]) for shape, one in below.measured.items() if shape in above.measured}
-    gains = {shape: after.ratio / before.ratio - 1 for shape, (before, after) in both.items()}
-    return Gain(lever, below.name, gains, frozenset(n for n, gain in gains.items() if within_noise(gain, *both[n])))
 
 
 # Targets --------------------------------------------------------------------------------------------------------------

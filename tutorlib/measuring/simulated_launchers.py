@@ -12,7 +12,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Work
+from tutorlib.problems.work import Call, Launcher, Work
 from tutorlib.simulate.ptx.languages.cuda import simulate_cuda, simulate_cutile
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 from tutorlib.simulate.ptx.report import Report
@@ -21,17 +21,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class SimulatedLauncher(Protocol):
-    """A launcher (`problems.work.Launcher`) for tensors in ordinary memory. reports: of the last call's launches."""
+class SimulatedLauncher(Launcher, Protocol):
+    """A launcher for tensors in ordinary memory; its calls raise NotSimulated and CannotLaunch.
+
+    reports: of the last call's launches.
+    """
 
     reports: list[Report]
-
-    def on(self, work: Work) -> Call:
-        """A call of the kernel on these tensors. What compiles, compiles here.
-
-        Raises CompileFailed; the call raises NotSimulated and CannotLaunch.
-        """
-        ...
 
 
 @dataclass

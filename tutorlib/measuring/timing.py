@@ -192,7 +192,7 @@ class Measurement:
 
 def within_noise(gain: float, *measured: Measurement) -> bool:
     """Whether a gain (0.02: 2 % faster) between two measurements is smaller than their quartiles are apart."""
-    return abs(gain) < sum(one.spread for one in measured) / 2
+    return abs(gain) < sum(each.spread for each in measured) / 2
 
 
 def rate(tflops: float | None, gbps: float | None) -> str:
@@ -293,8 +293,7 @@ def measure_once(problem: Problem, launcher: Launcher, shape: Shape, pairs: int 
             for work, before in zip(works, sums, strict=True):
                 if work.checksums() != before:
                     raise WrongWhenTimed("the kernel changed an input.")
-                left = work.output.as_it_is()
-                if wrong := find_difference(problem.output.name, *left.seen, *work.expected()):
+                if wrong := find_difference(problem.output.name, *work.output.seen, *work.expected()):
                     raise WrongWhenTimed(wrong.what)
 
         kernels = [launcher.on(work) for work in works]

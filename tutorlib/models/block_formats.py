@@ -4,7 +4,6 @@ OCP Microscaling Formats (MX) Specification 1.0: 32 elements share a power of tw
 kind::mxf4nvf4 with scale_vec::4X): 16 elements share an e4m3, and a whole tensor an fp32.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from math import frexp
 
@@ -14,30 +13,25 @@ MX_LEAST, MX_MOST = -127, 127  # exponents of ue8m0
 ScaledBlock = tuple[float, Sequence[float]]  # a scale, and elements to be multiplied by it
 
 
-def magnitudes(exponent_bits: int, mantissa_bits: int, bias: int, codes: int) -> list[float]:
+def magnitudes(mantissa_bits: int, bias: int, codes: int) -> list[float]:
     """The values of the codes 0, 1, … of a small format without its sign, in order; the exponent 0 is subnormal."""
     values = []
     for code in range(codes):
         exponent, mantissa = divmod(code, 1 << mantissa_bits)
         fraction = mantissa / (1 << mantissa_bits) + (exponent > 0)
         values.append(fraction * 2.0 ** (max(exponent, 1) - bias))
-    assert codes <= 1 << exponent_bits + mantissa_bits
     return values
 
 
-E4M3 = magnitudes(4, 3, 7, 127)  # 0 … 448; the last code is NaN
-E2M1 = magnitudes(2, 1, 1, 8)  # 0, 0.5, 1, 1.5, 2, 3, 4, 6
+E4M3 = magnitudes(3, 7, 127)  # 0 … 448; the last code is NaN
+E2M1 = magnitudes(1, 1, 8)  # 0, 0.5, 1, 1.5, 2, 3, 4, 6
 
 
 def to_nearest(x: float, values: Sequence[float]) -> float:
     """x rounded to one of these magnitudes, ties to the even code; larger values become the largest."""
     size = min(abs(x), values[-1])
-    above = bisect_left(values, size)
-    if values[above] != size:
-        below = above - 1
-        down, up = size - values[below], values[above] - size
-        above = below if down < up or (down == up and below % 2 == 0) else above
-    return -values[above] if x < 0 else values[above]
+    nearest = min(range(len(values)), key=lambda code: (abs(values[code] - size), code % 2))
+    return -values[nearest] if x < 0 else values[nearest]
 
 
 def quantize_mx(block: Sequence[float]) -> tuple[int, list[float]]:

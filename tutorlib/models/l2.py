@@ -90,11 +90,6 @@ class Traffic:
     fetched: int
     least: int
 
-    @property
-    def hit_rate(self) -> float:
-        """The fraction of the requested bytes that L2 had."""
-        return 1 - self.fetched / self.requested
-
 
 def traffic(
     grid: TileGrid, order: Order, k_tiles: int, tile_bytes: tuple[int, int], in_flight: int, l2: int, drift: float = 0.0

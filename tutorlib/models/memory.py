@@ -1,12 +1,12 @@
-"""Memory on an SM: shared memory's banks and their conflicts, the blocks that fit, Blackwell's tensor memory.
+"""Memory on an SM: shared memory's banks and their conflicts, mbarriers, the blocks that fit, tensor memory.
 
 32 banks, 4 bytes wide: word w of shared memory is in bank w % 32. A wavefront serves every bank once; threads that
 read the same word share it (CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and later).
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tutorlib.machine.features import BANKS, WARP, WAVEFRONT, WORD
 
@@ -42,12 +42,53 @@ def wavefronts(offsets: Sequence[int], element_bytes: int, vector: int = 1) -> i
 
 def ways(offsets: Sequence[int], element_bytes: int, vector: int = 1) -> int:
     """The largest number of different words that threads, served together, read from one bank."""
-    words = defaultdict(set)
+    words: set[int] = set()
     for offset in offsets:
         first, end = offset * element_bytes, (offset + vector) * element_bytes
-        for word in range(first // WORD, (end - 1) // WORD + 1):
-            words[word % BANKS].add(word)
-    return max(map(len, words.values()), default=0)
+        words.update(range(first // WORD, (end - 1) // WORD + 1))
+    return max(Counter(word % BANKS for word in words).values(), default=0)
+
+
+# Mbarriers ------------------------------------------------------------------------------------------------------------
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Mbarrier:
+    """A counter in shared memory. A phase is complete when no arrival and no announced byte is missing.
+
+    count: the arrivals that each phase needs. missing: of this phase. pending: bytes announced and not yet there; below
+    0 where they came unannounced. phase: how many are over; a wait asks for its parity.
+    """
+
+    count: int
+    missing: int
+    pending: int = 0
+    phase: int = 0
+
+    def arrive(self, announced: int = 0) -> "Mbarrier":
+        """One arrival, with bytes to expect. Raises ValueError where the phase has had all of its arrivals."""
+        if not self.missing:
+            raise ValueError("an arrival too many")
+        return replace(self, missing=self.missing - 1, pending=self.pending + announced).turned()
+
+    def deliver(self, size: int) -> "Mbarrier":
+        """TMA has written this number of bytes."""
+        return replace(self, pending=self.pending - size).turned()
+
+    def turned(self) -> "Mbarrier":
+        """In its next phase, if this one is over."""
+        return self if self.missing or self.pending else Mbarrier(self.count, self.count, 0, self.phase + 1)
+
+    def lets_pass(self, parity: int) -> bool:
+        """Whether a wait for the phase of this parity returns: it is over, and this is the one after it."""
+        return self.phase % 2 != parity
+
+
+def fresh(count: int) -> Mbarrier:
+    """As mbarrier_init leaves it."""
+    return Mbarrier(count, count)
 
 
 # Occupancy: how many blocks of a kernel one SM holds at a time --------------------------------------------------------

@@ -196,10 +196,10 @@ def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, soft
     overlap, groups = "overlap" in schedule, 2 if "ping-pong" in schedule else 1
     ticks = multiply if groups == 2 else 2 * multiply
     pairs = [[("P", n - 1), ("S", n)] if n else [("S", n)] for n in range(blocks)]
-    order = [*(one for pair in pairs for one in (pair[::-1] if overlap else pair)), ("P", blocks - 1)]
+    order = [*(step for pair in pairs for step in (pair[::-1] if overlap else pair)), ("P", blocks - 1)]
     waiting, ready, free, spans = [list(order) for _ in range(groups)], [0] * groups, 0, list[Span]()
     while any(waiting):
-        group = min((one for one in range(groups) if waiting[one]), key=lambda one: (ready[one], one))
+        group = min((n for n in range(groups) if waiting[n]), key=lambda n: (ready[n], n))
         kind, block = waiting[group].pop(0)
         begin = max(free, ready[group])
         free = ready[group] = end = begin + ticks

@@ -1,19 +1,16 @@
 """`check` and `hint`."""
 
 import io
-import json
 import os
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 
-from tutorlib.checking.exercise import Answer, Outcome
+from tutorlib.checking.exercise import Answer
 from tutorlib.exercises import find
 from tutorlib.failure import failures_in
 from tutorlib.notebook import standing
 from tutorlib.problems.differences import count
 
-RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # set while grading: the exercises that another process judges
 
 GUESSES = 3  # of an exercise that can be guessed
@@ -26,19 +23,12 @@ _hints_shown: Counter[str] = Counter()
 
 
 class Printed(io.StringIO):
-    """The first LIMIT characters that an answer prints while it is checked. They are shown with a failure.
-
-    dropped: a line about the characters beyond the limit, or "".
-    """
+    """The first LIMIT characters that an answer prints while it is checked. They are shown with a failure."""
 
     LIMIT = 2**16
-    DROPPED = f"\n  It prints more than {LIMIT // 1024} kB; the rest is dropped."
-    dropped = ""
 
     def write(self, text: str) -> int:
-        if len(text) > (room := self.LIMIT - self.tell()):
-            self.dropped = self.DROPPED
-        super().write(text[:room])
+        super().write(text[: self.LIMIT - self.tell()])
         return len(text)
 
     def lines(self, most: int = 5) -> str:
@@ -73,18 +63,18 @@ def check(id: str, answer: Answer) -> None:
     printed = Printed()
     with redirect_stdout(printed), redirect_stderr(printed):
         outcome = exercise.grade(answer)
-    _record(outcome)
+    standing.record(outcome)
     _remedies.pop(id, None)
     if exercise.guess in [failure.kind for failure in failures_in((outcome.message,))]:
         _guesses[id] += 1
     if outcome.status in ("passed", "not_run"):
         _passed.add(id)
-        print(outcome.message + printed.dropped)
+        print(outcome.message)
         return
     remedy = "" if outcome.explained else outcome.remedy
     if remedy:
         _remedies[id] = remedy
-    message = outcome.message + printed.lines() + printed.dropped
+    message = outcome.message + printed.lines()
     if _failures[id] and remedy:
         message += f"\n  Hint: {remedy}"
     if _failures[id] and exercise.hints:
@@ -116,11 +106,3 @@ def hint(id: str) -> None:
 def judged_elsewhere() -> bool:
     """Whether another process grades this one; then this one may lack the exercises."""
     return JUDGED_OUTSIDE in os.environ
-
-
-def _record(outcome: Outcome) -> None:
-    if path := os.environ.get(RESULTS):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(outcome.as_json(), ensure_ascii=False) + "\n")
-    elif JUDGED_OUTSIDE not in os.environ:
-        standing.record(outcome)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 
 from tutorlib.checking.exercise import Exercise
 from tutorlib.machine import device
 from tutorlib.measuring import results
-from tutorlib.notebook.standing import Course, Head, NoRecord, Standing, State, best, course_of, file, heads
+from tutorlib.notebook.standing import Course, Head, Standing, State, best, course_of, file, heads
 
 SIGNS: dict[State, str] = {"passed": "✓", "partial": "◐", "failed": "✗", "not_run": "–", "open": "·"}
 WORDS: dict[State, str] = {
@@ -23,11 +24,7 @@ def show_contents() -> None:
     """The course at a glance: each notebook, your points so far, and the points that this machine can grade."""
     from IPython.display import display
 
-    try:
-        course, record = course_of(best(), heads()), record_line()
-    except NoRecord as error:
-        course, record = course_of({}, heads()), f"Your points cannot be read: {error}."
-    text = "\n\n".join([progress(course), machine_line(), record])
+    text = "\n\n".join([progress(course_of(best(), heads())), machine_line(), record_line()])
     display({"text/markdown": text, "text/plain": text}, raw=True)
 
 
@@ -37,31 +34,28 @@ def progress(course: Course) -> str:
     def signs(notebook: Standing) -> str:
         return "".join(SIGNS[notebook.state(exercise)] for exercise in notebook.exercises)
 
-    def here(notebook: Standing) -> str:
-        return "; ".join(filter(None, available(notebook.exercises, points_here)))
+    def here(part: Course | Standing) -> str:
+        return available(part.exercises, attrgetter("points_here"))
 
     columns = {
         "Your points": (points, points(course)),
         "Exercises": (signs, ""),
-        "Graded here": (here, available(course.exercises, points_here)[0]),
+        "Graded here": (here, here(course).partition(";")[0]),
     }
+    following = "All exercises that this machine can grade are solved."
+    if course.next:
+        notebook, exercise = course.next
+        following = f"Next: **{exercise.id} {exercise.title}** in {notebook.head.title}"
     legend = "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
-    return f"{next_line(course)}\n\n{table(course, linked, columns)}\n\n{legend}"
-
-
-def next_line(course: Course) -> str:
-    if course.next is None:
-        return "All exercises that this machine can grade are solved."
-    notebook, exercise = course.next
-    return f"Next: **{exercise.id} {exercise.title}** in {notebook.head.title}"
+    return f"{following}\n\n{table(course, linked, columns)}\n\n{legend}"
 
 
 def table(course: Course, title: Callable[[Head], str], columns: Mapping[str, Column]) -> str:
     """A row for each notebook: its title, its time, and these columns, by their headings; the total below."""
     rows = [["Notebook", "Time", *columns]]
     rows.append([":--", "--:", *("--:" if heading.lower().endswith("points") else ":--" for heading in columns)])
-    for one in course.notebooks:
-        rows.append([title(one.head), time(one.head), *(cell(one) for cell, _ in columns.values())])
+    for page in course.notebooks:
+        rows.append([title(page.head), time(page.head), *(cell(page) for cell, _ in columns.values())])
     total = ["Total", hours(course.minutes), *(total for _, total in columns.values())]
     rows.append([f"**{cell}**" if cell else "" for cell in total])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -86,22 +80,18 @@ def hours(minutes: int) -> str:
     return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 30) / 2:g}\N{NO-BREAK SPACE}h"
 
 
-def points_here(exercise: Exercise) -> float:
-    return exercise.points_here
+def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float]) -> str:
+    """The points of the exercises that a machine can grade, and what grades the rest: "all", "6 of 17; rest: sm_80".
 
-
-def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float]) -> tuple[str, str]:
-    """The points of the exercises that a machine can grade, and what grades the rest.
-
-    ("all", ""), or ("6 of 17", "rest: sm_80"). given: the points of an exercise that the machine can grade.
+    given: the points of an exercise that the machine can grade.
     """
     wanted = sorted(
         {exercise.needs.since for exercise in exercises if exercise.needs and given(exercise) < exercise.points}
     )
     if not wanted:
-        return "all", ""
+        return "all"
     part = f"{sum(map(given, exercises)):g} of {sum(exercise.points for exercise in exercises)}"
-    return part, "rest: " + ", ".join(f"sm_{since}" for since in wanted)
+    return f"{part}; rest: " + ", ".join(f"sm_{since}" for since in wanted)
 
 
 def machine_line() -> str:

@@ -1,6 +1,6 @@
 """`explain`: a kernel simulated on any machine, as a report and a drawing; `show_source`: the course's own code."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import getsource
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,8 @@ def explain(
     instruction is not simulated, or the host function launches nothing.
     Raises CompileFailed, and WrongKind if an answer is of another kind than its exercise asks for.
     """
-    if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel) and judged_elsewhere():
+    is_exercise = isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel)
+    if is_exercise and judged_elsewhere():
         print(f"{kernel} is handed in: there is no explanation now.")
         return None
     from tutorlib.draw.simulated import Story, picture_of
@@ -56,14 +57,12 @@ def explain(
     from tutorlib.simulate.ptx.memory import listening
 
     try:
-        if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel):
-            with listening(Story):
+        with listening(Story):
+            if is_exercise:
                 reports = of_exercise(kernel, arguments[0], tuple(shape))
-        else:
-            tensors = [arg if isinstance(arg, int) else arg.cpu() for arg in arguments]
-            named = {f"argument {n}": arg for n, arg in enumerate(tensors)}
-            with listening(Story):
-                reports = simulation_of(kernel, grid, constants, dynamic, block)(named)
+            else:
+                tensors = [arg if isinstance(arg, int) else arg.cpu() for arg in arguments]
+                reports = simulate(kernel, tensors, grid, constants, dynamic, block)
     except NotSimulated as error:
         print(f"not explained: {error}")
         return None
@@ -95,37 +94,40 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     work.refill(torch.Generator().manual_seed(0))
     launcher.on(work)()
     name = exercise.problem.output.name
-    wrong = find_difference(name, *work.output.as_it_is().seen, *work.expected())
+    wrong = find_difference(name, *work.output.seen, *work.expected())
     print(f"{exercise.problem.name} {by(work.shape)}: " + (f"✗ {wrong.what}" if wrong else f"✓ {name} is right"))
     return launcher.reports
 
 
-def simulation_of(
-    kernel: Any, grid: Sequence[int], constants: Sequence[Any], dynamic: bool, block: Sequence[int]
-) -> "Callable[[dict[str, Any]], list[Report]]":
-    """A function that simulates the kernel, of any language, with these named arguments."""
+def simulate(
+    kernel: Any,
+    arguments: Sequence[Any],
+    grid: Sequence[int] = (),
+    constants: Sequence[Any] = (),
+    dynamic: bool = False,
+    block: Sequence[int] = (),
+) -> "list[Report]":
+    """Reports of a kernel in any language, called with these arguments; the rest as `explain` takes it.
+
+    Raises CompileFailed and NotSimulated.
+    """
+    named = {f"argument {n}": arg for n, arg in enumerate(arguments)}
     if isinstance(kernel, str):
         from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
-        return lambda named: [simulate_cuda(kernel, grid, block, named)]
+        return [simulate_cuda(kernel, grid, block, named)]
     from tutorlib.compiling.spec import TensorSpec
 
     if is_jit(kernel):
         from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
-        def simulate_cute(named: dict[str, Any]) -> "list[Report]":
-            specs = [TensorSpec.like(tensor, dynamic) for tensor in named.values()]
-            return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic)
-
-        return simulate_cute
+        specs = [TensorSpec.like(tensor, dynamic) for tensor in arguments]
+        return simulate_host(compile_with_lines(kernel, specs), named, dynamic=dynamic)
     from tutorlib.compiling.dsls import compile_cutile
     from tutorlib.simulate.ptx.languages.cuda import ARCH, simulate_cutile
 
-    def simulate_tiles(named: dict[str, Any]) -> "list[Report]":
-        compiled = compile_cutile(kernel, [*map(TensorSpec.like, named.values()), *constants], ARCH)
-        return [simulate_cutile(kernel, compiled, grid, named)]
-
-    return simulate_tiles
+    compiled = compile_cutile(kernel, [*map(TensorSpec.like, arguments), *constants], ARCH)
+    return [simulate_cutile(kernel, compiled, grid, named)]
 
 
 def describe(report: "Report") -> str:

@@ -71,10 +71,12 @@ def with_epilogue(op: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
     simulated, on_hopper = Simulated(make_fused(Fusion(op))), replace(BIAS_GELU, op=op)
 
     def kernel(a: Tensor, b: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
-        a, b, bias = (one.detach().contiguous() for one in (a, b, bias))
+        a, b, bias = (x.detach().contiguous() for x in (a, b, bias))
         why = why_torch(a, b, bias) if a.is_cuda else not_simulated(a)
         if why:
-            return by_torch(a, b, why, lambda: functional.gelu(functional.linear(a, b, bias), approximate="tanh"))
+            if a.is_cuda:
+                leave_to_torch(a, b, why)
+            return functional.gelu(functional.linear(a, b, bias), approximate="tanh")
         c = a.new_empty(len(a), len(b)) if out is None else out
         if a.is_cuda:
             with torch.cuda.device(a.device):
@@ -98,7 +100,9 @@ def with_gate(gated: Callable[[Any], Any]) -> Callable[..., Tensor]:
         features = len(gate_up) // 2
         why = fusing_problem(a, gate_up) if a.is_cuda else not_simulated(a, features % GATED_STEP)
         if why:
-            return by_torch(a, gate_up, why, lambda: swiglu_of(a @ gate_up.mT))
+            if a.is_cuda:
+                leave_to_torch(a, gate_up, why)
+            return swiglu_of(a @ gate_up.mT)
         c = a.new_empty(len(a), features) if out is None else out
         if a.is_cuda:
             with torch.cuda.device(a.device):
@@ -108,12 +112,6 @@ def with_gate(gated: Callable[[Any], Any]) -> Callable[..., Tensor]:
         return c
 
     return kernel
-
-
-def by_torch(a: Tensor, b: Tensor, why: str, compute: Callable[[], Tensor]) -> Tensor:
-    if a.is_cuda:
-        leave_to_torch(a, b, why)
-    return compute()
 
 
 def not_simulated(a: Tensor, left_over: int = 0) -> str:

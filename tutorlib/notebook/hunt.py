@@ -79,24 +79,18 @@ def show_verdicts(*names: str) -> "DataFrame | None":
     import pandas
 
     names = names or tuple(exercise.bug.name for exercise in of_notebook(PAGE) if isinstance(exercise, FixExercise))
-    tables = {
-        f"{found['machine']['gpu']}, {found['date']}, {version_of(found)}": pandas.DataFrame.from_dict(
-            {name: {tool: verdict_in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},
-            orient="index",
-            columns=list(TOOLS),
-        )
-        for found in records(SANITIZER)
-        if (known := [name for name in names if name in found["verdicts"]])
-    }
+    tables = {}
+    for found in records(SANITIZER):
+        verdicts = {name: found["verdicts"][name] for name in names if name in found["verdicts"]}
+        rows = {name: [verdict_in_words(by.get(tool)) for tool in TOOLS] for name, by in verdicts.items()}
+        if rows:
+            version = re.findall(r"[\d.]+", found["compute_sanitizer"])[0]  # of "Version 2025.3.1.0 (build …)"
+            heading = f"{found['machine']['gpu']}, {found['date']}, compute-sanitizer {version}"
+            tables[heading] = pandas.DataFrame.from_dict(rows, orient="index", columns=list(TOOLS))
     if not tables:
         print("Nothing was recorded.")
         return None
     return pandas.concat(tables)
-
-
-def version_of(found: dict[str, Any]) -> str:
-    """compute-sanitizer's, as its own first line has it: "Version 2025.3.1.0 (build …)"."""
-    return "compute-sanitizer " + re.findall(r"[\d.]+", found["compute_sanitizer"])[0]
 
 
 def verdict_in_words(verdict: dict[str, Any] | None) -> str:
@@ -105,12 +99,10 @@ def verdict_in_words(verdict: dict[str, Any] | None) -> str:
         return "not recorded"
     if verdict["ended"] != "finished":
         return verdict["ended"]
-    return f"{verdict['errors']}: {first_words(verdict['first'])}" if verdict["errors"] else "nothing"
-
-
-def first_words(said: str) -> str:
-    """The kind of error, without addresses: "Race reported", "Warning: Race reported"."""
-    return re.split(r" between | at |\. ", said.removeprefix("Error: "))[0]
+    if not verdict["errors"]:
+        return "nothing"
+    kind, *_ = re.split(r" between | at |\. ", verdict["first"].removeprefix("Error: "))  # without addresses
+    return f"{verdict['errors']}: {kind}"
 
 
 def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from types import SimpleNamespace
+from typing import IO, TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.compiling.dsls import with_reader_line
@@ -20,14 +21,12 @@ from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, reco
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-T = TypeVar("T")
 STAGES = {
     "trace": "tracing",
     "lower": "lowering",
     "machine_code": "machine code",
     "host_code": "host code",
 }
-NOTHING = "Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU."
 
 
 def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> "Stages":
@@ -47,10 +46,6 @@ def host_time(us: float) -> str:
     return f"{us:.1f} µs" if us >= 1 else f"{us:.2f} µs"
 
 
-def machine_of(found: dict[str, Any]) -> str:
-    return f"{found['machine']['gpu']}, {found['date']}"
-
-
 def show_later_calls() -> "DataFrame | None":
     """The cost of a launch in each way of keeping the kernel, beside torch's own, for each GPU.
 
@@ -58,40 +53,36 @@ def show_later_calls() -> "DataFrame | None":
     """
     import pandas
 
-    tables = by_machine(LATER, lambda found: pandas.DataFrame.from_dict(later_rows(found), orient="index"))
+    tables = {gpu: pandas.DataFrame.from_dict(later_rows(found), orient="index") for gpu, found in recorded(LATER)}
     return pandas.concat(tables, axis="columns").fillna("") if tables else None
 
 
-def by_machine(part: str, table: Callable[[dict[str, Any]], T]) -> dict[str, T]:
-    """The table of each machine that has recorded this part; a line where none has."""
-    tables = {machine_of(found): table(found) for found in records(LAUNCHES) if part in found}
-    if not tables:
-        print(NOTHING)
-    return tables
+def recorded(part: str) -> list[tuple[str, dict[str, Any]]]:
+    """(GPU and date, recording of launches) of each that has this part; a line where none has."""
+    found = [
+        (f"{recording['machine']['gpu']}, {recording['date']}", recording)
+        for recording in records(LAUNCHES)
+        if part in recording
+    ]
+    if not found:
+        print("Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU.")
+    return found
 
 
 def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
-    later, done = found[LATER], found.get(DONE, {})
-    return {
-        way: {"host": host_time(us), f"of {TORCH}": times(us / later[TORCH])}
-        | ({"until done": host_time(done[way])} if way in done else {})
-        for way, us in later.items()
-    }
-
-
-def times(ratio: float) -> str:
-    """A factor for a table: "×0.77", "×10,702"."""
-    return f"×{ratio:,.0f}" if ratio >= 100 else f"×{ratio:.2f}"
+    rows = {}
+    for way, us in found[LATER].items():
+        factor = us / found[LATER][TORCH]
+        rows[way] = {"host": host_time(us), f"of {TORCH}": f"×{factor:,.0f}" if factor >= 100 else f"×{factor:.2f}"}
+        if us := found.get(DONE, {}).get(way):
+            rows[way]["until done"] = host_time(us)
+    return rows
 
 
 def show_new_processes() -> None:
     """The time until a kernel is ready in a new process: compiled, and loaded from a file."""
-    shown = [
-        f"{machine_of(found)}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}"
-        for found in records(LAUNCHES)
-        if READY in found
-    ]
-    print("\n".join(shown) or NOTHING)
+    for gpu, found in recorded(READY):
+        print(f"{gpu}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}")
 
 
 # Stages of a compilation ---------------------------------------------------------------------------------------------
@@ -114,11 +105,6 @@ class Stages:
     machine_code: float
     host_code: float
 
-    @property
-    def compile(self) -> float:
-        """All that comes after the tracing."""
-        return self.lower + self.machine_code + self.host_code
-
 
 def compile_in_stages(host: Callable[..., None], *args: Any, options: str = "") -> tuple[Any, Stages]:
     """cute.compile(host, *args), with its times. Raises CompileFailed and a placeholder's error."""
@@ -130,7 +116,7 @@ def compile_in_stages(host: Callable[..., None], *args: Any, options: str = "") 
         whole = time.perf_counter() - start
     passes, machine_code, host_code = spent["compile"], spent[TO_MACHINE_CODE], sum(spent[step] for step in HOST_CODE)
     seconds = (whole - passes - host_code, passes - machine_code, machine_code, host_code)
-    return compiled, Stages(*(1e6 * one for one in seconds))
+    return compiled, Stages(*(1e6 * stage for stage in seconds))
 
 
 @contextmanager
@@ -143,6 +129,13 @@ def timed_steps() -> Iterator[dict[str, float]]:
 
     dsl, spent = CuTeDSL._get_dsl(), {TO_MACHINE_CODE: 0.0}
     compiler = dsl.compiler_provider
+    parse = compiler.passmanager.PassManager.parse
+
+    def reporting(pipeline: str) -> Any:
+        """A pass manager that has MLIR report each pass's time."""
+        made = parse(pipeline)
+        made.enable_timing()
+        return made
 
     def stopwatch(owner: Any, name: str) -> Any:
         step, spent[name] = getattr(owner, name), 0.0
@@ -162,7 +155,7 @@ def timed_steps() -> Iterator[dict[str, float]]:
         stopwatch(compiler, "compile"),
         stopwatch(compiler, "jit"),
         stopwatch(dsl, "_lookup_jit_entry"),
-        mock.patch.object(compiler, "passmanager", ReportingPasses(compiler.passmanager.PassManager)),
+        mock.patch.object(compiler, "passmanager", SimpleNamespace(PassManager=SimpleNamespace(parse=reporting))),
     ):
         try:
             yield spent
@@ -172,22 +165,6 @@ def timed_steps() -> Iterator[dict[str, float]]:
             for seconds, name in re.findall(r"(?m)^ +([\d.]+) \( *[\d.]+%\) +(\S+)$", said):
                 if name in spent:
                     spent[name] += float(seconds)
-
-
-@dataclass(frozen=True)
-class ReportingPasses:
-    """In the place of the module that the compiler takes its PassManager from: MLIR reports each pass's time."""
-
-    manager: Any
-
-    @property
-    def PassManager(self) -> "ReportingPasses":
-        return self
-
-    def parse(self, pipeline: str) -> Any:
-        made = self.manager.parse(pipeline)
-        made.enable_timing()
-        return made
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from tutorlib.measuring.results import (
     SweepResults,
     all_results,
     all_sweep_results,
-    gains_of,
     known_sweeps,
     stacks_of,
 )
@@ -91,16 +90,15 @@ def tables(
     name: str,
     rows_of: Callable[[SweepResults], Rows],
     labels: Sequence[str] = (),
-    found_in: Callable[[str], list[SweepResults]] | None = None,
 ) -> "DataFrame | None":
     """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so.
 
-    labels: the headings of the rows' labels. found_in: which of a sweep's results to show; default: all.
+    labels: the headings of the rows' labels.
     """
     import pandas
 
     try:
-        everything = (found_in or all_sweep_results)(name)
+        everything = all_sweep_results(name)
     except NoData as error:
         print(f"{name}: {error}")
         return None
@@ -131,18 +129,8 @@ def show_ratio(measured: Measurement) -> str:
     return f"{ROUGHLY if measured.noisy else ''}{measured.ratio:.3f} ±{measured.spread / 2:.1%}"
 
 
-def show_gain(gain: float, noise: bool) -> str:
-    """ "+10.0%", or "+0.1%, within noise"."""
-    return f"{gain:+.1%}{', within noise' if noise else ''}"
-
-
 def time_of(measured: Measurement) -> dict[str, str]:
     return {"µs": f"{measured.median_us:,.1f}"}
-
-
-def known(value: float | None, form: str) -> str:
-    """A number in this format, or "" for None."""
-    return "" if value is None else format(value, form)
 
 
 def size(shape: tuple[int, ...]) -> str:
@@ -180,18 +168,19 @@ def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
 
     def counted(name: str) -> dict[str, str]:
         found = swept.counters.get(name, {})
-        return {title: known(found.get(counter), ".3g") for title, counter in counters.items()}
+        return {title: f"{found[counter]:.3g}" for title, counter in counters.items() if counter in found}
 
     rows = [
-        (one.name, time_of(one.measurement) | speed_of(one.measurement, swept.baseline) | counted(one.name))
-        for one in swept.points
+        (
+            point.name,
+            time_of(point.measurement)
+            | {"speed": point.measurement.rate, f"of {swept.baseline}": show_ratio(point.measurement)}
+            | counted(point.name),
+        )
+        for point in swept.points
     ]
     baseline = {"µs": f"{swept.points[0].measurement.baseline_us:,.1f}"} | counted(swept.baseline)
     return [*rows, (swept.baseline, baseline)]
-
-
-def speed_of(measured: Measurement, baseline: str) -> dict[str, str]:
-    return {"speed": measured.rate, f"of {baseline}": show_ratio(measured)}
 
 
 def show_speeds(name: str) -> "DataFrame | None":
@@ -217,15 +206,13 @@ def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
 
 
 def lever_rows(swept: SweepResults) -> Rows:
-    gains = {(gain.lever, gain.on): gain for gain in gains_of(swept)}
-    rows = []
+    rows: Rows = []
     for stack in stacks_of(swept):
-        gain = gains.get((stack.added, stack.on))
-        row = {
-            size(shape): show_ratio(measured)
-            + (f" ({show_gain(gain.gains[shape], shape in gain.noise)})" if gain and shape in gain.gains else "")
-            for shape, measured in sorted(stack.measured.items())
-        }
+        row = {}
+        for shape, measured in sorted(stack.measured.items()):
+            gain, noise = stack.gain(shape) or (None, False)
+            gained = "" if gain is None else f" ({gain:+.1%}{', within noise' if noise else ''})"
+            row[size(shape)] = show_ratio(measured) + gained
         rows.append((stack.label, row))
     return rows
 
@@ -241,16 +228,13 @@ def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "Dat
         return None
 
     def rows(swept: SweepResults) -> Rows:
-        points = {point.name: point.measurement for point in reversed(swept.points)}  # the first shape's stay
-        values = {
-            kernel: {"time": points[kernel].median_us}
-            | {
-                title: sum(swept.counters[kernel][one] for one in ((counter,) if isinstance(counter, str) else counter))
-                for title, counter in counters.items()
-            }
-            for kernel in reversed(points)
-            if kernel in swept.counters
-        }
+        values: dict[str, dict[str, float]] = {}
+        for point in swept.at(swept.points[0].measurement.shape):
+            if counted := swept.counters.get(point.name):
+                values[point.name] = {"time": point.measurement.median_us}
+                for title, names in counters.items():
+                    added = (names,) if isinstance(names, str) else names
+                    values[point.name][title] = sum(counted[name] for name in added)
         unit = values[over]
         return [
             (kernel, {title.replace("_", " "): f"×{value / unit[title]:.1f}" for title, value in row.items()})
@@ -266,14 +250,8 @@ def show_costs(name: str) -> "DataFrame | None":
     If points have their configurations, also these, the baseline's, and the time added to its time.
     """
     if name == "fused_epilogues":
-        return tables(name, epilogue_rows, ("shape", "baseline", "kernel", "configuration"), whole_sweeps)
-    return tables(name, layer_rows, ("", "baseline", "kernel"), whole_sweeps)
-
-
-def whole_sweeps(name: str) -> list[SweepResults]:
-    """The results that were not cut off, or else all. Raises NoData."""
-    found = all_sweep_results(name)
-    return [swept for swept in found if swept.complete] or found
+        return tables(name, epilogue_rows, ("shape", "baseline", "kernel", "configuration"))
+    return tables(name, layer_rows, ("", "baseline", "kernel"))
 
 
 def epilogue_rows(swept: SweepResults) -> Rows:

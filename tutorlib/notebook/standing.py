@@ -26,13 +26,6 @@ PROGRESS = "TUTORLIB_PROGRESS"  # environment variable: another file for the rec
 _complained = False
 
 
-class NoRecord(Exception):
-    """The record cannot be read or written. One line: the file and the reason."""
-
-    def __init__(self, path: Path, error: OSError) -> None:
-        super().__init__(f"{path}: {error.strerror}")
-
-
 @dataclass(frozen=True)
 class Attempt:
     """The result of one check, a line of the record."""
@@ -67,19 +60,20 @@ def record(outcome: Outcome) -> None:
             lines.write(json.dumps(asdict(attempt)) + "\n")
     except OSError as error:
         if not _complained:
-            print(f"Your points are not recorded: {NoRecord(path, error)}.", file=sys.stderr)
+            print(f"Your points are not recorded: {path}: {error.strerror}.", file=sys.stderr)
         _complained = True
 
 
 def attempts() -> list[Attempt]:
-    """All attempts in order, without lines that a full disk cut off. Raises NoRecord."""
+    """All attempts in order, without lines that a full disk cut off; none, after a line on stderr, if unreadable."""
     path, found = file(), list[Attempt]()
     if path is None or not path.exists():
         return []
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise NoRecord(path, error) from None
+        print(f"Your points cannot be read: {path}: {error.strerror}.", file=sys.stderr)
+        return []
     for line in lines:
         with suppress(ValueError, TypeError):
             found.append(Attempt(**json.loads(line)))
@@ -87,8 +81,8 @@ def attempts() -> list[Attempt]:
 
 
 def best() -> dict[str, Attempt]:
-    """Exercise id → its best attempt: most points, and among equals the last. Raises NoRecord."""
-    return {one.exercise: one for one in sorted(attempts(), key=lambda one: one.points)}
+    """Exercise id → its best attempt: most points, and among equals the last."""
+    return {attempt.exercise: attempt for attempt in sorted(attempts(), key=lambda attempt: attempt.points)}
 
 
 # The course ----------------------------------------------------------------------------------------------------------
@@ -125,12 +119,9 @@ class Standing:
 
     @property
     def points(self) -> float:
-        return sum(map(self.points_of, self.exercises))
-
-    def points_of(self, exercise: Exercise) -> float:
-        """The best attempt's points, at most the exercise's present maximum."""
-        attempt = self.attempts.get(exercise.id)
-        return min(attempt.points, exercise.points) if attempt else 0.0
+        """Those of the best attempts, of each exercise at most its present maximum."""
+        best = ((self.attempts.get(exercise.id), exercise.points) for exercise in self.exercises)
+        return sum(min(attempt.points, most) for attempt, most in best if attempt)
 
     def state(self, exercise: Exercise) -> State:
         """The state of the best attempt; "not run" is neither passed nor failed, whatever its points."""
@@ -144,18 +135,10 @@ class Standing:
         return "partial" if attempt.points else "failed"
 
     @property
-    def latest(self) -> str:
-        """The time of the latest of its best attempts; "" if there is none."""
-        return max(
-            (self.attempts[exercise.id].utc for exercise in self.exercises if exercise.id in self.attempts), default=""
-        )
-
-    @property
     def next(self) -> Exercise | None:
         """The first exercise that is neither passed nor waiting for another machine."""
-        return next(
-            (exercise for exercise in self.exercises if self.state(exercise) not in ("passed", "not_run")), None
-        )
+        done = ("passed", "not_run")
+        return next((exercise for exercise in self.exercises if self.state(exercise) not in done), None)
 
 
 @dataclass(frozen=True)
@@ -182,12 +165,8 @@ class Course:
 
     @property
     def next(self) -> tuple[Standing, Exercise] | None:
-        """The next exercise with its notebook: from the latest best attempt on, then from the top."""
-        latest = max(range(len(self.notebooks)), key=lambda n: self.notebooks[n].latest, default=0)
-        for notebook in (*self.notebooks[latest:], *self.notebooks[:latest]):
-            if notebook.next:
-                return notebook, notebook.next
-        return None
+        """The next exercise with its notebook."""
+        return next(((notebook, notebook.next) for notebook in self.notebooks if notebook.next), None)
 
 
 def heads() -> tuple[Head, ...]:

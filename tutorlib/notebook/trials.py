@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
 from tutorlib.checking.exercise import is_placeholder
-from tutorlib.compiling.compiled import Compiled, LaunchGrid
+from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
@@ -21,6 +20,7 @@ from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
 from tutorlib.measuring.results import SweepResults, stacks_of
 from tutorlib.measuring.timing import Measurement, measure, within_noise
+from tutorlib.notebook.explain import simulate
 from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
@@ -31,11 +31,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
-    from tutorlib.kernels.hopper.config import HopperConfig
     from tutorlib.kernels.hopper.parts import Parts
     from tutorlib.simulate.ptx import Report
-
-T = TypeVar("T")
 
 ATTENTION_PAIRS = 10  # fewer than usual: a reference takes a hundred times as long as what it checks
 
@@ -47,17 +44,12 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
     dynamic: the sizes of the tensors are run-time values, so that one compilation serves all sizes.
     Raises CompileFailed.
     """
-    specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
     if reason := device.why_not(MMA_SYNC):
-        from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
-
-        traced = compile_with_lines(host, specs)
-        return simulated(
-            f"{host.__name__}: ", reason, lambda: simulate_host(traced, by_position(tensors), dynamic=dynamic)
-        )
+        return simulated(f"{host.__name__}: ", reason, lambda: simulate(host, tensors, dynamic=dynamic))
 
     import torch
 
+    specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
     compiled = compile_cute(host, specs, device.compile_target())
     torch.cuda.synchronize()  # makes the context in which CuTe launches, where this is the first use of the GPU
     compiled.function(*cute_arguments(tensors, dynamic))
@@ -83,11 +75,6 @@ def simulated(name: str, reason: str, simulate: "Callable[[], Sequence[Report]]"
     return True
 
 
-def by_position(args: Sequence[T]) -> dict[str, T]:
-    """Arguments by the names that findings use."""
-    return {f"argument {n}": arg for n, arg in enumerate(args)}
-
-
 def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     """Compile a Tile C++ source, launch it on these tensors and integers, and wait for the GPU. Whether it ran.
 
@@ -99,9 +86,7 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     if misfit := wrong_parameters(compiled, len(args) - integers, integers):
         raise CompileFailed(misfit)
     if reason:
-        from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
-
-        return simulated("", reason, lambda: [simulate_cuda(source, grid, (), by_position(args))])
+        return simulated("", reason, lambda: simulate(source, args, grid))
 
     import torch
 
@@ -163,10 +148,10 @@ def compare_attention(kernels: "Mapping[str, Callable[..., None]]", shape: Shape
         print(f"{name}: {timed.median_us:,.0f} µs, {timed.rate}, {show_ratio(timed)} of {timed.baseline}")
 
 
-def show_faster(one: Measurement, other: Measurement, beside: str = "") -> str:
+def show_faster(measured: Measurement, other: Measurement, beside: str = "") -> str:
     """ "1.024 × as fast", by what both are beside their baselines."""
-    faster = one.ratio / other.ratio
-    return f"{faster:.3f} × as fast{beside}{', within noise' if within_noise(faster - 1, one, other) else ''}"
+    faster = measured.ratio / other.ratio
+    return f"{faster:.3f} × as fast{beside}{', within noise' if within_noise(faster - 1, measured, other) else ''}"
 
 
 def compare_parts(chosen: "Callable[[int, int, int], tuple[HopperConfig, Parts]]", shapes: Sequence[Shape]) -> None:
@@ -208,15 +193,12 @@ def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]
         launchers = [CuteLauncher(host, problem) for problem in problems]
         for side in sizes:
             found = [measure(p, launch, (side,) * 3) for p, launch in zip(problems, launchers, strict=True)]
-            beside = {f"of {one.baseline}": show_ratio(one) for one in found}
+            beside = {f"of {measured.baseline}": show_ratio(measured) for measured in found}
             rows[name, side] = {"µs": f"{found[0].median_us:,.1f}", "speed": found[0].rate, **beside}
     return explained(pandas.DataFrame.from_dict(rows, orient="index"))
 
 
 # Tile C++ ------------------------------------------------------------------------------------------------------------
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 
 def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) -> "DataFrame":
@@ -230,21 +212,20 @@ def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) ->
     texts = {title: source if isinstance(source, str) else source.source for title, source in sources.items()}
     with ThreadPoolExecutor() as pool:
         compiled = dict(zip(texts, pool.map(lambda text: compile_cpp(text, INSPECTED), texts.values()), strict=True))
-    said = pandas.DataFrame.from_dict({title: resources_of(one) for title, one in compiled.items()}, orient="index")
+    resources = {
+        title: {
+            "registers": str(made.registers),
+            "stack": f"{made.stack_bytes:,}",
+            "loads by": "TMA" if "cp.async.bulk.tensor" in made.instructions else "threads",
+        }
+        for title, made in compiled.items()
+    }
     measured = show_sweep(sweep, **counters)
-    both = {f"compiled for {INSPECTED}": said}
+    both = {f"compiled for {INSPECTED}": pandas.DataFrame.from_dict(resources, orient="index")}
     if measured is not None:
         both |= {gpu: measured[gpu] for gpu in dict.fromkeys(measured.columns.get_level_values(0))}
     table = pandas.concat(both, axis="columns").fillna("")
     return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
-
-
-def resources_of(compiled: Compiled) -> dict[str, str]:
-    return {
-        "registers": str(compiled.registers),
-        "stack": f"{compiled.stack_bytes:,}",
-        "loads by": "TMA" if "cp.async.bulk.tensor" in compiled.instructions else "threads",
-    }
 
 
 def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str]) -> None:
@@ -269,10 +250,6 @@ def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str])
 
 # A tuner that gives a reason for each configuration that it does not time --------------------------------------------
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-
 Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 
 
@@ -287,7 +264,15 @@ def tune_hopper(
     """
     import pandas
 
-    rows = [row_of(changes, shape, estimate) for changes in space]
+    rows: list[dict[str, Any]] = []
+    for changes in space:
+        row = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
+        try:
+            row["config"] = HopperConfig(**changes)
+            row["estimate"] = estimate(row["config"], *shape)
+        except ConfigError as rule:
+            row["why"] = str(rule)
+        rows.append(row)
     rows.sort(key=lambda row: row["estimate"])
     least, timed = rows[0]["estimate"], 0
     reason = device.why_not(WGMMA)
@@ -307,34 +292,22 @@ def tune_hopper(
     return pandas.DataFrame(rows).drop(columns="config")
 
 
-def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[str, Any]:
-    """A configuration with its estimate, or the rule that it breaks."""
-    m, n, k = shape
-    row: dict[str, Any] = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
-    try:
-        row["config"] = HopperConfig(**changes)
-    except ConfigError as rule:
-        return row | {"why": str(rule)}
-    return row | {"estimate": estimate(row["config"], m, n, k)}
-
-
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
     """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
     The configuration of a point is in `facts["config"]`; the schedule "plain" is notebook 13's kernel, without roles.
     """
-    return tables(name, partial(model_rows, estimate=estimate))
 
+    def rows(swept: SweepResults) -> Rows:
+        found: Rows = []
+        for stack in stacks_of(swept):
+            row = {}
+            for point in swept.of_kernel(stack.name):
+                measured = point.measurement.median_us
+                config = HopperConfig(**{name: to for name, to in point.facts["config"].items() if to != "plain"})
+                expected = estimate(config, *point.measurement.shape)
+                row[size(point.measurement.shape)] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
+            found.append((stack.label, row))
+        return found
 
-def model_rows(swept: SweepResults, estimate: Estimate) -> Rows:
-    rows: Rows = []
-    for stack in stacks_of(swept):
-        row = {}
-        for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
-            m, n, k = point.measurement.shape
-            measured = point.measurement.median_us
-            config = HopperConfig(**{name: to for name, to in point.facts["config"].items() if to != "plain"})
-            expected = estimate(config, m, n, k)
-            row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
-        rows.append((stack.label, row))
-    return rows
+    return tables(name, rows)

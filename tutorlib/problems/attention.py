@@ -194,26 +194,19 @@ def gradients(backend: str, causal: bool, q: "Tensor", k: "Tensor", v: "Tensor",
 def fastest_backend(causal: bool, backward: bool, q_shape: Shape, k_shape: Shape) -> str:
     """Of torch's backends that take such tensors, the one that is fastest on this GPU, by a few calls of each."""
     import torch
+    from torch.utils.benchmark import Timer
 
     q, k = (torch.randn(shape, dtype=torch.bfloat16, device="cuda") for shape in (q_shape, k_shape))
 
-    def milliseconds(backend: str) -> float:
+    def seconds(backend: str) -> float:
         def call() -> None:
             gradients(backend, causal, q, k, k, q) if backward else attend(backend, causal, q, k, k)
 
         try:
-            call()
-            call()
+            return Timer("call()", globals={"call": call}).timeit(5).mean
         except RuntimeError:  # no such kernel
             return math.inf
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(5):
-            call()
-        end.record()
-        end.synchronize()
-        return float(start.elapsed_time(end))
 
-    fastest = min(("CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION"), key=milliseconds)
+    fastest = min(("CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION"), key=seconds)
     attended.clear()
     return fastest

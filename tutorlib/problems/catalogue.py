@@ -216,7 +216,7 @@ def gemm_fp8() -> Problem:
     """`gemm` of e4m3 matrices into bf16, with the tensor cores' fast accumulation. The baseline is cuBLASLt."""
 
     @cache
-    def one(device: str) -> "Tensor":
+    def unit_scale(device: str) -> "Tensor":
         import torch
 
         return torch.ones((), device=device)
@@ -224,7 +224,7 @@ def gemm_fp8() -> Problem:
     def baseline(c: "Tensor", a: "Tensor", b: "Tensor") -> None:
         import torch
 
-        scale = one(str(a.device))
+        scale = unit_scale(str(a.device))
         torch._scaled_mm(a, b.mT, scale, scale, out_dtype=c.dtype, use_fast_accum=c.is_cuda, out=c)
 
     return replace(

@@ -46,7 +46,6 @@ NEARLY = Flaw(
     Difference.NEARLY,
 )
 MODES = {1: ("element",), 2: ("row", "column")}
-BLOCKS = (128, 64, 32, 16, 8)
 LONG = 2**24  # of an integer's magnitude: from here on it is shown as its bits
 
 
@@ -66,16 +65,18 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
     bad = wrong_elements(got, want, allowed)
     if not bad.any():
         return None
-    if unwritten.any():
-        at, rule = element(name, unwritten), pattern(unwritten)
-        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {elements(unwritten)}{all_in(rule)}."
+    where = unwritten if unwritten.any() else bad
+    place, rule = first(where), pattern(where)
+    at = f"{name}[{', '.join(map(str, place))}]"
+    elements = "its only element" if where.numel() == 1 else f"{extent(where)} elements"
+    elements += f", all in {rule}" if rule else ""
+    if where is unwritten:
+        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {elements}."
         return Wrong(Flaw(what, Difference.UNWRITTEN(at=at, **fields(unwritten, rule))))
-    place = first(bad)
     tolerance = float(allowed.expand_as(want)[place])
     within = f" (± {tolerance:.2g})" if tolerance else ""
-    at, rule = element(name, bad), pattern(bad)
     is_, should = shown(got[place]), shown(want[place])
-    what = f"{at} is {is_} and should be {should}{within}. Wrong: {elements(bad)}{all_in(rule)}."
+    what = f"{at} is {is_} and should be {should}{within}. Wrong: {elements}."
     failure = Difference.WRONG(at=at, got=is_, want=should, sign=should[: should.startswith("-")], **fields(bad, rule))
     return Wrong(Flaw(what, failure), likeness(got, want, allowed, bad))
 
@@ -96,11 +97,6 @@ def fields(where: "Tensor", rule: str) -> dict[str, str]:
     return {"elements": extent(where), "share": "all" if where.all() else "some", "along": along, "rule": rule}
 
 
-def element(name: str, where: "Tensor") -> str:
-    """The first place in a mask, as the reader would index it: "c[0, 128]"."""
-    return f"{name}[{', '.join(map(str, first(where)))}]"
-
-
 def first(where: "Tensor") -> tuple[int, ...]:
     """Coordinates of the first True, found without a list of all of them, which can be larger than the result."""
     import numpy as np
@@ -114,14 +110,6 @@ def extent(where: "Tensor") -> str:
     """The number of places: "all 64", "3 of 64"."""
     wrong, total = int(where.sum()), where.numel()
     return f"all {total:,}" if wrong == total else f"{wrong:,} of {total:,}"
-
-
-def elements(where: "Tensor") -> str:
-    return "its only element" if where.numel() == 1 else f"{extent(where)} elements"
-
-
-def all_in(rule: str) -> str:
-    return f", all in {rule}" if rule else ""
 
 
 def pattern(where: "Tensor") -> str:
@@ -165,29 +153,8 @@ def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") ->
         turned = got.mT if got.shape[0] == got.shape[1] else got.reshape(tuple(reversed(got.shape))).mT
         if not wrong_elements(turned, want, allowed).any():
             return "It is the right result transposed: rows and columns are swapped."
-        if moved := moved_block(got, want, allowed, bad):
-            return moved
     error, size = (got.double() - want.double()).abs(), want.double().abs()
     lost = error[bad] <= 0.02 * size[bad]  # where terms cancel, lost digits are a larger part
     if want.dtype.is_floating_point and error.max() < 0.02 * size.max() and 2 * lost.sum() >= len(lost):
         return NEARLY
-    return ""
-
-
-def moved_block(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") -> str:
-    """The block of the right result that has the first wrong block's values, as a sentence, or ""."""
-    rows, columns = want.shape
-    allowed = allowed.expand_as(want)
-    for size in BLOCKS:
-        if rows % size or columns % size or (rows, columns) == (size, size):
-            continue
-
-        def blocks(x: "Tensor", size: int = size) -> "Tensor":  # (rows / size, columns / size, size, size)
-            return x.unfold(0, size, size).unfold(1, size, size)
-
-        row, column = first(blocks(bad).any(-1).any(-1))
-        here = blocks(got)[row, column]
-        same = ~wrong_elements(here.expand_as(blocks(want)), blocks(want), blocks(allowed)).any(-1).any(-1)
-        if same.any():
-            return f"Blocks are swapped: the {size}×{size} block {(row, column)} holds what belongs in {first(same)}."
     return ""

@@ -5,6 +5,7 @@ import re
 import textwrap
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tutorlib.compiling.spec import DTYPES
@@ -101,7 +102,6 @@ GUARD = 2**20  # bytes of each band: it catches a whole tile past the end
 class Output:
     """Memory for one output and its guard bands, every element poisoned.
 
-    tensor: the kernel's argument, contiguous, of the operand's dtype.
     memory: all of it, viewed as integers of the same width.
     """
 
@@ -114,46 +114,33 @@ class Output:
         self.band = GUARD // width
         integers = {2: torch.int16, 4: torch.int32}[width]
         self.memory = torch.empty(2 * self.band + math.prod(shape), dtype=integers, device=device)
-        self.tensor = self.inside(self.memory).view(self.dtype).view(shape)
         self.poison()
 
-    def inside(self, memory: "Tensor") -> "Tensor":
-        return memory[self.band : -self.band]
+    @property
+    def tensor(self) -> "Tensor":
+        """The kernel's argument: contiguous, of the operand's dtype."""
+        return self.memory[self.band : -self.band].view(self.dtype).view(self.shape)
+
+    @property
+    def seen(self) -> "tuple[Tensor, Tensor]":
+        """The values, and a mask of those that are still poison."""
+        unwritten = self.memory[self.band : -self.band] == self.poison_bits
+        return self.tensor, unwritten.view(self.shape)
 
     def poison(self) -> None:
         self.memory.fill_(self.poison_bits)
 
-    def snapshot(self) -> "Snapshot":
-        """A copy of the memory, made on the current stream."""
-        return Snapshot(self, self.memory.clone())
-
-    def as_it_is(self) -> "Snapshot":
-        """The memory itself, for outputs that are too large to copy."""
-        return Snapshot(self, self.memory)
-
-
-class Snapshot:
-    """A kernel's output.
-
-    result: the output's values. unwritten: where they are still poison.
-    """
-
-    def __init__(self, output: Output, memory: "Tensor") -> None:
-        self.output, self.memory = output, memory
-        inside = output.inside(memory)
-        self.result = inside.view(output.dtype).view(output.shape)
-        self.unwritten = (inside == output.poison_bits).view(output.shape)
-
-    @property
-    def seen(self) -> "tuple[Tensor, Tensor]":
-        """The values, and the mask of unwritten ones."""
-        return self.result, self.unwritten
+    def copied(self) -> "Output":
+        """A copy, made on the current stream."""
+        made = copy(self)
+        made.memory = self.memory.clone()
+        return made
 
     def overrun(self) -> str | None:
         """A sentence about writes outside the output, or None if both guard bands are untouched."""
-        touched = self.memory != self.output.poison_bits
-        before = touched[: self.output.band].flip(0).nonzero()[:, 0] + 1  # distances from the output
-        after = touched[-self.output.band :].nonzero()[:, 0] + 1
+        touched = self.memory != self.poison_bits
+        before = touched[: self.band].flip(0).nonzero()[:, 0] + 1  # distances from the output
+        after = touched[-self.band :].nonzero()[:, 0] + 1
         if len(after):
             return f"{count(len(after), 'element')} after its end, the first {int(after[0])} past the last one"
         if len(before):
@@ -223,16 +210,15 @@ class Launcher(Protocol):
         ...
 
 
-def call_in_order(call: Call, output: Output) -> Snapshot:
+def call_in_order(call: Call, output: Output) -> Output:
     """Poison the output, call, and copy the output, all queued on the current stream. Raises KernelFault."""
-
-    left: list[Snapshot] = []
-    output.snapshot()  # allocate memory and load the copying kernels now: later that would wait for running kernels
+    left: list[Output] = []
+    output.copied()  # allocate memory and load the copying kernels now: later that would wait for running kernels
 
     def run() -> None:
         output.poison()
         call()
-        left.append(output.snapshot())
+        left.append(output.copied())
 
     guarded(run, TIME_LIMIT_S)
     return left[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tutorlib.course.source import BuildError
-from tutorlib.explorers.explorer import BROWSER
+from tutorlib.explorers.explorers import BROWSER
 from tutorlib.site import sources
 
 STATIC = Path(__file__).parent / "static"

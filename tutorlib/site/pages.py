@@ -126,7 +126,7 @@ PREFIX = "explore_"
 
 
 def explorer_data(source: str, above: Sequence[str]) -> dict[str, Any] | None:
-    """The description of the explorer that a cell ends with (`explorers.explorer.Explorer`); None without one.
+    """The description of the explorer that a cell ends with (`explorers.explorers.Explorer`); None without one.
 
     above: the code cells above it, from which the call's names come.
     """

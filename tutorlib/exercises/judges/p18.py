@@ -192,7 +192,7 @@ class DiagnosisExercise(Exercise):
             return "some threads wait forever."
         output = work.problem.output.name
         if not any(finding.kind in BREAKS for report in simulator.reports for finding in report.findings):
-            wrong_result = find_difference(output, *work.output.as_it_is().seen, *work.expected())
+            wrong_result = find_difference(output, *work.output.seen, *work.expected())
             if wrong_result:
                 return wrong_result.what
         if fault:
