@@ -14,7 +14,7 @@ answers have most of it in common in every class; therefore the class says here 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice
@@ -117,7 +117,8 @@ def shared_bits(exercise: str, texts: list[str]) -> np.ndarray:
     """The bits that each pair of answers shares; on the diagonal those that each could share. texts: "" for none."""
     given = given_statements(exercise[:2]).get(exercise, frozenset())
     found = [statements(text) - given for text in texts]
-    own = [frozenset() if gives_up(of_student) else of_student for of_student in found]
+    # an answer that only raises, returns at once or does nothing shares nothing
+    own = [frozenset() if all(map(GIVE_UP.fullmatch, of_student)) else of_student for of_student in found]
     everything = sorted(set().union(*own))
     has = np.array([[statement in mine for statement in everything] for mine in own], dtype=float)
     bits = np.log2(max(1, sum(map(bool, texts))) / np.maximum(1, has.sum(axis=0)))
@@ -155,11 +156,6 @@ def statements(text: str) -> frozenset[str]:
     It takes nothing but the lexer's word: no text is parsed or compiled, and none is refused.
     """
     return frozenset(islice(read(PythonLexer(stripnl=False).get_tokens(text)), MOST))
-
-
-def gives_up(found: Iterable[str]) -> bool:
-    """Whether an answer of these statements only raises, returns at once or does nothing."""
-    return all(map(GIVE_UP.fullmatch, found))
 
 
 def read(tokens: Any) -> Iterator[str]:

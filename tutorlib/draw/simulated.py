@@ -10,7 +10,7 @@ import numpy as np
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, RAMP, category, ramp
-from tutorlib.simulate.ptx import MemoryAccess, Report
+from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Kernel
 from tutorlib.simulate.ptx.meetings import Running
@@ -313,7 +313,8 @@ def worst_accesses(report: Report) -> list[WarpAccess]:
     for event in report.heard.events:
         if event.site not in sites or not len(event.addresses):
             continue
-        name = access_name(sites[event.site])
+        at = sites[event.site]
+        name = f"line {at.place.line}" if at.place else f"line {at.ptx_line} of the PTX", at.name
         for warp, addresses in enumerate(event.addresses.reshape(-1, WARP)):
             # accesses whose banks differ by a rotation alone cost the same
             key = name, np.where(addresses == NO_ACCESS, -1, addresses - addresses.max()).tobytes()
@@ -331,11 +332,6 @@ def telling(accesses: Sequence[WarpAccess]) -> list[WarpAccess]:
     wasteful = [access for access in accesses if access.wasted]
     others = {access.opcode: access for access in reversed(accesses)}
     return wasteful[:MOST_ACCESSES] or list(others.values())[::-1][:MOST_ACCESSES]
-
-
-def access_name(access: MemoryAccess) -> tuple[str, str]:
-    """Its line, and what it is."""
-    return f"line {access.place.line}" if access.place else f"line {access.ptx_line} of the PTX", access.name
 
 
 def bank_grid_of(access: WarpAccess) -> CellGrid:

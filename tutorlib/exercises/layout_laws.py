@@ -47,11 +47,6 @@ def extents(layout: Layout) -> tuple[int, ...]:
     return tuple(size(mode(layout, n)) for n in range(rank(layout)))
 
 
-def any_shape(want: Layout, *args: Any) -> int:
-    """The shape for `same_function` where of R's shape only the size matters."""
-    return size(want)
-
-
 def by_mode(want: Layout, *args: Any) -> Shape:
     """The one where R must have modes of the same sizes."""
     return extents(want)
@@ -67,10 +62,11 @@ def its_own(want: Layout, *args: Any) -> Shape:
     return want.shape
 
 
-def same_function(reference: Answer, shape: Callable[..., Shape] = any_shape) -> Law:
+def same_function(reference: Answer, shape: Callable[..., Shape] = lambda want, *args: size(want)) -> Law:
     """The law that R is the same function as the layout that `reference` returns; or has the offsets that it lists.
 
-    shape: takes what it returns and the call's arguments; returns the shape whose coordinates R must take. A finer
+    shape: takes what it returns and the call's arguments; returns the shape whose coordinates R must take: by default a
+        size alone. A finer
         nesting of R's own shape is free.
     """
 
@@ -248,14 +244,10 @@ def random_layout(rng: Random, largest: int = 64, holes: bool = True) -> Layout:
         strides[n] = step
         step *= extents[n] * (rng.choice((1, 1, 2)) if holes else 1)
     cut = rng.randint(0, len(extents)) if rng.random() < 0.5 else 0
-    return Layout(
-        *(in_two(modes, cut) if 0 < cut < len(modes) else unwrap(tuple(modes)) for modes in (extents, strides))
-    )
-
-
-def in_two(modes: list[int], cut: int) -> tuple:
-    """[2, 4, 8] cut after 1 → (2, (4, 8))."""
-    return unwrap(tuple(modes[:cut])), unwrap(tuple(modes[cut:]))
+    halves = (slice(0, cut), slice(cut, None)) if 0 < cut < len(extents) else (slice(None),)
+    # [2, 4, 8], cut after 1 → (2, (4, 8))
+    nested = [tuple(unwrap(tuple(modes[half])) for half in halves) for modes in (extents, strides)]
+    return Layout(*map(unwrap, nested))
 
 
 def one_layout(rng: Random) -> tuple[Layout]:

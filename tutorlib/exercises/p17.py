@@ -253,17 +253,12 @@ class OnIntegers(Problem):
         return tuple(map(draw, self.inputs))
 
 
-def bits_of_most(a: "Tensor", b: "Tensor", c: "Tensor") -> "Tensor":
-    """Each bit as two or three of a, b and c have it."""
-    return (a & b) | (a & c) | (b & c)
-
-
 MAJORITY = OnIntegers(
     name="majority",
     dims="N",
     inputs=tuple(Operand(name, "N", "int32") for name in "abc"),
     output=Operand("y", "N", "int32"),
-    reference=bits_of_most,
+    reference=lambda a, b, c: (a & b) | (a & c) | (b & c),  # each bit as two or three of them have it
     bound=None,
 )
 

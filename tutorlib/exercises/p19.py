@@ -129,11 +129,6 @@ def one_head(causal: bool = False) -> Problem:
     )
 
 
-def many_heads() -> Problem:
-    """Causal attention as `problems.attention` has it, on this page's pattern."""
-    return WithHeads(**vars(attention_problem(causal=True)))
-
-
 def combined() -> Problem:
     """o (R, D) in fp32: parts (S, R, D), each with weight 2^lse (S, R) of all parts' weights.
 
@@ -333,7 +328,7 @@ EXERCISES = (
     ),
     kernel_exercise(
         ("19.5", "attention", 6),
-        problem=many_heads(),
+        problem=WithHeads(**vars(attention_problem(causal=True))),
         shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
         rules=(

@@ -89,7 +89,8 @@ def supervise(arguments: list[str]) -> int:
         os.write(ask, b".")
         os.read(mapped, 1)
         if user is not None:
-            forbid_namespaces()
+            with open("/proc/sys/user/max_user_namespaces", "w") as file:  # in its own a process has every capability
+                file.write("0")
         os.dup2(tell, TOLD)
         limits = {resource.RLIMIT_DATA: settings.memory, resource.RLIMIT_FSIZE: settings.file}
         for kind, most in (limits | {resource.RLIMIT_NOFILE: OPEN, resource.RLIMIT_CORE: 0}).items():
@@ -136,12 +137,6 @@ def give(folder: str, user: int) -> None:
         os.chown(entry.path, user, user, follow_symlinks=False)
     os.chown(folder, -1, user)
     os.chmod(folder, 0o770)
-
-
-def forbid_namespaces() -> None:
-    """Nothing in this user namespace makes another one: in its own a process would have every capability."""
-    with open("/proc/sys/user/max_user_namespaces", "w") as file:
-        file.write("0")
 
 
 # The watch -----------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def wgrad(grad: Tensor, x: Tensor) -> Tensor:
     return linear(grad.reshape(-1, grad.shape[-1]).mT, x.reshape(-1, x.shape[-1]).mT)
 
 
-def save_linear_inputs(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+def save_operands(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
     ctx.save_for_backward(*inputs[:2])
 
 
@@ -116,7 +116,7 @@ def linear_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     )
 
 
-linear.register_autograd(linear_backward, setup_context=save_linear_inputs)
+linear.register_autograd(linear_backward, setup_context=save_operands)
 for device in ("cpu", "cuda"):
     linear.register_autocast(device, torch.bfloat16)
 
@@ -219,10 +219,6 @@ def swiglu_fake(x: Tensor, gate_up: Tensor) -> Tensor:
     return x.new_empty(*x.shape[:-1], gate_up.shape[0] // 2)
 
 
-def save_swiglu_inputs(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs)
-
-
 def swiglu_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, gate_up = ctx.saved_tensors
     both = before_gate(grad, x, gate_up)
@@ -243,7 +239,7 @@ def before_gate(grad: Tensor, x: Tensor, gate_up: Tensor) -> Tensor:
     return torch.stack(pieces, -2).flatten(-3).to(x.dtype)
 
 
-swiglu_linear.register_autograd(swiglu_backward, setup_context=save_swiglu_inputs)
+swiglu_linear.register_autograd(swiglu_backward, setup_context=save_operands)
 for device in ("cpu", "cuda"):
     swiglu_linear.register_autocast(device, torch.bfloat16)
 

@@ -18,7 +18,7 @@ from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_ho
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    pass
 
 
 class SimulatedLauncher(Launcher, Protocol):
@@ -77,14 +77,10 @@ def simulated_cpp(
 
     def run(made: Any, work: Work) -> list[Report]:
         sizes = grid(work.shape), block(work.shape) if block else ()
-        return [simulate_cuda(source, *sizes, named_arguments(work))]
+        numbers = dict(zip(work.problem.dims, work.shape, strict=True))
+        return [simulate_cuda(source, *sizes, work.named | numbers)]
 
     return Simulated(lambda shape: compile_cuda(source) if block else compile_cpp(source, ARCH), run)
-
-
-def named_arguments(work: Work) -> "dict[str, Tensor | int | float]":
-    """The tensors and the sizes, by their names in the problem."""
-    return {**work.named, **dict(zip(work.problem.dims, work.shape, strict=True))}
 
 
 # Broken kernels -------------------------------------------------------------------------------------------------------

@@ -141,16 +141,10 @@ def show_fused_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[...
         return None
     gelu, swiglu = linear_gelu(), linear_swiglu(PIECE)
 
-    def course_gelu(c: Tensor, a: Tensor, b: Tensor, bias: Tensor) -> None:
-        launch_fused(BIAS_GELU, a, b, bias, c)
-
-    def course_swiglu(c: Tensor, a: Tensor, gate_up: Tensor) -> None:
-        launch_fused(SWIGLU, a, gate_up, None, c)
-
     rows = {}
     for name, kernel, problem, course in (
-        ("bias + GELU", gelu_kernel, gelu, course_gelu),
-        ("SwiGLU", gate_kernel, swiglu, course_swiglu),
+        ("bias + GELU", gelu_kernel, gelu, lambda c, a, b, bias: launch_fused(BIAS_GELU, a, b, bias, c)),
+        ("SwiGLU", gate_kernel, swiglu, lambda c, a, gate_up: launch_fused(SWIGLU, a, gate_up, None, c)),
     ):
         for beside in (problem, replace(problem, baseline=course, baseline_name="the course's")):
             measured = measure(beside, HostLauncher(kernel), TIMED)

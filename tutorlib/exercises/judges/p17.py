@@ -455,7 +455,8 @@ def graph_calls(answer: Served, n: int, examples: "list[Tensor]", calls: "list[t
     last: dict[str, Tensor] = {}
     with cuda.in_torch():
         try:
-            graphs = [captured_by(answer, launches_on(cuda, n), x, y) for x, y in given]
+            made = (answer(launches_on(cuda, n), x, y) for x, y in given)
+            graphs = [need_function(one, "a function that replays the graph") for one in made]
             record["launches in each graph"] = ", ".join(str(graph.launches) for graph in cuda.graphs)
             for (x, y), example in zip(given, examples, strict=True):
                 if not (x.equal(example) and y.eq(-1.0).all()):
@@ -489,11 +490,6 @@ def launches_on(cuda: StandInCuda, n: int) -> Callable[..., None]:
             cuda.launch(partial(run, source.detach(), y.detach()), stream)
 
     return launches
-
-
-def captured_by(answer: Served, launches: Callable[..., None], x: "Tensor", y: "Tensor") -> Callable[..., Any]:
-    """The function that replays. Raises WrongKind and what the answer does."""
-    return need_function(answer(launches, x, y), "a function that replays the graph")
 
 
 def vectors(rng: Random, count: int) -> "list[Tensor]":

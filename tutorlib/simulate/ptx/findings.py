@@ -71,24 +71,8 @@ class NamedMemory:
 class Finding:
     """One thing wrong with a kernel, whose result may be right by luck.
 
-    kind: "unwaited": shared memory is read, or written anew, while a copy into it may still be in flight;
-        "race": two threads use the same memory, one of them to write, with nothing between that orders them; or a
-            launch uses what the one before may still be storing;
-        "unwritten": shared memory is read that was never written, or an output is left so;
-        "unset": what is stored or decides something comes from a register never set;
-        "barrier": a barrier that not all threads of a block reach;
-        "outside": an address in no tensor, or beyond the block's shared memory, or a barrier beyond the sixteen;
-        "misaligned": an address that is no multiple of the access's size;
-        "overlap": several blocks store different values to one place, or one loads what another stores, unordered;
-        "divergent": an instruction of a whole warp that some of its threads do not reach;
-        "proxy": TMA or wgmma reads what threads wrote, and no proxy fence lies between;
-        "mbarrier": an mbarrier never initialized, or whose count of arrivals or bytes cannot be right, or may not be in
-            another order of the threads;
-        "deadlock": threads wait for something that cannot come any more;
-        "registers": what a thread computes does not fit into the registers that setmaxnreg left it;
-        "endless": the kernel does not end; "assertion": its own assert fails;
-        "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`);
-        "zeros": TMA loads a box that lies outside of its tensor, which is no fault either (`Report.zeros`).
+    kind: README.md has a table of them. Two are no faults: "repeat", several blocks that store the same value to one
+        place (`Report.repeats`), and "zeros", a box of TMA's that lies outside of its tensor (`Report.zeros`).
     message: one sentence, without the place. place: where in the source; ptx_line: where in the PTX.
     count: how many threads, over all blocks and repetitions. other: the line of the other access, where there are two.
     """

@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def run(
         raise ValueError(f"{entry.name} needs a block: it does not declare its threads")
     if len(arguments) != len(entry.parameters):
         raise ValueError(f"{entry.name} takes {len(entry.parameters)} parameters, not {len(arguments)}")
-    pieces = {name: piece_of(name, value) for name, value in arguments.items() if is_memory(value)}
+    pieces = {name: piece_of(name, one) for name, one in arguments.items() if not isinstance(one, int | float | bytes)}
     values = (pieces[name].start if name in pieces else value for name, value in arguments.items())
     sizes = three(grid), three(threads), dynamic_smem
     launch = Launch(module, entry, *sizes, pack_parameters(entry, values), find(module), three(cluster))
@@ -128,11 +128,6 @@ class Piece:
     def pointers(self) -> bool:
         """Whether addresses of pieces may stand in it."""
         return not self.floats and len(self.bytes) >= POINTER_BYTES
-
-
-def is_memory(value: Any) -> "TypeGuard[Tensor | np.ndarray]":
-    """Whether it is a torch tensor or a NumPy array, which `piece_of` takes."""
-    return isinstance(value, np.ndarray) or hasattr(value, "data_ptr")
 
 
 def piece_of(name: str, tensor: "Tensor | np.ndarray") -> Piece:

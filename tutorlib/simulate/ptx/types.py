@@ -42,11 +42,6 @@ def to_tf32(values: np.ndarray, rounding: str) -> np.ndarray:
     return np.where(np.isfinite(values), rounded, bits)
 
 
-def from_tf32(bits: np.ndarray) -> np.ndarray:
-    """As float32: what tensor cores read of a register."""
-    return (bits & np.uint32(-(1 << TF32_BITS) & 0xFFFFFFFF)).view(np.float32)
-
-
 def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a + b in float64, rounded to odd: another rounding to fewer bits then gives what one rounding would have.
 
@@ -184,7 +179,7 @@ def nibbles(raw: np.ndarray) -> np.ndarray:
 
 DECODE: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # bits, (…, n) → numbers that NumPy computes with
     "bf16": lambda bits: from_bf16(bits.view(np.uint16)),
-    "tf32": lambda bits: from_tf32(bits.view(np.uint32)),
+    "tf32": lambda bits: (bits.view(np.uint32) & np.uint32(-(1 << TF32_BITS) & 0xFFFFFFFF)).view(np.float32),
     "e2m1": lambda bits: NARROW["e2m1"].values[nibbles(bits.view(np.uint8))],
     **{
         kind: partial(lambda narrow, bits: narrow.values[bits.view(np.uint8)], narrow)

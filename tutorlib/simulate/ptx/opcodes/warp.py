@@ -114,10 +114,6 @@ def reduce(op: Operation) -> Step:
     )
 
 
-def active_mask(op: Operation) -> Step:
-    return to_all_lanes(op.target(0, "b32"), lambda where: (active(where, op) * BIT).sum(1))
-
-
 def elect(op: Operation) -> Step:
     """elect.sync: the lowest of the lanes is the leader."""
     (out, leads), members = op.target_pair("b32"), Members(1, op)
@@ -209,6 +205,6 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "shfl.sync": shuffle,
     "vote.sync": vote,
     "redux.sync": reduce,
-    "activemask": active_mask,
+    "activemask": lambda op: to_all_lanes(op.target(0, "b32"), lambda where: (active(where, op) * BIT).sum(1)),
     "elect.sync": elect,
 }
