@@ -42,7 +42,7 @@ def test_the_kernel_is_right_at_all_edges(config, shape, sms):
 
 
 WAIT = "            cute.arch.mbarrier_wait(steps.{} + acc.index, acc.phase)\n"
-FREES = "        cute.arch.dealloc_tmem(acc, columns)"
+FREES = "        cute.arch.dealloc_tmem(acc, columns, is_two_cta=pair)"
 FULL = "                cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)\n"
 FAULTS = {  # by name: the part, what of it is replaced, and what the finding is
     "reads_too_early": (
