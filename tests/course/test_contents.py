@@ -71,7 +71,7 @@ class TestHeads:
             ("#     summary: One sentence.\n", "", 1, '"summary: …"'),
             ("One sentence.", "3", 1, '"summary: …"'),
             ("One sentence.", "", 1, '"summary: …"'),
-            ("# # 90 · A trial", "# A trial", 1, 'title, "# 90 · …"'),
+            ("# # 90 · A trial", "# A trial", 1, 'title "# 90 · …"'),
             ("One sentence.", "One: sentence.", 5, "not YAML"),
         ],
     )

@@ -5,6 +5,7 @@ functions and classes that this code names. Nothing is watched while the answer 
 name gets past the search.
 """
 
+import dis
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,6 +26,7 @@ Library = Mapping[str, Callable | property | str]
 Told = Mapping[str, str]  # a library as plain data: the spelling → the name
 CHECKS = "tutorlib.exercises"  # whose functions know the answers
 COURSE = "tutorlib."  # whose names, `load` or `linear`, are those of others, too
+ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 
 
 def of_course(module: str, *names: str) -> dict[str, str]:
@@ -79,8 +81,10 @@ def words_in(function: FunctionType) -> Iterator[str]:
     Each part of a dotted name counts: `import torch.distributed as d` has two names. A string with spaces is none.
     """
     for code in codes_of(function):
+        attributes = {step.argval for step in dis.get_instructions(code) if step.opname in ATTRIBUTES}
         texts = {text for text in code.co_consts if isinstance(text, str) and " " not in text}  # PTX has spaces
-        for word in texts.union(name for name in code.co_names if not is_readers(function.__globals__.get(name))):
+        others = (name for name in code.co_names if not is_readers(function.__globals__.get(name)))
+        for word in attributes.union(texts, others):
             yield from word.split(".")
 
 
@@ -114,20 +118,19 @@ def held_by(value: Any) -> Iterable[Any]:
 
 
 def named_by(function: FunctionType) -> Iterator[Any]:
-    """The values of the names in a function's code: globals, what modules and classes among these have by one of the
-    names, closure variables, defaults.
-    """
+    """What a function's code names: globals, attributes of modules and classes, closure variables, defaults."""
     yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # an empty one
             yield cell.cell_contents
-    for code in codes_of(function):
-        values = [function.__globals__.get(name, sys.modules.get(name)) for name in code.co_names]
-        for owner in values:  # it grows
-            names = code.co_names if isinstance(owner, ModuleType | type) else ()
-            parts = [getattr(owner, name, None) for name in names]
-            values += [part for part in parts if not any(part is value for value in values)]
-        yield from values
+    value: Any = None
+    for step in (step for code in codes_of(function) for step in dis.get_instructions(code)):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "IMPORT_NAME"):
+            value = function.__globals__.get(step.argval, sys.modules.get(step.argval))
+            yield value
+        elif step.opname in ATTRIBUTES and isinstance(value, ModuleType | type):
+            value = getattr(value, step.argval, value)
+            yield value
 
 
 def is_readers(thing: Any) -> bool:
