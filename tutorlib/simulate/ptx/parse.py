@@ -49,7 +49,7 @@ OFFSET = r"[-+]?\s*-?(?:0[xX][0-9a-fA-F]+|\d+)"
 INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.@]*)?\s*({OFFSET})?\s*(?:,\s*\{{(.*)\}})?$", re.DOTALL)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def parse_ptx(ptx: str) -> ir.Module:
     """Raises MalformedPtx."""
     files = {int(number): name for number, name in FILE.findall(ptx)}
