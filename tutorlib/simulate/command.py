@@ -25,9 +25,10 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.dsl.functions import function_of
 from tutorlib.dsl.refusals import cute_message
 from tutorlib.simulate.ptx.findings import Finding
+from tutorlib.simulate.ptx.launch import fresh_memory
 from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.stand_in.script import run_script
-from tutorlib.simulate.tensors import aligned, is_poison, poison
+from tutorlib.simulate.tensors import is_poison, poison
 from tutorlib.simulate.tool import argument_names, simulate
 
 
@@ -82,7 +83,9 @@ def parse_argument(text: str, generator: np.random.Generator) -> Any:
 
         tensor = torch.from_numpy(tensor).to(getattr(torch, DTYPES[dtype]))
     else:
-        tensor = aligned(tensor.astype(DTYPES[dtype]))
+        values = tensor.astype(DTYPES[dtype])
+        tensor = fresh_memory(values.nbytes).view(values.dtype).reshape(shape)
+        tensor[...] = values
     if "out" in marks:
         poison(tensor)
     return tensor.T if "col" in marks else tensor

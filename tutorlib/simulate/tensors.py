@@ -36,17 +36,6 @@ def is_poison(tensor: "Tensor | np.ndarray") -> "np.ndarray":
     return bits == POISON[bits.itemsize]
 
 
-def aligned(values: "np.ndarray") -> "np.ndarray":
-    """A copy that begins where CUDA's allocations do, at a multiple of 256 bytes: its accesses cost what they would."""
-    import numpy as np
-
-    memory = np.empty(values.nbytes + 256, np.uint8)
-    start = -memory.ctypes.data % 256
-    copy = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
-    copy[...] = values
-    return copy
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
     """One thread in the block. Simulated work is small: more threads would cost ten times their gain."""

@@ -201,6 +201,15 @@ def test_named_barriers_order_those_who_meet_there():
     assert kinds(run(body.replace(OTHER.format(ANOTHER_WARP), OTHER.format(4 * 64)), threads=128)[0]) == ["race"]
 
 
+def test_a_reduction_in_a_barrier():
+    body = f"setp.lt.u32 %p1, %tid_x, 40; bar.red.popc.u32 %r9, 0, %p1; {OUT}"
+    report, out = run(body, blocks=2)
+    assert not report.findings
+    assert out.tolist()[:64] == [40] * 64
+    body = f"setp.lt.u32 %p1, %tid_x, 40; bar.red.and.pred %p2, 0, !%p1; selp.b32 %r9, 1, 0, %p2; {OUT}"
+    assert run(body)[1].tolist() == [0] * 64
+
+
 def test_a_barrier_for_half_of_the_threads_opens_twice():
     """All four warps come to barrier 1, which two at a time may leave."""
     body = f"""{PLACE}{OTHER} st.shared.b32 [%r3], %tid_x; bar.sync 1, 64; ld.shared.b32 %r9, [%r4]; {OUT}"""

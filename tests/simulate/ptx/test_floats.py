@@ -134,6 +134,19 @@ def test_pairs_of_floats(name, data):
         assert results.tobytes() == want.tobytes()
 
 
+@given(floats(16), floats(16), floats(32))
+def test_halves_with_floats(a, b, c):
+    a, b, c = np.array(a, np.float16), np.array(b, np.float16), np.array(c, np.float32)
+    with np.errstate(all="ignore"):
+        assert execute("add.rn.f32.f16", [("f16", a), ("f32", c)], "f32").tolist() == (a + c).tolist()
+        assert execute("sub.rn.f32.f16", [("f16", a), ("f32", c)], "f32").tolist() == (a - c).tolist()
+    fused = [
+        rounded(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)), "f32")
+        for x, y, z in zip(a, b, c, strict=True)
+    ]
+    assert execute("fma.rn.f32.f16", [("f16", a), ("f16", b), ("f32", c)], "f32").tolist() == fused
+
+
 @given(floats(32), floats(32), floats(32))
 def test_bf16_arithmetic_is_torchs(a, b, c):
     values = [torch.tensor(v, dtype=torch.float32).bfloat16() for v in (a, b, c)]

@@ -48,6 +48,10 @@ def test_reductions(values):
             execute(f"redux.sync.{name}.b32", [("b32", unsigned)], "b32", "-1").tolist()
             == [ufunc.reduce(unsigned)] * 32
         )
+    floats = np.where(a % 7 == 0, np.nan, a).astype(np.float32)
+    floats[0] = 1
+    for name, want in {"min": np.nanmin(floats), "max": np.nanmax(floats)}.items():
+        assert execute(f"redux.sync.{name}.f32", [("f32", floats)], "f32", "-1").tolist() == [want] * 32
 
 
 def run(body, threads=32, **values):

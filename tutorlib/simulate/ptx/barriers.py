@@ -6,6 +6,7 @@ is what __syncthreads and sync_threads ask for.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,20 +25,32 @@ Key = tuple[int, int]  # a block in the batch, and the number of one of its barr
 
 @dataclass(frozen=True)
 class BarrierInstruction:
-    """bar.sync, bar.arrive and their new names (barrier.cta.…).
+    """bar.sync, bar.red, bar.arrive and their new names (barrier.cta.…).
 
     number: of the barrier. expected: threads that it waits for; 0 for all of the block. Both for all lanes, or one for
-    all of them.
+    all of them. reduce: of bar.red, gives lanes the reduction of a predicate over all that met.
     """
 
     site: int
     number: np.ndarray
     expected: np.ndarray
+    reduce: Callable[[np.ndarray, np.ndarray], None] | None = None
 
     @classmethod
     def of(cls, op: "Operation") -> "BarrierInstruction":
-        expected = op.source(1, "u32") if len(op.operands) > 1 else np.zeros(1, np.uint32)
-        return cls(op.site, op.source(0, "u32"), expected)
+        red = "red" in op.parts  # its first operand is the result, its last one the predicate
+        expected = op.source(1 + red, "u32") if len(op.operands) > 1 + 2 * red else np.zeros(1, np.uint32)
+        return cls(op.site, op.source(int(red), "u32"), expected, reduction(op) if red else None)
+
+
+def reduction(op: "Operation") -> Callable[[np.ndarray, np.ndarray], None]:
+    over: Callable = {"popc": np.sum, "and": np.all, "or": np.any}[op.one_of("popc and or")]
+    to, holds = op.target(0, "u32" if over is np.sum else "pred"), op.predicate(len(op.operands) - 1)
+
+    def reduce(lanes: np.ndarray, met: np.ndarray) -> None:
+        to[lanes] = over(np.broadcast_to(holds(), len(to))[met])
+
+    return reduce
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,7 @@ class BlockBarriers(Meeting[Waiting]):
         super().restart()
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
         self.arrived: dict[Key, tuple[np.ndarray, Seen]] = {}
+        self.reduces: dict[int, Callable[[np.ndarray, np.ndarray], None] | None] = {}  # by site
         self.let_through: dict[Key, LetThrough] = {}
 
     def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
@@ -77,7 +91,8 @@ class BlockBarriers(Meeting[Waiting]):
 
     def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """These lanes arrive. All may go on at once if all threads of their blocks are among them, else none."""
-        plain = by.expected.size == 1 and by.expected[0] == 0
+        plain = by.expected.size == 1 and by.expected[0] == 0 and not by.reduce
+        self.reduces[by.site] = by.reduce
         if plain and not self.waiting and not self.arrived:
             slots, counts = np.unique(self.slot[lanes], return_counts=True)
             if (counts == self.geometry.threads).all():
@@ -159,6 +174,9 @@ class BlockBarriers(Meeting[Waiting]):
             block = np.arange(self.geometry.of_block) + slot * self.geometry.of_block
             early = np.setdiff1d(block if len(both) == len(waited) else arrived, waited)
             self.let_through[slot, number] = LetThrough(early, waited, self.clocks.now[waited])
+        for one in here:
+            if reduce := self.reduces[one.site]:
+                reduce(one.lanes, lanes)
         if not any(one.key[2] for one in here):
             self.look_at(slot, here, lanes)
         return here

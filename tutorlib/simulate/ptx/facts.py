@@ -53,6 +53,7 @@ FACTS = {
     **dict.fromkeys(("selp", "setp", "mov", "not", "and", "or", "xor"), LOOKS),
     **dict.fromkeys(("ret", "exit", "trap"), Facts("leave", result=False)),
     **{f"{name}.sync": replace(ACTS_ALONE, ends="barrier") for name in BARRIERS},
+    **{f"{name}.red": replace(ACTS_ALONE, ends="barrier", result=True) for name in BARRIERS},
     **{f"{name}.arrive": replace(ACTS_ALONE, ends="arrival") for name in BARRIERS},
     "bar.warp": Facts(result=False, gathers=True),
     "barrier.cluster.arrive": ACTS_ALONE,

@@ -122,31 +122,18 @@ def align(tensor: torch.Tensor) -> None:
 # torch.cuda
 
 
-class Made:
-    """With any arguments."""
+class Handle:
+    """A stream, an event or a graph, made with any arguments: what it orders is over when it is asked for. A graph's
+    launches run when it is captured, which is its first replay."""
+
+    cuda_stream = stream_id = device_index = 0
+    cuda_event, device = 1, CUDA
 
     def __init__(self, *args: Any, **options: Any) -> None: ...
 
+    def synchronize(self, *others: Any, **options: Any) -> None: ...
 
-class Stream(Made):
-    cuda_stream = stream_id = device_index = 0
-    device = CUDA
-
-    def synchronize(self, *others: Any) -> None: ...
-
-    wait_stream = wait_event = record_event = synchronize
-
-
-CURRENT, DEFAULT = Stream(), Stream()
-CURRENT.cuda_stream = CURRENT.stream_id = 7
-
-
-class CudaEvent(Made):
-    cuda_event = 1
-
-    def record(self, *args: Any) -> None: ...
-
-    synchronize = wait = record
+    wait_stream = wait_event = record_event = record = wait = replay = synchronize
 
     def query(self) -> bool:
         return True
@@ -155,10 +142,8 @@ class CudaEvent(Made):
         return 1.0
 
 
-class CUDAGraph(Made):
-    """Its launches run when it is captured: that is its first replay."""
-
-    def replay(self) -> None: ...
+CURRENT, DEFAULT = Handle(), Handle()
+CURRENT.cuda_stream = CURRENT.stream_id = 7
 
 
 class Generator(torch.Generator):
@@ -189,15 +174,14 @@ def torch_on(gpu: StandInGpu) -> Iterator[None]:
              "reset_peak_memory_stats")
         ),
     }  # fmt: skip
-    classes = {"Stream": Stream, "Event": CudaEvent, "CUDAGraph": CUDAGraph}
     with ExitStack() as stack:
         for name, value in says.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args, value=value, **options: value))
         for name in ("stream", "device", "graph"):
             stack.enter_context(mock.patch.object(torch.cuda, name, return_value=nullcontext()))
-        for name, kind in classes.items():
-            stack.enter_context(mock.patch.object(torch.cuda, name, kind))
-        for owner in (torch.cuda, Stream, CudaEvent):
+        for name in ("Stream", "Event", "CUDAGraph"):
+            stack.enter_context(mock.patch.object(torch.cuda, name, Handle))
+        for owner in (torch.cuda, Handle):
             stack.enter_context(mock.patch.object(owner, "synchronize", gpu.run_other_work))
         stack.enter_context(mock.patch.object(torch, "Generator", Generator))
         stack.enter_context(mock.patch.object(torch.backends.cuda, "is_built", return_value=True))

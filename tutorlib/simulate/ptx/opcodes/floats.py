@@ -31,7 +31,7 @@ class FloatRow:
 
     does: the operands → the result, in their type or exact enough for one more rounding.
     as_fma: the operands → those of a fused multiplication and addition that gives the same. With it come roundings
-        other than to the nearest number, of fp32.
+        other than to the nearest number, of fp32, and sums of f16 or bf16 with fp32, the last operand (PTX ISA, 9.7.5).
     """
 
     does: Compute
@@ -41,15 +41,17 @@ class FloatRow:
     def __call__(self, op: Operation) -> Step:
         kind, parts = op.kind, set(op.parts[1:-1])
         direction = next((part for part in DIRECTED if part in parts), "")
-        single = kind.removesuffix("x2") == "f32"
-        op.need(not parts - KNOWN - ({direction} if self.as_fma and single else set()))
+        mixed = kind in ("f16", "bf16") and "f32" in parts
+        kinds, to = [kind] * (self.operands - mixed) + ["f32"] * mixed, "f32" if mixed else kind
+        single = to.removesuffix("x2") == "f32"
+        op.need(not parts - KNOWN - ({direction, *["f32"] * mixed} if self.as_fma and single else set()))
         op.need(len(op.operands) == self.operands + 1)
-        out, given = op.target(0, kind), [op.source(n, kind) for n in range(1, self.operands + 1)]
+        out, given = op.target(0, to), [op.source(n, each) for n, each in enumerate(kinds, 1)]
         if isinstance(self.does, np.ufunc) and kind in PLAIN and parts <= ROUND and out.dtype == given[0].dtype:
             return ufunc_step(self.does, out, *given)
 
         def step(where: Where) -> None:
-            values = [from_bits(np.ascontiguousarray(bits), kind) for bits in given]
+            values = [from_bits(np.ascontiguousarray(bits), each) for bits, each in zip(given, kinds, strict=True)]
             if single:
                 values = [value.astype(np.float32, copy=False) for value in values]
             flushed = flush if "ftz" in parts and single else np.asarray
@@ -58,7 +60,7 @@ class FloatRow:
             result = directed_fma(*directed(*values), direction) if directed else self.does(*values)
             result = flushed(result.astype(np.float32, copy=False) if single else result)
             result = clamped(result, parts)
-            bits = np.ascontiguousarray(to_bits(result, kind)).view(f"u{bits_of(kind) // 8}")
+            bits = np.ascontiguousarray(to_bits(result, to)).view(f"u{bits_of(to) // 8}")
             np.copyto(out, bits.view(out.dtype) if bits.itemsize == out.itemsize else bits, where=where)
 
         return step

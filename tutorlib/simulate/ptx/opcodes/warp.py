@@ -102,13 +102,14 @@ def vote(op: Operation) -> Step:
 
 
 def reduce(op: Operation) -> Step:
-    """redux.sync of integers"""
+    """redux.sync; of fp32 it takes no account of NaN."""
     mode, kind = op.one_of("add min max and or xor"), op.kind
     op.need_known(f"sync {mode}")
-    ufunc: np.ufunc = COMBINE[mode]  # type: ignore[assignment]
     out, a, members = op.target(0, kind), op.source(1, kind), Members(2, op)
-    limits = np.iinfo(a.dtype)
-    neutral = np.array({"min": limits.max, "max": limits.min, "and": -1}.get(mode, 0)).astype(a.dtype)
+    ufunc: np.ufunc = {"min": np.fmin, "max": np.fmax}[mode] if kind == "f32" else COMBINE[mode]  # type: ignore[assignment]
+    limits = None if kind == "f32" else np.iinfo(a.dtype)
+    numbers = {"min": limits.max, "max": limits.min, "and": -1} if limits else {"min": np.nan, "max": np.nan}
+    neutral = np.array(numbers.get(mode, 0)).astype(a.dtype)
     return to_all_lanes(
         out, lambda where: ufunc.reduce(np.where(members.check(where), by_warp(a, op), neutral), axis=1)
     )
