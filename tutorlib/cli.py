@@ -72,7 +72,8 @@ def write_stale(built: dict[Path, str], check: bool) -> None:
 @app.command()
 def grade(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Notebooks, or folders of notebooks; default: solutions/.")
+        list[Path] | None,
+        typer.Argument(help="Notebooks, folders of them, or 05 for its solved page; default: solutions."),
     ] = None,
     format: Annotated[Literal["table", "json"], typer.Option(help="Format of the scores.")] = "table",
     folder: Annotated[Path | None, typer.Option("--out", help="Write scores.json here.")] = None,
@@ -82,10 +83,7 @@ def grade(
     ] = None,
     sandboxed: Sandboxed = True,
 ) -> None:
-    """Grade notebooks as one submission. Exit status 0: every exercise that ran has full points; else 1.
-
-    Without arguments it grades the solutions.
-    """
+    """Grade notebooks as one submission. Exit status 0: every exercise that ran has full points; else 1."""
     from tutorlib.course.source import BuildError
     from tutorlib.grading import sandbox
     from tutorlib.grading.grade import GradingFailed
@@ -93,9 +91,12 @@ def grade(
     from tutorlib.grading.judge_process import Settings
     from tutorlib.grading.scores import progress
     from tutorlib.grading.submission import BadSubmission, read_submission
+    from tutorlib.paths import SOLUTIONS, notebook_names
 
     try:
-        submission = read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
+        solved = {name[:2]: SOLUTIONS / f"{name}.ipynb" for name in notebook_names()}
+        given = [solved.get(str(path), path) for path in paths or []]
+        submission = read_submission(given, lambda line: err.print(line, style="yellow", markup=False))
         if not paths and sandboxed and (why := sandbox.why_open()):
             err.print(f"{why}. The course's own solutions are graded without a sandbox.", markup=False)
             sandboxed = False
