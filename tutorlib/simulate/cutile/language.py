@@ -128,9 +128,11 @@ class Rebinder:
             name = value.name if isinstance(value, ct.DType) else value.__name__
             if vars(ct).get(name) is value:
                 return getattr(self.language, name)
-        return self.function(undecorated(value)) if isinstance(value, FunctionType) else value
+        return self.function(value) if isinstance(value, FunctionType) else value
 
     def function(self, function: FunctionType) -> FunctionType:
+        """Of what @ct.function decorates, the reader's function; other decorators stay."""
+        function = inspect.unwrap(function, stop=lambda f: "cuda.tile." not in f.__globals__.get("__name__", ""))
         if function in self.done:
             return self.done[function]
         scope = {"__builtins__": BUILTINS, "__name__": function.__module__}
@@ -153,11 +155,6 @@ class Rebound:
 
     def __getattr__(self, name: str) -> Any:
         return self._rebinder.rebind(getattr(self._module, name))
-
-
-def undecorated(function: FunctionType) -> FunctionType:
-    """The reader's function under @ct.function; other decorators stay."""
-    return inspect.unwrap(function, stop=lambda f: not f.__globals__.get("__name__", "").startswith("cuda.tile."))
 
 
 def names(code: CodeType) -> set[str]:

@@ -85,10 +85,14 @@ def simulate(launch: Launch, arena: Arena, follow_unset: bool = True, budget: fl
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
     state = State(launch, geometry, arena, symbols, ends, shared_names(launch, symbols, ends["shared"]), follow_unset)
     scheduler = Scheduler(state, budget)
-    with np.errstate(all="ignore"):
-        scheduler.run_all()
-    state.overlaps.end()
-    return make_report(launch, state, scheduler)
+    try:
+        with np.errstate(all="ignore"):
+            scheduler.run_all()
+        state.overlaps.end()
+        return make_report(launch, state, scheduler)
+    finally:  # they refer to each other, and the garbage collector does not know how large their arrays are
+        for part in (*state.barriers.running.units, scheduler, state):
+            vars(part).clear()
 
 
 def look_at(launch: Launch) -> None:
