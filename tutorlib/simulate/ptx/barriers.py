@@ -8,7 +8,7 @@ is what __syncthreads and sync_threads ask for.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class BarrierInstruction:
 
 
 def reduction(op: "Operation") -> Callable[[np.ndarray, np.ndarray], None]:
-    over: Callable = {"popc": np.sum, "and": np.all, "or": np.any}[op.one_of("popc and or")]
+    over: Any = {"popc": np.sum, "and": np.all, "or": np.any}[op.one_of("popc and or")]
     to, holds = op.target(0, "u32" if over is np.sum else "pred"), op.predicate(len(op.operands) - 1)
 
     def reduce(lanes: np.ndarray, met: np.ndarray) -> None:
