@@ -15,12 +15,13 @@ from tensor_layouts import compose as put_together
 
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import as_told, plain_function, refuse_library_use
+from tutorlib.checking.library_use import as_told, of_course, plain_function, refuse_library_use
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises import p11 as traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.kernels.attention.roles import AttentionParts
 from tutorlib.models import memory
 from tutorlib.paths import notebook_names
 
@@ -109,6 +110,27 @@ def test_an_attribute_is_told_by_any_spelling_and_in_helpers():
 
     for answer in (lambda a, b: helper(), lambda a, b: getattr(Atom, "a_layout")):  # noqa: B009
         assert "it uses mma.a_layout," in told(answer)
+
+
+def pass_turn(me): ...
+
+
+def with_own_turn(me):
+    return AttentionParts, pass_turn
+
+
+def with_the_courses_turn(me):
+    return AttentionParts.pass_turn, pass_turn
+
+
+def test_a_name_that_the_reader_defines_is_theirs_and_as_an_attribute_the_librarys():
+    """Which of the two an answer has, only the order of its code says."""
+    library = as_told(of_course("attention.roles", "pass_turn"))
+    refuse_library_use(with_own_turn, library)
+    with pytest.raises(WrongKind, match="uses the course's pass_turn"):
+        refuse_library_use(with_the_courses_turn, library)
+    with pytest.raises(WrongKind, match="uses a turn of any kind"):
+        refuse_library_use(lambda me: me.pass_turn(), as_told({"a turn of any kind": "pass_turn"}))
 
 
 def test_what_knows_the_answers_is_told():

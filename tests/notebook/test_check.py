@@ -5,12 +5,15 @@ import sys
 from collections import Counter
 
 import pytest
+from cutlass import cute
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from nbconvert import HTMLExporter
 from nbformat import v4
 
 from tutorlib import CheckFailed, check, explain, hint
+from tutorlib.compiling.dsls import compile_cute
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.models.memory import bank, bank_group
 from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.notebook.explain import show_source
@@ -133,3 +136,22 @@ def test_code_is_code_in_a_notebook_and_in_an_exported_page():
     assert code
     assert monospaced.rstrip().endswith('monospace)">')  # of the element around it
     assert "bank_group" in page
+
+
+@cute.kernel
+def doubling(x: cute.Tensor):
+    x[0] = 2 * x[0]
+
+
+@cute.jit
+def doubled(x: cute.Tensor):
+    doubling(x).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+def test_the_code_of_a_compiled_function_has_its_decorator():
+    compile_cute(doubled, [TensorSpec((4,), "fp32")])
+    with capture_output() as shown:
+        show_source(doubled, doubling)
+    (output,) = shown.outputs
+    assert "\n```python\n@cute.jit\ndef doubled(" in output.data["text/markdown"]
+    assert "\n@cute.kernel\ndef doubling(" in output.data["text/markdown"]

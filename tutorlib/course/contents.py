@@ -101,7 +101,7 @@ def readme_table(everything: Sequence[Results]) -> str:
     course = course_of({}, read_heads())
     columns = points_columns(course)
     for found in everything:
-        columns[f"{found.gpu}, {found.date}"] = gpu_column(found)
+        columns[f"{found.gpu}, {found.date}, torch {found.machine['packages']['torch']}"] = gpu_column(found)
     return table(course, lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", columns)
 
 

@@ -1,7 +1,7 @@
 """`explain`: a kernel simulated on any machine, as a report and a drawing; `show_source`: the course's own code."""
 
 from collections.abc import Sequence
-from inspect import getsource
+from inspect import getsource, unwrap
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
@@ -143,8 +143,9 @@ def describe(report: "Report") -> str:
 
 
 def show_source(*things: Any) -> None:
-    """The code of functions, methods, classes and cuTile kernels, formatted in JupyterLab and in exported pages."""
+    """The code of functions, methods, classes and kernels as written, which @cute.jit changes when it compiles."""
     from IPython.display import Markdown, display
 
-    code = "\n\n".join(dedent(getsource(function_of(thing))).rstrip() for thing in things)
+    functions = (unwrap(function_of(thing)) for thing in things)
+    code = "\n\n".join(dedent(getsource(getattr(each, "_original_code", each))).rstrip() for each in functions)
     display(Markdown(f"{MONOSPACED}\n\n```python\n{code}\n```\n\n</div>"))

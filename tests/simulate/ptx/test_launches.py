@@ -1,7 +1,9 @@
 """What a launch may need at most, what is counted of it, and the table of facts that says what to look at."""
 
+import gc
 from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 
@@ -35,6 +37,23 @@ def test_fewer_blocks_run_together_where_their_shared_memory_is_large(monkeypatc
     assert made[-1].batch == 1
     assert together.equal(apart)
     assert [finding.kind for finding in report.findings] == [finding.kind for finding in again.findings] == ["race"]
+
+
+def test_a_launch_leaves_no_arrays_to_the_garbage_collector():
+    """It counts objects, and not the bytes of the arrays that they have."""
+    racy()  # what is kept for the next launch is made
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        racy()
+        gc.collect()
+        left = [found for found in gc.garbage if any(isinstance(part, np.ndarray) for part in gc.get_referents(found))]
+    finally:
+        gc.set_debug(0)
+        gc.enable()
+        gc.garbage.clear()
+    assert not left
 
 
 def test_tensors_whose_records_are_too_large(monkeypatch):

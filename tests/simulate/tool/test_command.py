@@ -203,6 +203,11 @@ def test_an_output_knows_what_was_not_written(dtype):
     assert not is_poison(value)[0].any()
 
 
+def test_a_tensor_begins_where_cudas_allocations_do():
+    """Else its rows lie in more sectors than on a GPU."""
+    assert {parsed(f"{n}:fp32").ctypes.data % 256 for n in range(1, 40)} == {0}
+
+
 def test_marks():
     assert torch.as_tensor(parsed("4x6:fp32:col")).stride() == (1, 4)
     assert torch.as_tensor(parsed("4x6:bf16:out:col")).stride() == (1, 4)

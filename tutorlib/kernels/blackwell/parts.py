@@ -1,7 +1,7 @@
 """The parts of the Blackwell kernel: the steps of its three loops, the MMA, tensor memory, and the loops."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import cutlass
@@ -108,7 +108,7 @@ class TileSteps:
         m, n = self.walk.tile(number)
         width = self.config.width
         for feed, row in zip(self.feeds, (m * width + self.rank, n * width + self.rank), strict=True):
-            replace(feed, tXgX=feed.tXgX[None, row, None]).load(k_tile, stage, self.full + stage)
+            cute.copy(feed.tma, feed.tXgX[None, row, k_tile], feed.tXsX[None, stage], tma_bar_ptr=self.full + stage)
 
     def multiply(self, stage: Any, accumulator: Any, first: Any) -> None:
         """Issue a stage's four tcgen05.mma; `first`: overwrite the accumulator."""

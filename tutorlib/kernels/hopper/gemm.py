@@ -167,7 +167,7 @@ def gemm_kernel(
     parts: cutlass.Constexpr = COURSE,
 ):
     dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
-    tma_c, mC = c
+    (tma_a, _), (tma_b, _), (tma_c, mC) = a, b, c
     me = locate(config)
     out = config if fusion is None else fusion.out(config)
     layout_a, layout_b, layout_c = stage_layout(0, config), stage_layout(1, config), buffers_layout(out)
@@ -177,7 +177,7 @@ def gemm_kernel(
     sC = memory.allocate_tensor(c_dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
     ring = make_ring(memory, me, config, parts)
     exchange = make_exchange(sA, sB, memory, me, config) if config.split_k > 1 else None
-    start((ring, exchange), (a[0], b[0], tma_c), me, config)
+    start((ring, exchange), (tma_a, tma_b, tma_c), me, config)
 
     schedule = Schedule(plan, me, config)
     loads = Loads(make_operands(a, b, sA, sB, me, config, parts), config.stage_bytes, ring)

@@ -179,7 +179,7 @@ def specialized_kernel(
     tiles_m, tiles_n, k_tiles, blocks = sizes
     rounds = -(-tiles_m * tiles_n // blocks)  # the most tiles that a block takes
     dtype, stages = DTYPES[config.dtype], config.ab_stages
-    tma_c, mC = c
+    (tma_a, _), (tma_b, _), (tma_c, mC) = a, b, c
     layout_a, layout_b, layout_c = stage_layout(0, config), stage_layout(1, config), buffers_layout(config)
     produce, consume = roles
     consumers = 4 * config.mma_warpgroups
@@ -191,7 +191,7 @@ def specialized_kernel(
     sC = memory.allocate_tensor(dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
     rings = memory.allocate_array(Int64, 2 * stages * rounds)
     if me.group == 0 and me.warp == 0:
-        for tma in (a[0], b[0], tma_c):
+        for tma in (tma_a, tma_b, tma_c):
             cpasync.prefetch_descriptor(tma)
         with cute.arch.elect_one():
             for number in cutlass.range(rounds, unroll=1):
