@@ -189,7 +189,7 @@ check("14.2", consume)
 #
 # ```python
 # def load_tiles(tiles, produce):
-#     for number in cutlass.range(tiles.number, unroll=1):
+#     for number in cutlass.range(tiles.walk.count, unroll=1):
 #         produce(tiles.steps(number))
 #         cute.arch.barrier(barrier_id=STAGES_READ, number_of_threads=tiles.threads)
 # ```
