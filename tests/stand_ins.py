@@ -9,7 +9,7 @@ from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.work import Call, Work
 
 H200 = GPU("NVIDIA H200", "90", 132, 60 * 2**20, 140 * 2**30, "580.0")
-MACHINE = {"gpu": "NVIDIA H200", "arch": "sm_90", "driver": "580.0", "packages": {}}
+MACHINE = {"gpu": "NVIDIA H200", "arch": "sm_90", "driver": "580.0", "packages": {"torch": "2.13.0"}}
 UNKNOWN = {**MACHINE, "gpu": "NVIDIA Z9000"}
 
 
