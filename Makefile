@@ -31,7 +31,7 @@ test-all: lint  ## lint, then run every case of every test
 bench: .venv/.ready  ## time the operations that must feel immediate
 	$(BIN)/python -m tests.bench
 
-build: .venv/.ready  ## write the notebooks, the contents page, the glossary and README's table from solutions/*.py
+build: .venv/.ready  ## write the notebooks, the contents page, the glossary and the tables from solutions/*.py
 	$(BIN)/tutor build
 
 plots: .venv/.ready  ## draw the figures
@@ -57,7 +57,7 @@ PROGRESS := sed -nuE 's! *(Downloading|Using cached) ([^ ]*/)?([^ /]+) \(([0-9]{
 	@$(PYTHON) -m venv .venv
 	@echo "2 of 4  the packages: PyTorch, the CuTe DSL, cuTile, NVIDIA's compilers, JupyterLab"
 	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-compile -e '.[dev,site]' | $(PROGRESS)
-	@echo "3 of 4  CUDA's headers, for the C++ of notebook 08"
+	@echo "3 of 4  CUDA's headers, for the C++ of notebook 09"
 	@$(BIN)/python -m tutorlib.compiling.programs
 	@echo "4 of 4  Python's bytecode"
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || :  # in parallel, unlike pip; some packages contain files that are not Python

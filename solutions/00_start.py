@@ -8,23 +8,16 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# You will write matrix kernels for the GPU in Python, and check each one in its notebook. In notebook 09 you write a
-# GEMM for the tensor cores; by 14 yours is level with cuBLAS on a Hopper GPU. Notebooks 01 to 03 prepare for the
-# kernels: they are about *layouts*, the small algebra with which a kernel in CuTe, NVIDIA's library for such kernels,
-# assigns elements to threads.
+# In this course you write fast matrix kernels for NVIDIA GPUs, in Python. You begin with *layouts*, which map the
+# elements of a matrix to memory and to threads. In notebook 02 you run your first kernels, in notebook 10 you write a
+# GEMM for the tensor cores, and in notebook 15 yours is level with cuBLAS on a Hopper GPU.
 #
 # > **After this page you can** solve an exercise with the help of its check and its hints.
 # >
 # > **It takes** about 5 minutes, without a GPU.
 #
-# Every page opens like this one, and closes with what to remember and three questions to test yourself.
-
-# %% [markdown]
-# ## Run the cells from the top
-#
-# Click into a cell and press Shift-Enter. Most cells are short enough to predict, and you learn most if you do: say
-# what a cell prints before you run it. If you restart the notebook's kernel, run the page again from the top. (*Run
-# All* stops at the first check that you have not solved; continue from there with Shift-Enter.)
+# Click into a cell and press Shift-Enter to run it. Run the cells from the top, and again from the top after you
+# restart the notebook's kernel. (*Run All* stops at the first check that you have not solved.)
 
 # %%
 from tutorlib import check, hint, show_layout
@@ -32,24 +25,25 @@ from tutorlib import check, hint, show_layout
 # %% [markdown]
 # ## A first question
 #
-# A kernel cuts its matrix into tiles, and its launch has to say how many tiles there are. Take 10 elements in tiles of
-# 4 each. Below, each column is one tile. Elements 8 and 9 need the third tile; its places 10 and 11 (outlined) are past
-# the end of the data.
+# A kernel cuts its matrix into tiles, and its launch names the number of tiles. Take 10 elements in tiles of 4. Each
+# column below is one tile. Elements 8 and 9 need a third tile, whose places 10 and 11 (outlined) are past the end of
+# the data.
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
 
 # %% [markdown]
-# What does this print?
+# **Predict:** what does this print? (On every page, say it before you run the cell.)
 
 # %%
 print(10 // 4, 12 // 4, 0 // 4)
 
 # %% [markdown]
-# The first is one tile short: a grid of that size never touches the last two elements.
+# The first is one tile short: a grid of two tiles never touches the last two elements.
 #
-# **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`: how many tiles of `tile` elements cover `n` elements.
-# Stay with integers: a size can be too large for a float to hold exactly.
+# **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`, the number of tiles of `tile` elements that cover `n`
+# elements. Stay with integers: a size can be too large for a float to hold exactly. Write your answer in place of `YOUR
+# CODE HERE` and of the line that raises, run the cell, then run the check below it.
 
 
 # %%
@@ -63,21 +57,19 @@ def ceil_div(n, tile):
 check("00.1", ceil_div)
 
 # %% [markdown]
-# A check that you have not run says *not run yet*. For a right answer it prints one line, with the points. For a wrong
-# one it raises, and the message names the call that failed, the value that your answer returned, and the expected
-# value. If the check recognizes a common mistake, it names that, too. This is the message for an answer that rounds
-# down:
+# For a right answer the check prints one line, with the points. For a wrong one it names the call that failed, the
+# value that your answer returned, and the expected value. If it recognizes a common mistake, it names that, too. This
+# is the message for an answer that rounds down:
 #
 #     ✗ 00.1 ceil_div: 1 of 3 cases right
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# That answer earns part of the points: an exercise divides its points equally among its cases and rounds down to a
-# multiple of ½. Here 1 of 3 cases of a 2-point exercise gives ½. You can change an answer and check it as often as you
-# like.
+# An exercise divides its points equally among its cases and rounds down to a multiple of ½, so this answer earns ½
+# point of the 2. Change an answer and check it as often as you like.
 #
-# From the second failure on, a check adds a hint if it has one for that failure. You can also ask for hints. They range
-# from a nudge to nearly the answer, and each run of this cell shows the next one.
+# From the second failure on, a check adds a hint if it has one for that failure. You can also ask for hints: they go
+# from a question to nearly the answer. Each run of this cell shows the next one.
 
 # %%
 hint("00.1")
@@ -86,17 +78,16 @@ hint("00.1")
 # ## What an answer may use
 #
 # An answer may use Python, NumPy, everything that its page imports, and functions of yours from other cells. It may not
-# call a library function, CuTe's, NumPy's or another, that does the very thing the exercise asks for. Where the
-# exercise says *write `compose`*, `return tl.compose(a, b)` is not an answer (`tl` is the layout library of notebook
-# 02), and the check says so:
+# call a library function that does what the exercise asks you to write. For `return ct.cdiv(n, tile)`, on a page that
+# imports cuTile as `ct`, the check says:
 #
-#     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
+#     ✗ 00.1 ceil_div: it uses ct.cdiv, which does what you are asked to write.
 #       Page 00 says what an answer may use.
 #
-# The check searches the code of your answer, its whole cell and your functions that it calls for these names; to
-# compare results with the library's, use a cell of its own. Nor may an answer call the course's own kernels or checks,
-# which contain the answers. An answer that does earns no points, neither from `check` nor from `tutor grade`. In the
-# *next* exercise you may use `tl.compose` like any other function, whether or not you have solved this one.
+# Such an answer earns no points. The check searches your answer, its whole cell, and your functions that it calls. To
+# compare your result with the library's, call the library in another cell. An answer may not call the course's own
+# kernels or checks either: they contain the answers. In *later* exercises you may use the library's function, whether
+# or not you have solved this one.
 #
 # NumPy numbers and arrays count as Python's do, and so does a list where the exercise asks for a tuple.
 #
@@ -104,27 +95,25 @@ hint("00.1")
 #
 # | exercises | right or wrong | how fast |
 # |---|---|---|
-# | layouts (00–03) | on any machine | – |
-# | kernels (04–12, 16–19) | on any machine, simulated where there is no GPU | on a GPU, against cuBLAS or torch |
-# | Hopper's TMA and WGMMA (05, 13, 14, 20) | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
-# | Blackwell's tcgen05 (15) | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
+# | layouts | on any machine | – |
+# | kernels | on any machine, simulated where there is no GPU | on a GPU, against cuBLAS or torch |
+# | Hopper's TMA and WGMMA | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
+# | Blackwell's tcgen05 | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
-# *Any machine* here means Linux, or Windows with WSL: NVIDIA's compilers, which notebooks 01 to 03 call as well, have
-# no macOS version.
+# *Any machine* here means Linux, or Windows with WSL: NVIDIA's compilers have no macOS version.
 #
 # A part of a check that your machine cannot run, such as the timing of a kernel, is reported as *not run*: never as
-# passed, never as failed. A kernel that the simulator finds right says so, as in "right, simulated; speed not run", and
-# earns all points but those for speed. (*Not run yet* is something else: you have not run that check.)
+# passed, never as failed. "Right, simulated; speed not run" earns all points but those for speed. (*Not run yet* means
+# that you have not run the check.)
 #
 # ## Points
 #
 # The course keeps your points on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor
-# progress` in a terminal (after `make lab` the command is `.venv/bin/tutor`). There your best attempt counts: a later
-# one takes nothing away.
+# progress` in a terminal (after `make lab` the command is `.venv/bin/tutor`). On both, your best attempt counts:
+# a later one takes nothing away.
 #
-# `tutor grade notebooks` in a terminal grades your answers as the notebooks contain them now; it also takes the name of
-# a single notebook. The grader copies your answer cells, and those of your cells that they use, into a fresh copy of
-# the page and runs it. It calls an answer with further random inputs, so a table of the calls that a check makes earns
+# `tutor grade notebooks` grades your answers as the notebooks contain them now; it also takes the name of a single
+# notebook. It calls an answer with further random inputs, so an answer that only looks up the check's own calls earns
 # nothing. You may add cells, rename the file, and write anywhere else; but don't delete or duplicate an answer cell.
 #
 # ## What to remember

@@ -14,9 +14,9 @@
 #     element = ptr[row * stride + col]
 #
 # CuTe, the layout library of NVIDIA's CUTLASS, makes the mapping a value that you can name, print, draw and compute
-# with: a **layout**. On this page you write the functions that work on layouts, and see their use. The cells import
-# layouts from [tensor_layouts](https://github.com/facebookresearch/tensor-layouts), Meta's version of CuTe's layout
-# algebra in plain Python; notebook 02 shows where the two differ.
+# with: a **layout**. On this page you write the functions that work on layouts. The cells import layouts from
+# [tensor_layouts](https://github.com/facebookresearch/tensor-layouts), Meta's version of CuTe's layout algebra in plain
+# Python; notebook 03 shows where the two differ.
 #
 # > **After this page you can** compute an element's offset, read a layout from a picture, describe a NumPy view as
 # > one, take a row or a tile out of a tensor, and tell when 32 bits are too few.
@@ -76,7 +76,7 @@ show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 # %% [markdown]
 # NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are **compact**:
 # the 12 elements fill 12 consecutive addresses, without a gap. So a mix-up does not crash. You read the wrong elements,
-# or adjacent threads access addresses that are far apart, which wastes bandwidth: notebook 04 counts how much. Here are
+# or adjacent threads access addresses that are far apart, which wastes bandwidth: notebook 02 counts how much. Here are
 # the two defaults:
 
 # %%
@@ -223,9 +223,8 @@ def offset_at(index, shape, stride):
 check("01.5", offset_at)
 
 # %% [markdown]
-# Play with it before you go on. Type a layout, click a cell, and read how its offset is computed. For row 3, column 5
-# of this one that is 1·1 + 1·16 + 1·2 + 1·8 = 27. Try `(4,8):(8,1)`, then `(4,8):(1,4)`, then the tiled layout above,
-# then one with a stride of 0.
+# Type a layout, click a cell, and read how its offset is computed. For row 3, column 5 of this one that is 1·1 + 1·16 +
+# 1·2 + 1·8 = 27. Try `(4,8):(8,1)`, then `(4,8):(1,4)`, then one with a stride of 0.
 
 # %%
 from tutorlib import explore_layout
@@ -264,8 +263,7 @@ check("01.6", picture)
 
 # %% [markdown]
 # C is the *Morton* or Z order, transposed because here the first mode is fastest: cells that are close in the matrix
-# are mostly close in memory. Notebook 11 orders tiles with the same aim, so that blocks that run at the same time share
-# data in the L2 cache.
+# are mostly close in memory.
 #
 # ## Size and cosize
 #
@@ -314,9 +312,9 @@ print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).a
 
 # %% [markdown]
 # A kernel that uses the wrapped offset silently reads another element of the matrix. Other offsets wrap to negative
-# numbers: there it reads in front of the matrix, or crashes. CuTe does not warn you. Below, CuTe makes the same
-# layout three times on your CPU: with everything known at compile time, with a 32-bit stride known only at run time,
-# and with a 64-bit one. (The import takes a few seconds.) Which of them overflow?
+# numbers: there it reads in front of the matrix, or crashes. CuTe does not warn you. Below, CuTe makes the same layout
+# three times on your CPU: with everything known at compile time, with a 32-bit stride known only at run time, and with
+# a 64-bit one. (The import takes a few seconds.) Which of them overflow?
 
 # %%
 import cutlass
@@ -385,9 +383,9 @@ print("A[_, 1]:", column.layout, "from", column.offset)
 show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
 
 # %% [markdown]
-# This is how a thread block gets its tile. Notebook 02 divides a matrix's layout into two modes, (inside the tile,
-# which tile). As a tensor, `tiles[None, block]` is then the tile of one block. Each block has a pointer of its own, and
-# all have one layout.
+# This is how a thread block gets its tile. In a kernel, `cute.local_tile` divides a matrix into two modes, (inside the
+# tile, which tile), and returns the slice `tiles[None, block]`. Each block has a pointer of its own, and all have one
+# layout.
 #
 # **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the layout, a number where it is fixed and `None` where it is free; at least one is free. A
@@ -419,11 +417,9 @@ shape = (4, (2, 3))
 print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, shape))
 
 # %% [markdown]
-# You have met most of these terms:
+# Its terms, of which you know mode, index and offset:
 #
-# - **mode**: one entry of a shape, with its stride. **rank**: the number of modes at the top level. **depth**: how deep
-#   they nest.
-# - **extent**: the size of a mode. **index**: a coordinate as one number. **offset**: the layout's value there.
+# - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
 # - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
 # - **compatible**: shape S is compatible with shape T if they have the same size and every coordinate of S, with an
 #   index allowed for a whole mode, is valid in T, too. T may split a mode that S leaves whole.
@@ -436,8 +432,8 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
     print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
 
 # %% [markdown]
-# The composition of the next page may split a mode of a layout into two. The old shape is compatible with the new one,
-# so the old coordinates remain valid.
+# Cutting a layout into tiles splits its modes. The old shape is compatible with the new one, so the old coordinates
+# remain valid.
 #
 # ## What to remember
 #
@@ -447,7 +443,7 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
 # - A tensor is a pointer and a layout. A slice moves the pointer and keeps the free modes.
 # - Whether 32 bits are enough depends on the extreme offsets, not on the strides.
 #
-# Next: you compose, cut and repeat layouts, and each result is again a layout.
+# Next: your first kernels, in which each thread finds its elements by a layout.
 #
 # ## Test yourself
 #

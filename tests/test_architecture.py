@@ -40,7 +40,7 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib.compiling.cpp", ()),
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),
         ("tutorlib.notebook.measured", ()),
-        ("tutorlib.exercises.p16", ()),  # whoever grades looks at the exercises of every page
+        ("tutorlib.exercises.p18", ()),  # whoever grades looks at the exercises of every page
         ("tutorlib.grading.page_process", ("tensor_layouts",)),  # each page that is graded imports it
     ],
 )
@@ -53,11 +53,11 @@ def test_importing_a_module_imports_nothing_heavy(module, may):
 # The course's own kernels and the solutions' ----------------------------------------------------------------------
 
 LADDER = {  # notebook that shows it first → the course's own
-    "09": [*sorted((PACKAGE / "kernels" / "ampere").glob("*.py")), PACKAGE / "kernels" / "ladder.py"],
-    "13": [PACKAGE / "kernels" / "hopper" / "first.py"],
-    "14": [PACKAGE / "kernels" / "hopper" / "parts.py"],
+    "10": [*sorted((PACKAGE / "kernels" / "ampere").glob("*.py")), PACKAGE / "kernels" / "ladder.py"],
+    "14": [PACKAGE / "kernels" / "hopper" / "first.py"],
+    "15": [PACKAGE / "kernels" / "hopper" / "parts.py"],
 }
-OTHERS = ("store",)  # the course's compares nothing where tiles divide C, and page 09's always does
+OTHERS = ("store",)  # the course's compares nothing where tiles divide C, and page 10's always does
 
 
 def functions(code: str) -> dict[str, ast.FunctionDef]:

@@ -111,7 +111,9 @@ def make_course(root: Path, sizes: dict[int, int], exercises: str = EXERCISES, e
     shutil.copytree(ROOT / "tutorlib", package, ignore=shutil.ignore_patterns("__pycache__", "p[0-9][0-9].py"))
     (root / "solutions").mkdir()
     (root / "notebooks").mkdir()
-    (root / "README.md").write_text("<!-- begin table -->\n<!-- end table -->\n")
+    (root / "docs").mkdir()
+    for name in ("README.md", "docs/results.md"):
+        (root / name).write_text("<!-- begin table -->\n<!-- end table -->\n")
     shutil.copy(ROOT / "pyproject.toml", root)
     for number, count in sizes.items():
         module = package / "exercises" / f"p{number}.py"

@@ -15,7 +15,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "compiling.cpp": "HEADER compile_cpp",
     "compiling.dsls": "compile_all compile_cute compile_cutile",
     "compiling.errors": "CompileFailed ToolMissing",
-    "compiling.programs": "SASS_OPCODES disassemble main_loop_of serialized",
+    "compiling.programs": "disassemble serialized",
     "compiling.spec": "TensorSpec",
     "dsl.functions": "compilations",
     "draw.banks": "show_banks show_swizzle",
@@ -27,8 +27,14 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_blackwell show_block show_handover show_machine show_mbarrier show_pair show_scaled show_sm "
         "show_tensor_memory show_wgmma"
     ),
-    "draw.tiles": "show_block_order show_columns show_k_loop show_reduction show_tile_space show_warps",
-    "draw.timelines": "show_attention show_key_tiles show_roles show_tiles show_timeline show_work",
+    "draw.tiles": (
+        "show_block_order show_columns show_gate show_k_loop show_multicast show_reduction show_rescaling "
+        "show_tile_space show_warps"
+    ),
+    "draw.timelines": (
+        "show_attention show_attention_loop show_fetches show_key_tiles show_launches show_roles show_tiles "
+        "show_timeline show_work"
+    ),
     "explorers.explorers": (
         "explore_block_order explore_compose explore_divide explore_layout explore_mbarriers explore_swizzle "
         "explore_tile_space explore_timeline explore_tv"
@@ -51,7 +57,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.launches": "show_later_calls show_new_processes show_stages",
     "notebook.measured": ("show_costs show_counts show_figure show_ladder show_levers show_speeds show_sweep"),
     "notebook.trials": (
-        "compare_attention compare_on_gpu compare_parts race run_cpp run_host run_on_gpu show_beside show_model"
+        "compare_attention compare_on_gpu race run_cpp run_host run_on_gpu show_beside show_model"
         " tune_hopper write_program"
     ),
     "problems.differences": "by",

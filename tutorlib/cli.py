@@ -43,7 +43,7 @@ def build(
         bool, typer.Option("--fill", help="Execute them, and keep the outputs of cells that have been executed.")
     ] = False,
 ) -> None:
-    """Write the notebooks, the contents page, the glossary and README's table from solutions/*.py."""
+    """Write the notebooks, the contents page, the glossary and the tables from solutions/*.py."""
     from tutorlib.course import build, contents, source
 
     wanted = chosen(names or [])
@@ -204,7 +204,7 @@ def calibrate(names: Names = None) -> None:
 
 @app.command()
 def evidence(names: Names = None) -> None:
-    """Measure the solutions on this GPU and execute them: figures/data/GPU.json, notebooks, README's table."""
+    """Measure the solutions on this GPU and execute them: figures/data/GPU.json, notebooks, docs/results.md."""
     from nbclient.exceptions import CellExecutionError
 
     from tutorlib.course import contents, evidence
@@ -320,7 +320,7 @@ def need_gpu() -> dict[str, Any]:
 
 
 def chosen(wanted: list[str]) -> list[str]:
-    """Notebook names for arguments such as "02", "02_layout_algebra" or a path; for no arguments, all."""
+    """Notebook names for arguments such as "02", "03_layout_algebra" or a path; for no arguments, all."""
     from tutorlib.paths import notebook_names
 
     names = notebook_names()

@@ -14,5 +14,5 @@ EXERCISE_ID = re.compile(r"\d\d\.\d+", re.ASCII)
 
 
 def notebook_names() -> tuple[str, ...]:
-    """Every notebook of the course in order, e.g. "02_layout_algebra": those that have a source."""
+    """Every notebook of the course in order, e.g. "03_layout_algebra": those that have a source."""
     return tuple(sorted(path.stem for path in SOLUTIONS.glob("[0-9][0-9]_*.py")))

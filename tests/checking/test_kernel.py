@@ -203,7 +203,7 @@ def test_keeps_its_sums_in_fp16():
 # What is said of a kernel that was simulated: the fault, its line and what mends it ----------------------------------
 
 SAID = {  # exercise, the answer's row → the fault, its line, and what mends it
-    ("04.4", "c[i] = → a[i] = c[i] ="): ("the kernel changed its input a",),
+    ("02.1", "c[i] = → a[i] = c[i] ="): ("the kernel changed its input a",),
     ("05.4", "×2 , pred=mask →"): (
         *("loads src[70, 0]", "cute.copy(tiled, from_src, registers)", "Compare each index"),
     ),
@@ -215,11 +215,11 @@ SAID = {  # exercise, the answer's row → the fault, its line, and what mends i
     ("05.5", "cute.arch.sync_threads() → if thread < 32:⏎        cute.arch.sync_threads()"): (
         *("would hang on a GPU", "a deadlock", "cute.arch.sync_threads()"),
     ),
-    ("05.7", "make_swizzle(5, 0, 6) → make_swizzle(0, 0, 0)"): (
+    ("05.8", "make_swizzle(5, 0, 6) → make_swizzle(0, 0, 0)"): (
         *("takes 32 wavefronts where 1 would do: threads meet in a bank", "mine.partition_S(turned)"),
     ),
-    ("07.4", "rows * columns, ct.num_blocks(0) → rows * columns"): ("more than it must", "has stored before"),
-    ("08.2", "ct::extents{n, k} → ct::extents{m, k}"): (
+    ("07.5", "rows * columns, ct.num_blocks(0) → rows * columns"): ("more than it must", "has stored before"),
+    ("09.2", "ct::extents{n, k} → ct::extents{m, k}"): (
         *("loads b[136, 0], which lies outside b of shape (136, 129)", "B.load_masked(j, step)"),
     ),
 }
@@ -276,8 +276,8 @@ def test_a_cutile_kernel_of_a_notebooks_cell():
 
 @pytest.mark.usefixtures("no_gpu")
 def test_what_a_gpu_would_refuse_to_launch():
-    rounds_down = named("04.5", "cute.ceil_div(cute.size(c), THREADS) → cute.size(c) // THREADS")
-    outcome = find("04.5").grade(rounds_down.function)
+    rounds_down = named("02.2", "cute.ceil_div(cute.size(c), THREADS) → cute.size(c) // THREADS")
+    outcome = find("02.2").grade(rounds_down.function)
     assert "it could not be launched: a grid of (0, 1, 1) blocks" in outcome.message
 
 

@@ -38,7 +38,7 @@ from tutorlib.measuring.results import all_results
 from tutorlib.paths import SOLUTIONS, notebook_names
 
 ATTACK = "<img src=x onerror=alert(1)>&'\"</script><script>alert(2)</script>"
-HOPPER = "13_hopper_gemm"
+HOPPER = "14_hopper_gemm"
 
 
 def submission(student: str, *outcomes: Outcome, **fields) -> Submission:
@@ -56,7 +56,7 @@ def start(message: str, points: float = 0) -> Outcome:
 
 
 def hopper(slower: float) -> list[Outcome]:
-    """Notebook 13 as it was measured, by this factor slower."""
+    """Notebook 14 as it was measured, by this factor slower."""
     measured = all_results()[0].exercises
     outcomes = []
     for exercise in of_notebook(HOPPER):

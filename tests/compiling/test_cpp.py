@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.p08 import ADD, FIRST
+from tests.pages.p09 import ADD, FIRST
 from tutorlib.checking.cpp import wrong_parameters
 from tutorlib.compiling import programs
 from tutorlib.compiling.cpp import Remark, compile_cpp, failure, read_remarks

@@ -121,19 +121,19 @@ def test_failures_are_one_line_and_quote_the_readers(host, quoted, says):
 
 @cute.kernel
 def placeholder_kernel(a: cute.Tensor):
-    raise NotImplementedError("Exercise 04.2")
+    raise NotImplementedError("Exercise 02.4")
 
 
 @cute.kernel
 def placeholder_in_branch_kernel(a: cute.Tensor):
     t, _, _ = cute.arch.thread_idx()
     if t < 3:
-        raise NotImplementedError("Exercise 04.2")
+        raise NotImplementedError("Exercise 02.4")
 
 
 @pytest.mark.parametrize("kernel", [placeholder_kernel, placeholder_in_branch_kernel])
 def test_an_unwritten_answer_says_so(kernel):
-    with pytest.raises(NotImplementedError, match=r"^Exercise 04\.2$"):
+    with pytest.raises(NotImplementedError, match=r"^Exercise 02\.4$"):
         compile_cute(launch(kernel), [VECTOR])
 
 
@@ -147,7 +147,7 @@ def fetches_a_coordinate(steps):
 
 
 def test_a_failure_inside_the_course_s_own_code_quotes_the_reader_s_line_that_led_there():
-    message = find("09.3").grade(fetches_a_coordinate).message
+    message = find("10.5").grade(fetches_a_coordinate).message
     assert "it does not compile" in message
     assert "`steps.fetch(k_block, (0, 0, 0))`" in message
 

@@ -210,7 +210,7 @@ MISSING = {"torch": "2.13.0", "nvidia-cutlass-dsl": None}
     ("made", "says"),
     [
         ({}, "GPU      no GPU here\n"),
-        ({}, "layouts (00 to 03): everything"),
+        ({}, "layouts (00, 01, 03, 04): everything"),
         ({}, "Blackwell kernels: results, in the simulator; not speed (no GPU here)"),
         ({}, "next     00.1 ceil_div in 00 · Start here; `make lab` opens the contents page\n"),
         ({"gpu": H200}, "NVIDIA H200, sm_90, 132 SMs, 140 GiB, driver 580.0"),

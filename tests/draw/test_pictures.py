@@ -22,7 +22,8 @@ from tutorlib.draw.palette import CATEGORIES, INK, RAMP, category, channels
 from tutorlib.draw.tiles import READ, array_grid, order_grid, show_warps, space_grid
 from tutorlib.draw.timelines import key_grid, timeline_grid
 from tutorlib.exercises.judges.cute_host import in_cute
-from tutorlib.exercises.p19 import key_tiles
+from tutorlib.exercises.p22 import key_tiles
+from tutorlib.exercises.p23 import a_register
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
 from tutorlib.layouts.matrix import TooLarge
@@ -156,7 +157,7 @@ def texts(picture, grid):
 
 
 def test_the_layout_that_the_page_shows_is_cute_s():
-    assert SHOWN in (SOLUTIONS / "09_gemm_baseline.py").read_text(encoding="utf-8")
+    assert SHOWN in (SOLUTIONS / "10_gemm_baseline.py").read_text(encoding="utf-8")
     assert in_cute(lambda: str(make_mma(GemmConfig(), cutlass.BFloat16).tv_layout_C_tiled)) == SHOWN
 
 
@@ -193,12 +194,16 @@ PICTURES = {
     "swizzle": lambda: tutorlib.show_swizzle((3, 3, 3), "(8,64):(64,1)"),
     "swizzle by element": lambda: tutorlib.show_swizzle(Swizzle(3, 0, 3), "(8,8):(8,1)", element_bytes=4),
     "threads": lambda: tutorlib.show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16)),
+    "two of threads": lambda: tutorlib.show_tvs({"a": "(8,8):(1,8)", "b": "(8,8)"}, (8, 8), ("m", "k"), [[(0, 1)]], 30),
     "an SM": tutorlib.show_sm,
     "a GPU": tutorlib.show_machine,
     "an mbarrier": lambda: tutorlib.show_mbarrier(2, [("arrive", 1024), ("arrive", 0), ("bytes", 1024)]),
     "a reduction": tutorlib.show_reduction,
+    "a block's loop": lambda: tutorlib.show_attention_loop([(1, 3), (2, 0), (5, 4)]),
     "an older GPU": lambda: tutorlib.show_machine("NVIDIA A100-SXM4-80GB"),
     "a wgmma's accumulators": tutorlib.show_wgmma,
+    "a wgmma's A operand": lambda: tutorlib.show_wgmma(32, a_register),
+    "gate and up": lambda: tutorlib.show_gate(32, 8),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.dsl import refused_cute
-from tests.pages.p08 import ADD, PROMISING
+from tests.pages.p09 import ADD, PROMISING
 from tutorlib.checking.exercise import Exercise
 from tutorlib.compiling import cpp, errors
 from tutorlib.compiling.cpp import compile_cpp

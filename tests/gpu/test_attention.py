@@ -1,4 +1,4 @@
-"""Notebooks 19 and 20's attention on a Hopper GPU: right in special cases and at real sizes, and inside models."""
+"""Notebooks 22 and 23's attention on a Hopper GPU: right in special cases and at real sizes, and inside models."""
 
 from dataclasses import replace
 from functools import partial

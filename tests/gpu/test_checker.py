@@ -105,9 +105,9 @@ class TestTiming:
         assert device.clocks().sm_mhz > 0
 
 
-UNTIMED = ("04.4", "04.5", "04.8", "06.1", "06.5", "08.2", "09.8", "18.2", "18.4", "18.22")
-WITH_TIMES = ("05.4", "07.4", "08.4", "09.9")
-HOPPER = ("13.9", "14.2", "14.11")
+UNTIMED = ("02.1", "02.2", "02.8", "06.1", "06.4", "09.2", "10.11", "21.2", "21.4", "21.22")
+WITH_TIMES = ("05.4", "07.5", "09.4", "10.12")
+HOPPER = ("14.11", "15.2", "16.6")
 
 
 @pytest.mark.parametrize("id", UNTIMED)
@@ -121,7 +121,7 @@ def test_a_right_kernel_has_the_points_that_check_gives(id):
     "id",
     [
         *WITH_TIMES,
-        pytest.param("05.8", marks=pytest.mark.gpu("90")),
+        pytest.param("05.6", marks=pytest.mark.gpu("90")),
         *(pytest.param(id, marks=pytest.mark.gpu("90a")) for id in HOPPER),
     ],
 )
@@ -132,16 +132,16 @@ def test_the_time_taken_outside_is_the_one_taken_inside(id):
     assert far.measurement["ratio"] == pytest.approx(near.measurement["ratio"], rel=0.05)
 
 
-@pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("09.9", "10.2")])
+@pytest.mark.parametrize(("id", "other"), [("02.2", "02.1"), ("05.5", "05.4"), ("06.2", "06.1"), ("10.12", "11.2")])
 def test_another_exercises_kernel_has_no_full_points_whatever_its_process_says(id, other):
     assert judged(id, answer_to(other), Liar).points < find(id).points
 
 
 def test_a_wrong_kernel_hears_what_check_says():
-    answer = answer_to("04.4")  # has no predicate
-    far, near = judged("04.5", answer), find("04.5").grade(answer)
+    answer = answer_to("02.1")  # has no predicate
+    far, near = judged("02.2", answer), find("02.2").grade(answer)
     assert (far.status, far.points) == (near.status, near.points)
-    head = "✗ 04.5 vector_add of any size: it could not be launched: "  # how, the driver says, or the DSL
+    head = "✗ 02.2 vector_add of any size: it could not be launched: "  # how, the driver says, or the DSL
     assert far.message.startswith(head)
     assert near.message.startswith(head)
 

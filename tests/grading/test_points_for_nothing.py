@@ -27,15 +27,14 @@ EXERCISES = [exercise for name in notebook_names() for exercise in of_notebook(n
 CALLED = [exercise.id for exercise in EXERCISES if isinstance(exercise, ValueExercise)]
 TABLES_ARE_ANSWERS = {
     "01.6": "the page shows three pictures, and each has a name",
-    "03.4": "there are three lengths of rows and three sizes of elements",
-    "03.6": "a warp has 32 lanes, and each has four values",
-    "03.7": "it takes no arguments",
-    "03.8": "a warp has 32 lanes",
-    "12.5": "a warp has 32 lanes",
+    "04.4": "there are three lengths of rows and three sizes of elements",
+    "10.2": "it takes no arguments",
+    "10.3": "a warp has 32 lanes",
+    "13.5": "a warp has 32 lanes",
     "07.3": "the page asks for hints for three tiles",
 }
-KERNELS = ("04.1", "04.2")  # a compiler reads them: see below
-MANY_SECONDS = ("09.7", "11.3", "17.4", "20.3")
+KERNELS = ("02.5", "02.4")  # a compiler reads them: see below
+MANY_SECONDS = ("10.10", "12.3", "20.4", "23.3")
 
 
 def each(ids: Iterable[str]) -> list:
@@ -118,8 +117,8 @@ def axpy_by_heart():
 
 
 def test_a_compiled_function_that_knows_the_vectors_by_heart_is_no_answer():
-    assert find("04.1").grade(axpy_by_heart()).points == find("04.1").points
-    assert graded_for_points("04.1", Unwatched(axpy_by_heart())).points == 0
+    assert find("02.5").grade(axpy_by_heart()).points == find("02.5").points
+    assert graded_for_points("02.5", Unwatched(axpy_by_heart())).points == 0
 
 
 FEW = {repr(value): value for value in (None, 1, "", (), {})}  # for an answer that becomes part of a kernel
@@ -141,7 +140,7 @@ BLIND = {
 
 def first_given(id: str) -> list[object]:
     """What the course's answer gives when it is called first."""
-    return list(recorded(id).values())[:1] if id in CALLED and id not in (*KERNELS, "03.7") else []
+    return list(recorded(id).values())[:1] if id in CALLED and id not in (*KERNELS, "10.2") else []
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -182,7 +181,7 @@ needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bu
 
 # Exercise → how it names the function, and the answer's cell. Each gives a right result.
 NAMING = {
-    "02.2": (
+    "03.3": (
         "by another name",
         """
         from tensor_layouts import compose as theirs
@@ -191,11 +190,11 @@ NAMING = {
             return theirs(a, b)
         """,
     ),
-    "02.4": (
+    "03.6": (
         "in a string",
         """
-        def complement(layout, bound):
-            return getattr(tl, "complement")(layout, bound)
+        def zipped_divide(layout, tiler):
+            return getattr(tl, "zipped_divide")(layout, tuple(Layout(tile, 1) for tile in tiler))
         """,
     ),
 }
@@ -226,14 +225,14 @@ def test_a_forbidden_function_gives_no_points(named, id):
 
 
 HONEST = {
-    "02.3": """
+    "03.1": """
         from concurrent.futures import ThreadPoolExecutor
         pool = ThreadPoolExecutor(1)
 
         def transposing(rows, columns):
             return pool.submit(tl.compose, Layout(rows * columns, 1), Layout((columns, rows), (rows, 1))).result()
         """,
-    "02.5": """
+    "03.5": """
         def logical_divide(layout, tile):
             try:
                 tl.compose(Layout((4, 6), (1, 10)), Layout(5, 3))

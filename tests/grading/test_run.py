@@ -145,7 +145,7 @@ def test_no_process_is_left(batch):
 
 def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypatch):
     """A kernel that cannot start, and a page that the grader stumbles over, each before one that is well."""
-    for number in ("00_start", "01_layouts", "02_layout_algebra"):
+    for number in ("00_start", "01_layouts", "03_layout_algebra"):
         shutil.copy(SOLUTIONS / f"{number}.ipynb", tmp_path)
     command, put_together = judge_process.page_command, grading.merged_page
 
@@ -153,7 +153,7 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
         return ["false"] if "00.1" in run.wanted else command(run)
 
     def stumbles(submitted):
-        if submitted.name.startswith("02"):
+        if submitted.name.startswith("03"):
             raise RecursionError("too deep")
         return put_together(submitted)
 
@@ -166,12 +166,12 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
         "00_start could not be graded: 00_start could not be run: no process of its own could be started"
         in result.stderr
     )
-    assert "02_layout_algebra could not be graded: RecursionError: too deep" in result.stderr
+    assert "03_layout_algebra could not be graded: RecursionError: too deep" in result.stderr
     assert "could not be graded" in result.stdout
     statuses = {}
     for one in json.loads((tmp_path / "out" / "scores.json").read_text())["exercises"]:
         statuses.setdefault(one["id"][:2], set()).add(one["status"])
-    assert statuses == {"00": {"error"}, "01": {"passed"}, "02": {"error"}}
+    assert statuses == {"00": {"error"}, "01": {"passed"}, "03": {"error"}}
 
 
 def test_cells_of_ones_own_that_take_too_long_are_left_out(tmp_path, monkeypatch):
@@ -266,7 +266,7 @@ def test_a_broken_context_costs_its_exercise_alone(tmp_path):
     [
         ({}, True, False),  # the course's own cells
         ({"role": "added"}, True, False),
-        ({"role": "answer", "exercise": "07.7"}, True, False),
+        ({"role": "answer", "exercise": "08.4"}, True, False),
         ({"role": "check", "exercise": "05.3"}, True, True),  # the judge takes its turns itself
     ],
 )
@@ -450,7 +450,7 @@ def test_what_was_not_timed_counts_as_far_as_it_is_right():
     assert (scores.points, scores.max_points, scores.full) == (5, 5, True)
 
 
-@pytest.mark.parametrize("name", ["01_layouts", "05_copy_kernels", "13_hopper_gemm"])
+@pytest.mark.parametrize("name", ["01_layouts", "05_copy_kernels", "14_hopper_gemm"])
 def test_the_total_is_a_class_s(name):
     """Also of wrong answers to exercises that this machine cannot time, or not run."""
     wrong = [exercise.outcome("failed", 0, "wrong") for exercise in of_notebook(name)]

@@ -1,4 +1,4 @@
-"""The ladder's GEMM of notebooks 09 to 12: configurations, results, main loops, and the same kernel in CUDA C++."""
+"""The ladder's GEMM of notebooks 10 to 13: configurations, results, main loops, and the same kernel in CUDA C++."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -124,15 +124,15 @@ def compiled(kernel, shape, arch="sm_80"):
 
 
 def test_edges_cost_nothing_where_tiles_are_whole():
-    assert compiled(RUNGS["09 one buffer"].host, (384, 256, 128)).ptx.count("setp") < 10
-    assert compiled(RUNGS["09 one buffer"].host, (385, 256, 128)).ptx.count("setp") > 10
+    assert compiled(RUNGS["10 one buffer"].host, (384, 256, 128)).ptx.count("setp") < 10
+    assert compiled(RUNGS["10 one buffer"].host, (385, 256, 128)).ptx.count("setp") > 10
 
 
 @pytest.mark.parametrize("k", [1, 7, 127, 129, 4])
 def test_rows_that_do_not_start_at_16_bytes_are_refused_in_words(k):
     says = f"K = {k}: rows must start at multiples of 16 bytes, so K must be a multiple of 8"
     with pytest.raises(CompileFailed, match=says):
-        compiled(RUNGS["12 three stages"].host, (128, 128, k))
+        compiled(RUNGS["13 three stages"].host, (128, 128, k))
 
 
 def test_the_detour_takes_whole_tiles():

@@ -31,7 +31,7 @@ from tutorlib.kernels.hopper.fused import (
 )
 from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.measuring.simulated_launchers import simulated_cute
-from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile_amax
+from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 SHAPES = ((64, 64, 64), (65, 104, 40))
@@ -52,12 +52,6 @@ def test_the_ladders_gemm_with_an_operand(problem, fusion, shape):
 def test_the_ladders_gemm_gated(shape):
     problem = linear_swiglu(32)
     assert find_simulated_fault(problem, simulated_cute(ampere.make_gated(ampere.gated), problem), shape) is None
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_largest_of_a_tile(shape):
-    problem = tile_amax((64, 64))
-    assert find_simulated_fault(problem, simulated_cute(ampere.make_amax(ampere.largest), problem), shape) is None
 
 
 @dataclass
@@ -150,7 +144,7 @@ def test_what_is_chosen_spills_nothing(name, shape):
 
 
 def test_registers_in_another_layout_cost_the_gate_no_instruction():
-    """Once it is machine code: a reader's `gated` takes what a Hopper thread has as notebook 09's thread has it."""
+    """Once it is machine code: a reader's `gated` takes what a Hopper thread has as notebook 10's thread has it."""
     config = choose_fused(4096, 14336, 4096, 132, SWIGLU)
     counts = []
     for fusion in (SWIGLU, replace(SWIGLU, op=of_halves(gated))):

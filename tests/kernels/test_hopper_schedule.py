@@ -1,4 +1,4 @@
-"""Hopper's kernels: whose tiles a block computes, and notebook 14's loops for both roles."""
+"""Hopper's kernels: whose tiles a block computes, and notebook 15's loops for both roles."""
 
 import os
 import sys

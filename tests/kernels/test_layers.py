@@ -41,6 +41,40 @@ def test_opcheck_and_gradients():
         assert torch.autograd.gradgradcheck(operator, wide)
 
 
+def jagged(layer):
+    rows = [torch.ones(rows, 8) for rows in (2, 3)]
+    return layer(torch.nested.nested_tensor(rows, layout=torch.jagged)).to_padded_tensor(0.0)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda layer: torch.func.jvp(layer, (torch.ones(3, 8),), (torch.ones(3, 8),))[1],
+        lambda layer: torch.vmap(layer, in_dims=1)(torch.arange(48.0).view(2, 3, 8)),
+        lambda layer: layer(torch.ones(0, 8)),
+        lambda layer: copy.deepcopy(layer).to("meta")(torch.ones(3, 8, device="meta")).shape,
+        jagged,
+    ],
+    ids=["a derivative in forward mode", "vmap", "an empty batch", "meta", "jagged"],
+)
+def test_a_layer_gives_what_nn_linear_gives(use):
+    plain = nn.Linear(8, 4)
+    expected = use(plain)
+    got = use(use_kernels(copy.deepcopy(plain)))
+    assert torch.allclose(got, expected) if isinstance(got, torch.Tensor) else got == expected
+
+
+def test_vmap_over_weights_and_biases():
+    x, weights, biases = torch.randn(3, 5, 8), torch.randn(3, 4, 8), torch.randn(4, 3)
+    got = torch.vmap(linear, in_dims=(0, 0, 1))(x, weights, biases)
+    torch.testing.assert_close(got, torch.baddbmm(biases.mT[:, None], x, weights.mT))
+
+
+def test_operands_of_two_dtypes_are_refused_as_nn_linear_does():
+    with pytest.raises(RuntimeError, match="same dtype"):
+        use_kernels(nn.Linear(8, 4))(torch.ones(3, 8, dtype=torch.bfloat16))
+
+
 def test_swapped_modules_share_parameters_and_results(mlp):
     plain = copy.deepcopy(mlp)
     swapped = use_kernels(mlp)

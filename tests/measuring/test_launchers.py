@@ -11,7 +11,7 @@ import torch
 
 from tests.gpu.right_kernels import one_thread_per_element
 from tests.gpu_kernels import COPY
-from tests.pages.p08 import ADD
+from tests.pages.p09 import ADD
 from tests.stand_ins import H200
 from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.cpp import compile_cpp, compile_cuda_kernel

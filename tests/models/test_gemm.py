@@ -81,7 +81,7 @@ class TestTraffic:
         assert found.requested == 2 * (16 + 32) * grid[0] * grid[1]
 
     def test_groups_fetch_less_than_raster_on_a_large_grid(self):
-        """Notebook 11's grid: 8192³ in tiles of 128×128×64, two blocks on each of an H200's SMs."""
+        """Notebook 12's grid: 8192³ in tiles of 128×128×64, two blocks on each of an H200's SMs."""
         h200 = {"k_tiles": 128, "tile_bytes": (16384, 16384), "in_flight": 264, "l2": 60 * MB}
         assert traffic((64, 64), grouped, **h200).fetched < 0.7 * traffic((64, 64), raster, **h200).fetched
         apart = {**h200, "l2": 30 * MB, "drift": 0.125}

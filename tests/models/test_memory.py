@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tensor_layouts import Layout, Swizzle
 from tensor_layouts.analysis import bank_conflicts
 
-from tutorlib.exercises import p17 as costs
+from tutorlib.exercises import p20 as costs
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 from tutorlib.models.memory import A100, H100, blocks_per_sm, fresh, wavefronts
 

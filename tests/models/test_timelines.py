@@ -15,6 +15,7 @@ from tutorlib.models.timelines import (
     TMA_ROW,
     Timeline,
     block_chart,
+    launches_chart,
     roles_chart,
     sm_chart,
 )  # fmt: skip
@@ -43,16 +44,23 @@ def test_memory_arithmetic_and_buffers_do_one_thing_at_a_time(timeline):
         assert after.started >= before.done
 
 
-@given(st.integers(1, 6), st.integers(0, 12), st.integers(1, 6), st.integers(1, 6))
-def test_the_period_is_what_it_settles_to(stages, latency, transfer, compute):
-    long = Timeline(stages, latency, transfer, compute, tiles=60 * stages + 1)
+@given(st.integers(1, 6), st.integers(0, 12), st.integers(1, 6), st.integers(1, 6), st.booleans())
+def test_the_period_is_what_it_settles_to(stages, latency, transfer, compute, at_once):
+    stages += not at_once
+    tiles = 30 * stages * max(stages - 1, 1)  # whole rounds
+    long = Timeline(stages, latency, transfer, compute, 2 * tiles + 1, at_once)
     steps = long.steps
-    settled = (steps[-1].done - steps[30 * stages].done) / (30 * stages)
+    settled = (steps[-1].done - steps[tiles].done) / tiles
     assert settled == pytest.approx(long.period)
 
 
 def test_one_stage_stops_and_goes():
     assert Timeline(1, 4, 2, 3, tiles=5).total == 5 * (4 + 2 + 3)
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5))
+def test_the_slower_of_host_and_gpu_sets_the_pace(launch, kernel, calls):
+    assert launches_chart("", launch, kernel, calls).total == launch + kernel + (calls - 1) * max(launch, kernel)
 
 
 KINDS = ("plain", "cooperative", "deferred stores", "ping-pong")

@@ -8,7 +8,7 @@ import torch
 from cutlass import cute
 
 from tests.pages.answers import named
-from tests.pages.p08 import ADD
+from tests.pages.p09 import ADD
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tests.stand_ins import MACHINE, multiplied
 from tutorlib import explain
@@ -47,7 +47,7 @@ def traced(host, *tensors):
 
 @pytest.fixture(scope="module")
 def transpose():
-    return traced(COPIES["05.6"], torch.randn(64, 64), torch.zeros(64, 64))
+    return traced(COPIES["05.7"], torch.randn(64, 64), torch.zeros(64, 64))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def three_stages():
 
 
 def test_the_report_marks_what_costs_too_much(capsys):
-    explain(COPIES["05.6"], torch.randn(128, 64), torch.zeros(64, 128))
+    explain(COPIES["05.7"], torch.randn(128, 64), torch.zeros(64, 128))
     said = capsys.readouterr().out
     assert said.startswith("2 blocks, ")
     assert "✓ no hazard" in said
@@ -67,7 +67,7 @@ def test_the_report_marks_what_costs_too_much(capsys):
 
 
 def test_an_exercise_and_its_answer_are_enough(capsys):
-    assert explain("05.7", COPIES["05.7"], shape=(64, 128)) is not None
+    assert explain("05.8", COPIES["05.8"], shape=(64, 128)) is not None
     assert capsys.readouterr().out.startswith("transpose 64×128: ✓ dst is right\n2 blocks, ")
 
 
@@ -83,7 +83,7 @@ def test_what_is_not_written_yet_is_said(capsys):
     def transpose(src: cute.Tensor, dst: cute.Tensor):
         raise NotImplementedError("Exercise 5.6")
 
-    assert explain("05.6", transpose) is None
+    assert explain("05.7", transpose) is None
     assert capsys.readouterr().out == "not explained: Exercise 5.6 is not written yet\n"
 
 

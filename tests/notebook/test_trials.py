@@ -11,7 +11,7 @@ from cutlass.cute.runtime import make_fake_stream
 from cutlass.cutlass_dsl import CuTeDSL
 from torch.nn import functional
 
-from tests.pages.p08 import ADD
+from tests.pages.p09 import ADD
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tests.stand_ins import H200, copied, multiplied
 from tutorlib.compiling.errors import CompileFailed
@@ -174,11 +174,11 @@ def test_the_program_is_built_by_the_line_that_is_printed(monkeypatch, tmp_path,
 
 def test_there_is_no_program_before_both_are_written(monkeypatch, tmp_path, capsys):
     def unwritten():
-        raise NotImplementedError("Exercise 08.1")
+        raise NotImplementedError("Exercise 09.1")
 
     monkeypatch.chdir(tmp_path)
     write_program("vector_add.cu", lambda: ADD, unwritten)
-    assert capsys.readouterr().out == "no vector_add.cu yet: Exercise 08.1 is not written\n"
+    assert capsys.readouterr().out == "no vector_add.cu yet: Exercise 09.1 is not written\n"
     assert not list(tmp_path.iterdir())
 
 

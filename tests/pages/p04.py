@@ -1,37 +1,35 @@
 """Page 04: answers that are whole functions, and what rows of p04.txt are made of."""
 
-from cutlass import cute
+from collections import Counter, defaultdict
 
-from tests.pages.table import wrong
+import numpy as np
+from tensor_layouts import Layout, Swizzle, compose
 
+from tests.pages.table import right, solved, wrong
+from tutorlib.models import memory
 
-def per_key(key):
-    """Counts what differs by this key of (shape, stride, dynamic)."""
-    return lambda layouts, dynamic: len({key(shape, stride, dynamic) for shape, stride in layouts})
-
-
-def right_key(shape, stride, dynamic):
-    return (len(shape), stride.index(1)) if dynamic else (shape, stride)
+padded, chosen = (solved(id) for id in ("04.2", "04.4"))
 
 
-def count_new(layouts, dynamic):
-    met, compiled = [], 0
-    for shape, stride in layouts:
-        key = [len(shape), stride.index(1)] if dynamic else [shape, stride]
-        if key in met:
-            continue
-        met.append(key)
-        compiled += 1
-    return compiled
+@right("04.1")
+def by_numpy(addresses, width):
+    """np.unique and np.bincount: np.int64."""
+    group = min(32, 128 // width)
+    parts = [np.unique(np.array(addresses[n : n + group]) // 4) for n in range(0, len(addresses), group)]
+    return sum(np.bincount(words % 32).max() for words in parts)
 
 
-@wrong("04.1", "not jit")
-def not_jitted(alpha, x, y):
-    """Is torch's own, on the CPU."""
-    y += alpha * x
+def counted_in_table(row_bytes, element_bytes):
+    """A table."""
+    return {128: 3, 64: 2, 32: 1}[row_bytes], {1: 4, 2: 3, 4: 2}[element_bytes], 3
 
 
-@wrong("04.4", "does not compile, launches nothing")
-@cute.jit
-def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Forgets to launch."""
+TILE = compose(Swizzle(3, 3, 3), Layout(((8, 16), (8, 8)), ((8, 512), (1, 64))))
+TABLE = [[TILE(row, column) for column in range(64)] for row in range(128)]  # of the page's own tile
+
+
+@wrong("04.1", "gives", lesson=True)
+def counts_lanes(addresses, width):
+    """Counts a broadcast as a conflict."""
+    used = [address // 4 % 32 for address in addresses]
+    return max(used.count(bank) for bank in used)

@@ -1,60 +1,63 @@
 """Page 08: answers that are whole functions, and what rows of p08.txt are made of."""
 
-from collections.abc import Callable, Sequence
+import math
+from runpy import run_path
 
-from tests.pages.change import Change
-from tests.pages.table import Base, right
-from tutorlib.kernels.cpp import Variant
+import cuda.tile as ct
+import torch
 
-ADD = """
-__tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {
-    auto A = ct::partition_view{ct::tensor_span{a, ct::extents{n}}, ct::shape{1024_ic}};
-    auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n}}, ct::shape{1024_ic}};
-    auto C = ct::partition_view{ct::tensor_span{c, ct::extents{n}}, ct::shape{1024_ic}};
-    int i = ct::bid().x;
-    C.store_masked(A.load_masked(i) + B.load_masked(i), i);
-}
-"""
-FIRST = Variant(restrict=False, aligned=False, divisible=0).source
-PROMISING = Variant().source
-PERSISTENT = Variant(group=8, persistent=True).source
-STEP = "acc = ct::mma(x, ct::transpose(y), acc);"
-STORED = STEP + "\nC.store_masked(ct::element_cast<bf16>(acc), i, j);"
+from tests.pages.table import right, wrong
+from tutorlib.compiling.dsls import lasting_folder
+from tutorlib.course.answers import load_answers
+from tutorlib.course.source import parse
+from tutorlib.paths import SOLUTIONS
+
+GEMM = load_answers("07_cutile_gemm")["07.1"]
+PARTS = load_answers("08_cutile_fp8")["08.2"]
 
 
-def in_quarters(source: str) -> str:
-    """A block's tile in four quarters of 64×64, one after the other."""
-    quarters = source.replace("128_ic", "64_ic").replace("ct::shape<128, 128>", "ct::shape<64, 64>")
-    loop = "for (int part : ct::irange(0, 4)) {\nint i = 2 * int(ct::bid().x) + part / 2;\n"
-    loop += "int j = 2 * int(ct::bid().y) + part % 2;\nif (64 * i >= m || 64 * j >= n) continue;"
-    return quarters.replace("int i = ct::bid().x, j = ct::bid().y;", loop).rstrip() + "\n}"
+@right("08.3")
+def in_place_where_it_can(a, b, c):
+    """One part goes through a kernel of its own, without parts."""
+    rows, columns = math.ceil(c.shape[0] / 128), math.ceil(c.shape[1] / 128)
+    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
+    if rows * columns >= sms:
+        ct.launch(torch.cuda.current_stream(), (rows, columns), GEMM, (a, b, c, 128, 128, 64))
+    else:
+        split()(a, b, c)
 
 
-def pitches(a, b, c, size=None):
-    """An answer to 08.3 from the length of each matrix's row. size: of an element, where it is not the one given."""
+def split(splits=None, grid=None, second=None, adds=(32, 64), dtype=torch.float32, room=torch.empty, first=True):
+    """A function like the solution's with something else in one place. splits: of (sms, tiles, steps)."""
 
-    def carries(m, n, k, element_bytes):
-        sizes = {"m": m, "n": n, "k": k}
-        rows = zip("abc", (sizes[name] for name in (a, b, c)), strict=True)
-        return "".join(name for name, length in rows if length * (size or element_bytes) % 16 == 0)
+    def split_gemm(a, b, c):
+        rows, columns, steps = ct.cdiv(c.shape[0], 128), ct.cdiv(c.shape[1], 128), ct.cdiv(a.shape[1], 64)
+        sms = torch.cuda.get_device_properties(a.device).multi_processor_count
+        n = splits(sms, rows * columns, steps) if splits else max(1, min(sms // (rows * columns), steps))
+        parts = room(n, *c.shape, device=a.device, dtype=dtype)
+        stream = torch.cuda.current_stream()
+        where = grid(rows, columns, n) if grid else (rows, columns, n)
+        if first:
+            ct.launch(stream, where, PARTS, (a, b, parts, 128, 128, 64))
+        if second != ():
+            ct.launch(stream, second or tuple(map(ct.cdiv, c.shape, adds)), ADD_PARTS, (parts, c, *adds))
 
-    return carries
-
-
-def program(source: object) -> Callable[[], object]:
-    return lambda: source
-
-
-def text(source: str) -> Base:
-    """The base of rows that change this program."""
-
-    def patched(changes: Sequence[Change], name: str) -> Callable[[], object]:
-        changed = source
-        for change in changes:
-            changed = "\n".join(change(changed.split("\n")))
-        return lambda: changed
-
-    return patched
+    return split_gemm
 
 
-BASES = {"08.1": text(ADD), "08.2": text(FIRST), "08.4": text(PROMISING), "08.5": text(PERSISTENT)}
+@wrong("08.3", "raised")
+def a_number_for_the_stream(a, b, c):
+    """The SMs where the stream should be."""
+    parts = torch.empty(1, *c.shape, device=a.device)
+    ct.launch(132, (ct.cdiv(c.shape[0], 128), ct.cdiv(c.shape[1], 128), 1), PARTS, (a, b, parts, 128, 128, 64))
+
+
+def load_page():
+    """The names of the solved page's functions that are no exercise's answer."""
+    code = next(cell for cell in parse(SOLUTIONS / "08_cutile_fp8.py") if "def add_parts" in cell.solved)
+    file = lasting_folder() / "page.py"
+    file.write_text("import cuda.tile as ct\n\n" + code.solved, encoding="utf-8")
+    return run_path(str(file))
+
+
+ADD_PARTS = load_page()["add_parts"]

@@ -1,179 +1,95 @@
 """Page 11: answers that are whole functions, and what rows of p11.txt are made of."""
 
-from collections import Counter, OrderedDict
 from fractions import Fraction
-from functools import partial
-from itertools import chain, pairwise, product
-from math import ceil
 
 import cutlass
-import numpy as np
+from cutlass import cute
 
-from tests.pages.table import right, wrong
-from tutorlib.exercises import p11 as traffic
-from tutorlib.kernels import ladder
-from tutorlib.models import l2
+from tests.pages.table import base_of, right, solved, wrong
+from tutorlib.kernels.ampere import main_loops
+from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.models.timelines import Timeline
 
 
-def one_set_of_names(tiles):
-    """("A", m) and ("B", n) in one set."""
-    return len({name for m, n in tiles for name in (("A", m), ("B", n))})
+def rounds(latency, transfer, compute, barriers):
+    """A buffer's round."""
+    return latency + transfer + compute * (barriers == 2)
+
+
+@cute.jit
+def wait_for_it():
+    """All copies have arrived, those of all threads."""
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+
+
+@cute.jit
+def in_pairs(steps: Steps, buffer: cutlass.Int32):
+    """The arithmetic of a tile."""
+    for k_block in cutlass.range_constexpr(steps.k_blocks):
+        steps.fetch(k_block, buffer)
+        steps.multiply(k_block)
 
 
 @right("11.2")
-def a_list_of_two(order, rows, columns):
-    """A list of two lists."""
-    taken = Counter(order(block, rows, columns) for block in range(rows * columns))
-    missing = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in taken]
-    twice = sorted(tile for tile, times in taken.items() if times > 1)
-    return [missing, twice]
+@cute.jit
+def with_typed_helpers(steps: Steps):
+    """Waits and multiplies in helpers of its own, one of them typed; commits inside the `if`."""
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        wait_for_it()
+        if k_tile + 1 < steps.k_tiles:
+            steps.load(k_tile + 1, (k_tile + 1) % 2)
+            cute.arch.cp_async_commit_group()
+        in_pairs(steps, k_tile % 2)
 
 
-@right("11.3")
-def sorted_pairs(rows, columns, in_flight):
-    """The smallest pair of (reads, height), with NumPy's integers."""
-    heights = [n for n in (1 << np.arange(12)) if n < rows] + [rows]
-
-    def reads(height):
-        tiles = [l2.grouped(block, rows, columns, int(height)) for block in range(rows * columns)]
-        return sum(one_set_of_names(tiles[at : at + in_flight]) for at in range(0, len(tiles), in_flight))
-
-    return sorted((reads(height), height) for height in heights)[0][1]
-
-
-@right("11.3")
-def by_dictionary(rows, columns, in_flight):
-    """min over a dictionary, which keeps the order of its keys."""
-    found = {}
-    for height in [2**n for n in range(20) if 2**n < rows] + [rows]:
-        waves = l2.waves((rows, columns), lambda block, m, n, height=height: l2.grouped(block, m, n, height), in_flight)
-        found[height] = sum(len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves)
-    return min(found, key=found.get)
+@right("11.2")
+@cute.jit
+def sends_again(steps: Steps):
+    """No condition: in the last step the last tile is loaded again, into a buffer that is never read."""
+    last = steps.k_tiles - 1
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        wait_for_it()
+        steps.load(cutlass.min(k_tile + 1, last), (k_tile + 1) % 2)
+        cute.arch.cp_async_commit_group()
+        in_pairs(steps, k_tile % 2)
 
 
-@right("11.4")
-def strips_of_columns(block, rows, columns):
-    """Groups of columns in place of rows."""
-    n, m = l2.grouped(block, columns, rows, 8)
-    return m, n
+@right("11.2")
+@cute.jit
+def refills_at_once(steps: Steps):
+    """Two barriers a tile: the second says that the buffer is free."""
+    for k_tile in cutlass.range_constexpr(2):
+        if cutlass.const_expr(k_tile < steps.k_tiles):
+            steps.load(k_tile, k_tile)
+        cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        cute.arch.cp_async_wait_group(1)
+        cute.arch.sync_threads()
+        in_pairs(steps, k_tile % 2)
+        cute.arch.sync_threads()
+        if k_tile + 2 < steps.k_tiles:
+            steps.load(k_tile + 2, k_tile % 2)
+        cute.arch.cp_async_commit_group()
 
 
-@right("11.5")
-def a_list_by_age(waves, steps, room):
-    """A list, oldest first, which is cut to the room."""
-    held, fetched = [], 0
-    for wave, k in product(waves, range(steps)):
-        for tile in chain.from_iterable((("A", m, k), ("B", n, k)) for m, n in wave):
-            fetched += tile not in held
-            held = ([x for x in held if x != tile] + [tile])[-room:]
-    return fetched
+@wrong("11.2", "no copies in flight", lesson=True)
+@wrong("11.3", "no copies in flight", lesson=True)
+@cute.jit
+def waits_at_once(steps: Steps):
+    for k_tile in range(steps.k_tiles):
+        buffer = k_tile % steps.stages
+        steps.load(k_tile, buffer)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, buffer)
+            steps.multiply(k_block)
 
 
-@right("11.6")
-def exactly(m, n, tile, sms):
-    """A fraction."""
-    most = -(-(-(-m // tile[0]) * -(-n // tile[1])) // sms)
-    return Fraction(m * n, most * sms * tile[0] * tile[1])
-
-
-def loads(waves, steps):
-    for wave in waves:
-        for step in range(steps):
-            for m, n in wave:
-                yield from (("A", m, step), ("B", n, step))
-
-
-def replay(tiles, room, evict_first=True, refresh=True):
-    """Misses of a cache; the variants of a wrong one."""
-    held, fetched = OrderedDict(), 0
-    for tile in tiles:
-        fetched += tile not in held
-        if refresh or tile not in held:
-            held[tile] = True
-            held.move_to_end(tile)
-        if len(held) > room:
-            held.popitem(last=not evict_first)
-    return fetched
-
-
-@wrong("11.5", "library")
-def by_the_course(waves, steps, room):
-    """The course's cache."""
-    cache = l2.Lru(room)
-    return sum(cache.load(tile, 1) for tile in loads(waves, steps))
-
-
-def tiles(m, n, tile):
-    return ceil(m / tile[0]) * ceil(n / tile[1])
-
-
-def useful(m, n, tile, places):
-    return m * n / (places * tile[0] * tile[1])
-
-
-def heights(rows):
-    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
-
-
-def tiles_read(rows, columns, in_flight, group):
-    waves = l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)
-    return [len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves]
-
-
-def all_read(rows, columns, in_flight):
-    return lambda group: sum(tiles_read(rows, columns, in_flight, group))
-
-
-@wrong("11.4", "a tile outside", lesson=True)
-def last_group_too_high(block, rows, columns):
-    """Every group has 8 rows."""
-    strip, place = block // (8 * columns), block % (8 * columns)
-    return strip * 8 + place % 8, place // 8
-
-
-@wrong("11.4", "a tile computed twice")
-def remainder_forgotten(block, rows, columns):
-    """All groups on top of each other."""
-    place = block % (8 * columns)
-    return place % min(8, rows), place // min(8, rows)
-
-
-def counted(order, rows, columns):
-    return Counter(order(block, rows, columns) for block in range(rows * columns))
-
-
-def grid_of(rows, columns):
-    return [(m, n) for m in range(rows) for n in range(columns)]
-
-
-def never_of(taken, rows, columns):
-    return [tile for tile in grid_of(rows, columns) if tile not in taken]
-
-
-@wrong("11.2", "gives", lesson=True)
-def inside_only(order, rows, columns):
-    """Forgets tiles outside of the grid."""
-    taken = counted(order, rows, columns)
-    return never_of(taken, rows, columns), [tile for tile in grid_of(rows, columns) if taken[tile] > 1]
-
-
-@wrong("11.2", "gives")
-def unsorted(order, rows, columns):
-    """In the order in which they come, from behind."""
-    taken = counted(order, rows, columns)
-    return never_of(taken, rows, columns)[::-1], sorted((t for t, times in taken.items() if times > 1), reverse=True)
-
-
-@wrong("11.2", "gives", lesson=True)
-def once_for_each_block(order, rows, columns):
-    """A tile for each block that computes it."""
-    taken = counted(order, rows, columns)
-    often = sorted(tile for tile, times in taken.items() for _ in range(times) if times > 1)
-    return never_of(taken, rows, columns), often
-
-
-@wrong("11.2", "gives", lesson=True)
-def exactly_twice(order, rows, columns):
-    """Forgets tiles that three blocks compute."""
-    taken = counted(order, rows, columns)
-    return never_of(taken, rows, columns), sorted(tile for tile, times in taken.items() if times == 2)
+multistage, at_once = base_of(main_loops.multistage), base_of(refills_at_once)

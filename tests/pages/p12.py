@@ -1,46 +1,182 @@
 """Page 12: answers that are whole functions, and what rows of p12.txt are made of."""
 
-import math
+from collections import Counter, OrderedDict
+from fractions import Fraction
 from functools import partial
+from itertools import chain, pairwise, product
+from math import ceil
 
+import cutlass
 import numpy as np
-import torch
 
+from tests.pages.change import copy_of
 from tests.pages.table import right, wrong
-from tutorlib.exercises.judges import p12
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.models.memory import blocks_per_sm as fit
+from tutorlib.exercises import p12 as traffic
+from tutorlib.kernels import ladder
+from tutorlib.models import l2
+
+own = copy_of(l2)
 
 
-def warp_registers(sm, registers):
-    return -(-32 * registers // sm.register_unit) * sm.register_unit
-
-
-def by_partition(sm, of_a_warp, threads):
-    """Blocks, by the registers of each partition."""
-    return sm.registers // sm.partitions // of_a_warp * sm.partitions // (threads // 32)
-
-
-def fit_but_for_smem(sm, registers, threads):
-    by_registers = by_partition(sm, warp_registers(sm, registers), threads)
-    return min(sm.shared // sm.reserved, by_registers, sm.threads // threads, sm.blocks)
-
-
-@wrong("12.2", "gives", lesson=True)
-def registers_one_by_one(sm, smem_bytes, registers, threads):
-    """Registers are allocated one by one."""
-    by_smem = sm.shared // (smem_bytes + sm.reserved)
-    return min(by_smem, sm.registers // (registers * threads), sm.threads // threads, sm.blocks)
+def one_set_of_names(tiles):
+    """("A", m) and ("B", n) in one set."""
+    return len({name for m, n in tiles for name in (("A", m), ("B", n))})
 
 
 @right("12.2")
-def rounded_by_thread(sm, smem_bytes, registers, threads):
-    """Registers of a thread rounded up to 8, which is the same; divmod, a list."""
-    limits = [sm.blocks, divmod(sm.threads, threads)[0], sm.shared // (sm.reserved + smem_bytes)]
-    of_a_thread = math.ceil(registers / (sm.register_unit // 32)) * (sm.register_unit // 32)
-    warps = sm.partitions * (sm.registers // sm.partitions // (of_a_thread * 32))
-    limits.append(warps // (threads // 32))
-    return sorted(limits)[0]
+def a_list_of_two(order, rows, columns):
+    """A list of two lists."""
+    taken = Counter(order(block, rows, columns) for block in range(rows * columns))
+    missing = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in taken]
+    twice = sorted(tile for tile, times in taken.items() if times > 1)
+    return [missing, twice]
 
 
-WIDE = (128, 256, 32)
+@right("12.3")
+def sorted_pairs(rows, columns, in_flight):
+    """The smallest pair of (reads, height), with NumPy's integers."""
+    heights = [n for n in (1 << np.arange(12)) if n < rows] + [rows]
+
+    def reads(height):
+        tiles = [l2.grouped(block, rows, columns, int(height)) for block in range(rows * columns)]
+        return sum(one_set_of_names(tiles[at : at + in_flight]) for at in range(0, len(tiles), in_flight))
+
+    return sorted((reads(height), height) for height in heights)[0][1]
+
+
+@right("12.3")
+def by_dictionary(rows, columns, in_flight):
+    """min over a dictionary, which keeps the order of its keys."""
+    found = {}
+    for height in [2**n for n in range(20) if 2**n < rows] + [rows]:
+        waves = l2.waves((rows, columns), lambda block, m, n, height=height: l2.grouped(block, m, n, height), in_flight)
+        found[height] = sum(len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves)
+    return min(found, key=found.get)
+
+
+@right("12.4")
+def strips_of_columns(block, rows, columns):
+    """Groups of columns in place of rows."""
+    n, m = own.grouped(block, columns, rows, 8)
+    return m, n
+
+
+@right("12.5")
+def a_list_by_age(waves, steps, room):
+    """A list, oldest first, which is cut to the room."""
+    held, fetched = [], 0
+    for wave, k in product(waves, range(steps)):
+        for tile in chain.from_iterable((("A", m, k), ("B", n, k)) for m, n in wave):
+            fetched += tile not in held
+            held = ([x for x in held if x != tile] + [tile])[-room:]
+    return fetched
+
+
+@right("12.6")
+def exactly(m, n, tile, sms):
+    """A fraction."""
+    most = -(-(-(-m // tile[0]) * -(-n // tile[1])) // sms)
+    return Fraction(m * n, most * sms * tile[0] * tile[1])
+
+
+def loads(waves, steps):
+    for wave in waves:
+        for step in range(steps):
+            for m, n in wave:
+                yield from (("A", m, step), ("B", n, step))
+
+
+def replay(tiles, room, evict_first=True, refresh=True):
+    """Misses of a cache; the variants of a wrong one."""
+    held, fetched = OrderedDict(), 0
+    for tile in tiles:
+        fetched += tile not in held
+        if refresh or tile not in held:
+            held[tile] = True
+            held.move_to_end(tile)
+        if len(held) > room:
+            held.popitem(last=not evict_first)
+    return fetched
+
+
+@wrong("12.5", "library")
+def by_the_course(waves, steps, room):
+    """The course's cache."""
+    cache = l2.Lru(room)
+    return sum(cache.load(tile, 1) for tile in loads(waves, steps))
+
+
+def tiles(m, n, tile):
+    return ceil(m / tile[0]) * ceil(n / tile[1])
+
+
+def useful(m, n, tile, places):
+    return m * n / (places * tile[0] * tile[1])
+
+
+def heights(rows):
+    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
+
+
+def tiles_read(rows, columns, in_flight, group):
+    waves = l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)
+    return [len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves]
+
+
+def all_read(rows, columns, in_flight):
+    return lambda group: sum(tiles_read(rows, columns, in_flight, group))
+
+
+@wrong("12.4", "a tile outside", lesson=True)
+def last_group_too_high(block, rows, columns):
+    """Every group has 8 rows."""
+    strip, place = block // (8 * columns), block % (8 * columns)
+    return strip * 8 + place % 8, place // 8
+
+
+@wrong("12.4", "a tile computed twice")
+def remainder_forgotten(block, rows, columns):
+    """All groups on top of each other."""
+    place = block % (8 * columns)
+    return place % min(8, rows), place // min(8, rows)
+
+
+def counted(order, rows, columns):
+    return Counter(order(block, rows, columns) for block in range(rows * columns))
+
+
+def grid_of(rows, columns):
+    return [(m, n) for m in range(rows) for n in range(columns)]
+
+
+def never_of(taken, rows, columns):
+    return [tile for tile in grid_of(rows, columns) if tile not in taken]
+
+
+@wrong("12.2", "gives", lesson=True)
+def inside_only(order, rows, columns):
+    """Forgets tiles outside of the grid."""
+    taken = counted(order, rows, columns)
+    return never_of(taken, rows, columns), [tile for tile in grid_of(rows, columns) if taken[tile] > 1]
+
+
+@wrong("12.2", "gives")
+def unsorted(order, rows, columns):
+    """In the order in which they come, from behind."""
+    taken = counted(order, rows, columns)
+    return never_of(taken, rows, columns)[::-1], sorted((t for t, times in taken.items() if times > 1), reverse=True)
+
+
+@wrong("12.2", "gives", lesson=True)
+def once_for_each_block(order, rows, columns):
+    """A tile for each block that computes it."""
+    taken = counted(order, rows, columns)
+    often = sorted(tile for tile, times in taken.items() for _ in range(times) if times > 1)
+    return never_of(taken, rows, columns), often
+
+
+@wrong("12.2", "gives", lesson=True)
+def exactly_twice(order, rows, columns):
+    """Forgets tiles that three blocks compute."""
+    taken = counted(order, rows, columns)
+    return never_of(taken, rows, columns), sorted(tile for tile, times in taken.items() if times == 2)

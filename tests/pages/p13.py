@@ -1,252 +1,46 @@
 """Page 13: answers that are whole functions, and what rows of p13.txt are made of."""
 
-import cutlass
+import math
+from functools import partial
+
 import numpy as np
-from cutlass import BFloat16, Float32, Int32, cute
-from cutlass.cute.arch import elect_one, mbarrier_arrive, mbarrier_wait
-from cutlass.cute.nvgpu import cpasync, warpgroup
-from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind, wait_group
+import torch
 
-from tests.pages.change import copy_of
 from tests.pages.table import right, wrong
-from tutorlib.exercises import p13
-from tutorlib.kernels.hopper import first
-from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.first import (
-    Accumulators,
-    boxes,
-    init_barriers,
-    main_loop,
-    multiply,
-    one_stage,
-    ring_layout,
-    store_by_tma,
-    wgmma_fragments,
-)
-from tutorlib.kernels.hopper.pipeline import smem_layout
-from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
-from tutorlib.kernels.ladder import LADDER
-
-OWN = copy_of(first)  # as if it were the reader's
+from tutorlib.exercises.judges import p13
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.models.memory import blocks_per_sm as fit
 
 
-@wrong("13.7", "library")
-@cute.jit
-def the_courses_loop(steps):
-    """Leans on the course's own."""
-    main_loop(steps)
+def warp_registers(sm, registers):
+    return -(-32 * registers // sm.register_unit) * sm.register_unit
 
 
-@wrong("13.7", "not jit")
-def not_compiled(steps):
-    """No @cute.jit."""
-    OWN.main_loop(steps)
+def by_partition(sm, of_a_warp, threads):
+    """Blocks, by the registers of each partition."""
+    return sm.registers // sm.partitions // of_a_warp * sm.partitions // (threads // 32)
 
 
-BITS = {64: 3, 32: 2, 16: 1}
+def fit_but_for_smem(sm, registers, threads):
+    by_registers = by_partition(sm, warp_registers(sm, registers), threads)
+    return min(sm.shared // sm.reserved, by_registers, sm.threads // threads, sm.blocks)
 
 
-@right("13.1")
-def in_one_piece(rows, k, stages):
-    """No atom repeated: rows and stages simply follow each other."""
-    plain = cute.make_layout((rows, k, stages), stride=(k, 1, rows * k))
-    return cute.make_composed_layout(cute.make_swizzle(BITS[k], 4, 3), 0, plain)
+@wrong("13.2", "gives", lesson=True)
+def registers_one_by_one(sm, smem_bytes, registers, threads):
+    """Registers are allocated one by one."""
+    by_smem = sm.shared // (smem_bytes + sm.reserved)
+    return min(by_smem, sm.registers // (registers * threads), sm.threads // threads, sm.blocks)
 
 
 @right("13.2")
-def clipped_by_numpy(shape, tile, place):
-    """NumPy's integers, and its clip; bits over 8."""
-    size, step, at = map(np.array, (shape, tile, place))
-    return np.clip(size - step * at, 0, step).prod() * 16 // 8, np.prod(step) << 1
+def rounded_by_thread(sm, smem_bytes, registers, threads):
+    """Registers of a thread rounded up to 8, which is the same; divmod, a list."""
+    limits = [sm.blocks, divmod(sm.threads, threads)[0], sm.shared // (sm.reserved + smem_bytes)]
+    of_a_thread = math.ceil(registers / (sm.register_unit // 32)) * (sm.register_unit // 32)
+    warps = sm.partitions * (sm.registers // sm.partitions // (of_a_thread * 32))
+    limits.append(warps // (threads // 32))
+    return sorted(limits)[0]
 
 
-@right("13.3")
-def a_list_of_boxes(tma, s, g):
-    """A list; modes counted from the tensors' ranks."""
-    both = [cute.group_modes(tensor, 0, cute.rank(tensor) - 1) for tensor in (s, g)]
-    return list(cpasync.tma_partition(tma, 0, cute.make_layout((1, 1)), *both))
-
-
-@right("13.4")
-def by_a_layout(m, n):
-    """The inner product of coordinates and strides, in NumPy."""
-    coordinates = np.array([m % 8, m // 8 % 2, m // 16, n % 2, n // 2 % 4, n // 8])
-    return coordinates @ np.array([4, 0, 32, 0, 1, 0]), coordinates @ np.array([0, 2, 0, 1, 0, 4])
-
-
-@right("13.5")
-def sums_that_begin_with_0(tiled_mma, thread, sA, sB):
-    """Fills the accumulators, which the first wgmma forgets; shapes of nested modes by product_each."""
-    math = tiled_mma.get_slice(thread)
-    (m, *_), (n, *_) = (cute.product_each(s.shape) for s in (sA, sB))
-    tCrC = cute.make_rmem_tensor(tiled_mma.partition_shape_C((m, n)), Float32)
-    tCrC.fill(0.0)
-    return (math.make_fragment_A(math.partition_A(sA)), math.make_fragment_B(math.partition_B(sB)), tCrC)
-
-
-@right("13.6")
-def by_numpy(step, stages, producer):
-    """NumPy's divmod, and &."""
-    turn, index = np.divmod(np.int32(step), np.int32(stages))
-    return index, turn & 1 ^ np.int32(producer)
-
-
-@right("13.8")
-@cute.jit
-def one_lane_sends(acc: Accumulators):
-    """elect_one around the copy; meets first and rounds then; a fence of all that is asynchronous."""
-    cute.arch.barrier()
-    rounded = acc.tCrC.load().to(BFloat16)
-    acc.tRrC.store(rounded)
-    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)
-    cute.arch.fence_proxy("async")
-    cute.arch.sync_warp()
-    with cute.arch.elect_one():
-        cute.copy(acc.tma, acc.tSsC, acc.tSgC)
-    cute.arch.cp_async_bulk_commit_group()
-    cute.arch.cp_async_bulk_wait_group(0, read=True)
-
-
-@right("13.10")
-@cute.jit
-def all_at_once(tiled_mma, tCrA, tCrB, tCrC, adds):
-    """One cute.gemm, which loops over the K blocks and lets all but the first add."""
-    warpgroup.fence()
-    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
-    cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)
-    warpgroup.commit_group()
-
-
-@right("13.11")
-@cute.jit
-def a_thread_for_each_stage(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread):
-    """Each stage's thread initializes its two mbarriers, and fences its own."""
-    if thread < stages:
-        cute.arch.mbarrier_init(full + thread, 1)
-        cute.arch.mbarrier_init(empty + thread, warps)
-        cute.arch.mbarrier_init_fence()
-    cute.arch.sync_threads()
-
-
-def fill(steps, k_tile, stage):
-    """As on the page."""
-    with cute.arch.elect_one():
-        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
-    steps.load(k_tile, stage)
-
-
-@right("13.7")
-@cute.jit
-def counts_by_itself(steps):
-    """No PipelineState: a step's stage is its remainder, its round the quotient."""
-    if steps.loads_too:
-        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-            fill(steps, k_tile, k_tile)
-    cute.arch.mbarrier_wait(steps.full, 0)
-    steps.multiply(0, True)
-    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
-        stage, phase = k_tile % steps.stages, k_tile // steps.stages % 2
-        cute.arch.mbarrier_wait(steps.full + stage, phase)
-        steps.multiply(stage, False)
-        warpgroup.wait_group(1)
-        last, over = (k_tile - 1) % steps.stages, (k_tile - 1) // steps.stages % 2
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive(steps.empty + last)
-        if steps.loads_too and k_tile - 1 + steps.stages < steps.k_tiles:
-            cute.arch.mbarrier_wait(steps.empty + last, over)
-            fill(steps, k_tile - 1 + steps.stages, last)
-    warpgroup.wait_group(0)
-
-
-def in_parts(steps, k_tile, stage):
-    steps.load(k_tile=k_tile, stage=stage)
-    with elect_one():
-        for part in (steps.stage_bytes // 3, steps.stage_bytes - steps.stage_bytes // 3):
-            cute.arch.mbarrier_expect_tx(steps.full + stage, part)
-        mbarrier_arrive(steps.full + stage)
-
-
-@right("13.12")
-@cute.jit
-def frees_by_empty(steps):
-    """An `empty` mbarrier in place of the block's barrier."""
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        if steps.loads_too:
-            mbarrier_wait(steps.empty, (k_tile + 1) % 2)
-            fill(steps, k_tile, 0)
-        mbarrier_wait(steps.full, k_tile & 1)
-        steps.multiply(0, k_tile == 0)
-        wait_group(0)
-        with elect_one():
-            mbarrier_arrive(steps.empty)
-
-
-@cute.jit
-def alone(steps, k_tile, first):
-    if steps.loads_too:
-        in_parts(steps, k_tile, 0)
-    mbarrier_wait(steps.full, k_tile % 2)
-    steps.multiply(0, first)
-    wait_group(0)
-    cute.arch.sync_threads()
-
-
-@wrong("13.10", "library")
-def the_courses_multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
-    """Leans on the course's own."""
-    multiply(tiled_mma, tCrA, tCrB, tCrC, adds)
-
-
-@wrong("13.10", "lacks")
-def issues_nothing(tiled_mma, tCrA, tCrB, tCrC, adds):
-    """A fence and a commit, with no wgmma between them."""
-    warpgroup.fence()
-    warpgroup.commit_group()
-
-
-@wrong("13.11", "library")
-@cute.jit
-def the_courses_init(full, empty, stages, warps, thread):
-    """Leans on the course's own."""
-    init_barriers(full, empty, stages, warps, thread)
-
-
-@wrong("13.12", "library")
-@cute.jit
-def the_courses_one_stage(steps):
-    """Leans on the course's own."""
-    one_stage(steps)
-
-
-@wrong("13.8", "lacks", lesson=True)
-@cute.jit
-def vectors(acc: Accumulators):
-    """Ordinary stores to shared memory."""
-    acc.tRrC.store(acc.tCrC.load().to(BFloat16))
-    cute.arch.sync_threads()
-    cute.autovec_copy(acc.tRrC, acc.tRsC)
-    cute.arch.fence_proxy("async.shared", space="cta")
-    cute.arch.sync_warp()
-    cute.copy(acc.tma, acc.tSsC, acc.tSgC)
-    cute.arch.cp_async_bulk_commit_group()
-    cute.arch.cp_async_bulk_wait_group(0, read=True)
-
-
-@wrong("13.8", "library")
-@cute.jit
-def the_courses_epilogue(acc: Accumulators):
-    """Leans on the course's own."""
-    store_by_tma(acc)
-
-
-FIRST = copy_of(first)  # as if it were the reader's
-
-
-@wrong("13.9", "does not compile, launches nothing")
-@cute.jit
-def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """No kernel."""
-
-
-RIGHT_ONES = copy_of(p13)
-right_holder, right_bytes, right_ring = RIGHT_ONES.holder, RIGHT_ONES.tma_bytes, RIGHT_ONES.ring
+WIDE = (128, 256, 32)

@@ -1,385 +1,252 @@
 """Page 14: answers that are whole functions, and what rows of p14.txt are made of."""
 
-from dataclasses import replace
-from functools import partial
-from itertools import pairwise
-from math import ceil
-
 import cutlass
 import numpy as np
-import torch
-from cutlass import Int32, cute
+from cutlass import BFloat16, Float32, Int32, cute
+from cutlass.cute.arch import elect_one, mbarrier_arrive, mbarrier_wait
 from cutlass.cute.nvgpu import cpasync, warpgroup
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
+from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind, wait_group
 
 from tests.pages.change import copy_of
-from tests.pages.table import base_of, right, solved, with_changes, wrong
-from tutorlib.kernels.hopper import parts
-from tutorlib.kernels.hopper import parts as course
-from tutorlib.kernels.hopper.choose import candidates, choose, cost
+from tests.pages.table import right, wrong
+from tutorlib.exercises import p14
+from tutorlib.kernels.hopper import first
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.parts import (
-    Parts,
-    consume_tiles,
-    free_stage,
-    load_shared,
-    produce_tiles,
-    store_pieces,
-    take_roles,
+from tutorlib.kernels.hopper.first import (
+    Accumulators,
+    boxes,
+    init_barriers,
+    main_loop,
+    multiply,
+    one_stage,
+    ring_layout,
+    store_by_tma,
+    wgmma_fragments,
 )
-from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
-from tutorlib.models.hopper_gemm import at_launch
+from tutorlib.kernels.hopper.pipeline import smem_layout
+from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
+from tutorlib.kernels.ladder import LADDER
 
-SOLVED = {id: solved(id) for id in ("14.3", "14.4", "14.6", "14.8", "14.10")}
-
-
-@right("14.8")
-def longer_shares_last(cluster, count, tiles, k_tiles):
-    """Another even cut: the first clusters have one K tile less. The parts come from the last to the first."""
-    total = tiles * k_tiles
-    begin, end = cluster * total // count, (cluster + 1) * total // count
-    cuts = sorted({begin, end, *(cut for cut in range(0, total, k_tiles) if begin < cut < end)})
-    return [(first // k_tiles, first % k_tiles, first % k_tiles + last - first) for first, last in pairwise(cuts)][::-1]
+OWN = copy_of(first)  # as if it were the reader's
 
 
-@right("14.9")
-def by_index(x, scales, block):
-    """Looks up each element's scale; in fp64."""
-    rows, columns = (torch.arange(size) // step for size, step in zip(x.shape, block, strict=True))
-    return x.double() * scales.double()[rows[:, None], columns]
+@wrong("14.9", "library")
+@cute.jit
+def the_courses_loop(steps):
+    """Leans on the course's own."""
+    main_loop(steps)
 
 
-FASTEST = HopperConfig(cluster=(2, 1), defer_stores=True, raster="m", snake=True, zigzag=True)
+@wrong("14.9", "not jit")
+def not_compiled(steps):
+    """No @cute.jit."""
+    OWN.main_loop(steps)
 
 
-def choose_by_cost(m, n, k):
-    """The least by the course's finer model."""
-    return min(candidates(), key=lambda config: cost(config, m, n, k))
-
-
-class Chooser:
-    """Not a function: an object that can be called, and remembers."""
-
-    def __init__(self):
-        self.known = {}
-
-    def __call__(self, m, n, k):
-        if (m, n, k) not in self.known:
-            self.known[m, n, k] = choose_by_cost(m, n, k)
-        return self.known[m, n, k]
+BITS = {64: 3, 32: 2, 16: 1}
 
 
 @right("14.1")
-@cute.jit
-def counts_by_itself(steps):
-    """No pipeline state: index and phase from the K tile's number; expect_tx and arrive apart."""
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        stage, turn = k_tile % steps.stages, k_tile // steps.stages
-        cute.arch.mbarrier_wait(steps.empty + stage, (turn & 1) ^ 1)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
-            cute.arch.mbarrier_arrive(steps.full + stage)
-        steps.load(k_tile, stage)
+def in_one_piece(rows, k, stages):
+    """No atom repeated: rows and stages simply follow each other."""
+    plain = cute.make_layout((rows, k, stages), stride=(k, 1, rows * k))
+    return cute.make_composed_layout(cute.make_swizzle(BITS[k], 4, 3), 0, plain)
 
 
 @right("14.2")
+def clipped_by_numpy(shape, tile, place):
+    """NumPy's integers, and its clip; bits over 8."""
+    size, step, at = map(np.array, (shape, tile, place))
+    return np.clip(size - step * at, 0, step).prod() * 16 // 8, np.prod(step) << 1
+
+
+@right("14.3")
+def a_list_of_boxes(tma, s, g):
+    """A list; modes counted from the tensors' ranks."""
+    both = [cute.group_modes(tensor, 0, cute.rank(tensor) - 1) for tensor in (s, g)]
+    return list(cpasync.tma_partition(tma, 0, cute.make_layout((1, 1)), *both))
+
+
+@right("14.12")
+def by_a_layout(m, n):
+    """The inner product of coordinates and strides, in NumPy."""
+    coordinates = np.array([m % 8, m // 8 % 2, m // 16, n % 2, n // 2 % 4, n // 8])
+    return coordinates @ np.array([4, 0, 32, 0, 1, 0]), coordinates @ np.array([0, 2, 0, 1, 0, 4])
+
+
+@right("14.4")
+def sums_that_begin_with_0(tiled_mma, thread, sA, sB):
+    """Fills the accumulators, which the first wgmma forgets; shapes of nested modes by product_each."""
+    math = tiled_mma.get_slice(thread)
+    (m, *_), (n, *_) = (cute.product_each(s.shape) for s in (sA, sB))
+    tCrC = cute.make_rmem_tensor(tiled_mma.partition_shape_C((m, n)), Float32)
+    tCrC.fill(0.0)
+    return (math.make_fragment_A(math.partition_A(sA)), math.make_fragment_B(math.partition_B(sB)), tCrC)
+
+
+@right("14.8")
+def by_numpy(step, stages, producer):
+    """NumPy's divmod, and &."""
+    turn, index = np.divmod(np.int32(step), np.int32(stages))
+    return index, turn & 1 ^ np.int32(producer)
+
+
+@right("14.10")
 @cute.jit
-def keeps_the_last_stage(steps):
-    """What nobody waits for need not be told: the last stages are never freed."""
-    cute.arch.mbarrier_wait(steps.full, 0)
-    warpgroup.fence()
-    steps.multiply(0, True)
-    warpgroup.commit_group()
-    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
-        stage = k_tile % steps.stages
-        cute.arch.mbarrier_wait(steps.full + stage, k_tile // steps.stages & 1)
-        warpgroup.fence()
-        steps.multiply(stage, False)
-        warpgroup.commit_group()
-        warpgroup.wait_group(1)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive(steps.empty + (k_tile - 1) % steps.stages)
-    warpgroup.wait_group(0)
-
-
-@cute.jit
-def step(steps, state, first: cutlass.Constexpr):
-    """Helper: one K tile's wgmmas as a group."""
-    cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
-    warpgroup.fence()
-    steps.multiply(state.index, first)
-    warpgroup.commit_group()
-
-
-own = copy_of(parts)
-
-
-@right("14.13")
-@cute.jit
-def consumers_first(
-    me,
-    consumers: cutlass.Constexpr,
-    registers: cutlass.Constexpr,
-    produce: cutlass.Constexpr,
-    consume: cutlass.Constexpr,
-):
-    """The consumers' branch first."""
-    kept, taken = registers
-    if me.group < consumers:
-        cute.arch.setmaxregister_increase(taken)
-        consume()
-    else:
-        cute.arch.setmaxregister_decrease(kept)
-        if me.warp < 1:
-            produce()
-
-
-@right("14.7")
-@cute.jit
-def while_loops(tiles, loads):
-    """while in place of range."""
-    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
-    number = Int32(0)
-    while number < tiles.items():
-        item = tiles.take(number)
-        step = Int32(0)
-        while step < item.k_tiles:
-            loads.issue(item.tile, item.k_tile(step), state.index, state.phase)
-            state.advance()
-            step += 1
-        number += 1
-    loads.finish(state)
-
-
-@right("14.14")
-@cute.jit
-def two_states(tiles, multiply, out, defer: cutlass.Constexpr):
-    """A second state for the stage that is freed."""
-    read = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
-    freed = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
-    for number in cutlass.range(tiles.items(), unroll=1):
-        multiply.step(read, True)
-        read.advance()
-        if cutlass.const_expr(defer) and number > 0:
-            out.store(number - 1)
-        for _ in cutlass.range(1, tiles.take(number).k_tiles, unroll=1):
-            multiply.step(read, False)
-            read.advance()
-            multiply.retire(1, freed)
-            freed.advance()
-        multiply.retire(0, freed)
-        freed.advance()
-        if cutlass.const_expr(defer):
-            out.round(number)
-        else:
-            out.round_and_store(number)
-    if cutlass.const_expr(defer):
-        out.store(tiles.items() - 1)
-    out.drain()
-
-
-@right("14.15")
-@cute.jit
-def counts_buffers(out):
-    """A Python number for the buffer, and one wait whose count follows from the piece."""
-    buffer = 0
-    for piece in cutlass.range_constexpr(out.pieces):
-        if cutlass.const_expr(piece == 0 or piece >= out.buffers):
-            cute.arch.cp_async_bulk_wait_group(out.buffers - 1 if piece else 0, read=True)
-            cute.arch.sync_warp()
-        out.write(piece, buffer)
-        cute.arch.fence_proxy("async.shared", space="cta")
-        cute.arch.sync_warp()
-        out.copy(piece, buffer)
-        cute.arch.cp_async_bulk_commit_group()
-        buffer = (buffer + 1) % out.buffers
+def one_lane_sends(acc: Accumulators):
+    """elect_one around the copy; meets first and rounds then; a fence of all that is asynchronous."""
+    cute.arch.barrier()
+    rounded = acc.tCrC.load().to(BFloat16)
+    acc.tRrC.store(rounded)
+    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)
+    cute.arch.fence_proxy("async")
+    cute.arch.sync_warp()
+    with cute.arch.elect_one():
+        cute.copy(acc.tma, acc.tSsC, acc.tSgC)
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
 @right("14.5")
 @cute.jit
-def mask_by_a_loop(operand, row, k_tile, stage, full):
-    """The mask bit by bit, from the ranks of all blocks."""
-    across, cluster = 1 - operand.mode, operand.cluster
-    place = operand.block[operand.mode]
-    mask = Int32(0)
-    for rank in cutlass.range_constexpr(cluster[0] * cluster[1]):
-        other = (rank % cluster[0], rank // cluster[0])[operand.mode]
-        if place == other:
-            mask |= 1 << rank
-    s = cute.group_modes(operand.s[None, None, stage], 0, 2)
-    g = cute.group_modes(operand.g[None, None, row, k_tile], 0, 2)
-    target, source = cpasync.tma_partition(operand.tma, operand.block[across], cute.make_layout(cluster[across]), s, g)
-    operand.copy(source, target, full, mask)
+def all_at_once(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """One cute.gemm, which loops over the K blocks and lets all but the first add."""
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+    cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)
+    warpgroup.commit_group()
 
 
-@right("14.16")
+@right("14.6")
 @cute.jit
-def a_lane_for_each(ring, stage):
-    """The first lanes for the row, the next ones for the column; mapped addresses."""
-    down, across = ring.cluster
-    lane = cute.arch.lane_idx()
-    m, n = ring.block[0], lane
-    if lane >= across:
-        m, n = lane - across, ring.block[1]
-        if m >= ring.block[0]:
-            m += 1
-    if lane < down + across - 1:
-        cute.arch.mbarrier_arrive(cute.arch.map_dsmem_ptr(ring.empty + stage, ring.first + m + n * down))
+def a_thread_for_each_stage(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread):
+    """Each stage's thread initializes its two mbarriers, and fences its own."""
+    if thread < stages:
+        cute.arch.mbarrier_init(full + thread, 1)
+        cute.arch.mbarrier_init(empty + thread, warps)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
 
 
-@cute.jit
-def give_with_a_fence(part):
-    """A fence of the GPU, then a relaxed flag."""
-    part.write()
-    cute.arch.sync_warp()
+def fill(steps, k_tile, stage):
+    """As on the page."""
     with cute.arch.elect_one():
-        cute.arch.fence_acq_rel_gpu()
-        cute.arch.store(part.flag, Int32(1), sem="relaxed", scope="gpu")
+        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+    steps.load(k_tile, stage)
 
 
+@right("14.9")
 @cute.jit
-def add_with_a_fence(part):
-    """A relaxed flag, then a fence; the first lane clears it."""
-    given = Int32(0)
-    while given != 1:
-        given = cute.arch.make_warp_uniform(cute.arch.load(part.flag, Int32, sem="relaxed", scope="gpu"))
-    cute.arch.fence_acq_rel_gpu()
-    cute.arch.sync_warp()
-    for number in cutlass.range_constexpr(part.slices):
-        part.add(part.slices - 1 - number)
-    if cute.arch.lane_idx() == 0:
-        cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
-
-
-@cute.jit
-def give_by_a_lane(part):
-    """Lane 5 raises the flag."""
-    part.write()
-    cute.arch.sync_warp()
-    if cute.arch.lane_idx() == 5:
-        cute.arch.store(part.flag, Int32(1), sem="release", scope="sys")
-
-
-@cute.jit
-def one_lane_asks(part):
-    """In each turn of the loop one lane asks, and tells the others; the warp meets there."""
-    given = Int32(0)
-    while given == 0:
-        if cute.arch.lane_idx() == 0:
-            given = cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")
-        cute.arch.sync_warp()
-        given = cute.arch.shuffle_sync(given, 0)
-    for number in cutlass.range_constexpr(part.slices):
-        part.add(number)
-    cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
-
-
-UNUSUAL = Parts(
-    consumers_first,
-    while_loops,
-    two_states,
-    counts_buffers,
-    mask_by_a_loop,
-    a_lane_for_each,
-    give_with_a_fence,
-    add_with_a_fence,
-)
-
-
-def best(m, n, k):
-    """What the course's own chooses, found anew."""
-    return min(candidates(), key=lambda config: cost(config, m, n, k))
-
-
-right_cost, right_dequantize = solved("14.10"), solved("14.9")
-register_split, step_bytes = solved("14.3"), solved("14.4")
-
-
-@wrong("14.4", "gives", lesson=True)
-def only_wgmma(tile, cluster):
-    """Forgets what TMA writes."""
-    m, n, k = tile
-    return m // 64 * (64 + n) * k * 2, step_bytes(tile, cluster)[1]
-
-
-@wrong("14.1", "deadlock, race")
-@cute.jit
-def phase_of_two_rounds(steps):
-    """Its phase is right for two rounds of the stages."""
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        stage = k_tile % steps.stages
-        phase = 0
-        if k_tile < steps.stages:
-            phase = 1
-        cute.arch.mbarrier_wait(steps.empty + stage, phase)
-        if Int32(cute.arch.lane_idx()) < 1:
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
-        steps.load(k_tile, stage)
-
-
-@wrong("14.2", "does not compile")
-@cute.jit
-def first_is_compared(steps):
-    """`first` is known when the kernel runs, and steps.multiply wants to know it before."""
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        stage = k_tile % steps.stages
-        cute.arch.mbarrier_wait(steps.full + stage, k_tile // steps.stages & 1)
-        warpgroup.fence()
-        steps.multiply(stage, k_tile == 0)
-        warpgroup.commit_group()
-        if k_tile > 0:
-            warpgroup.wait_group(1)
-            with cute.arch.elect_one():
-                cute.arch.mbarrier_arrive(steps.empty + (k_tile - 1) % steps.stages)
+def counts_by_itself(steps):
+    """No PipelineState: a step's stage is its remainder, its round the quotient."""
+    if steps.loads_too:
+        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
+            fill(steps, k_tile, k_tile)
+    cute.arch.mbarrier_wait(steps.full, 0)
+    steps.multiply(0, True)
+    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
+        stage, phase = k_tile % steps.stages, k_tile // steps.stages % 2
+        cute.arch.mbarrier_wait(steps.full + stage, phase)
+        steps.multiply(stage, False)
+        warpgroup.wait_group(1)
+        last, over = (k_tile - 1) % steps.stages, (k_tile - 1) // steps.stages % 2
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(steps.empty + last)
+        if steps.loads_too and k_tile - 1 + steps.stages < steps.k_tiles:
+            cute.arch.mbarrier_wait(steps.empty + last, over)
+            fill(steps, k_tile - 1 + steps.stages, last)
     warpgroup.wait_group(0)
 
 
-def plain_python(*args):
-    """Not compiled."""
+def in_parts(steps, k_tile, stage):
+    steps.load(k_tile=k_tile, stage=stage)
+    with elect_one():
+        for part in (steps.stage_bytes // 3, steps.stage_bytes - steps.stage_bytes // 3):
+            cute.arch.mbarrier_expect_tx(steps.full + stage, part)
+        mbarrier_arrive(steps.full + stage)
 
 
-OWN = Parts(
-    own.take_roles,
-    own.produce_tiles,
-    own.consume_tiles,
-    own.store_pieces,
-    own.load_shared,
-    own.free_stage,
-    own.give_part,
-    own.add_part,
-)
+@right("14.7")
+@cute.jit
+def frees_by_empty(steps):
+    """An `empty` mbarrier in place of the block's barrier."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        if steps.loads_too:
+            mbarrier_wait(steps.empty, (k_tile + 1) % 2)
+            fill(steps, k_tile, 0)
+        mbarrier_wait(steps.full, k_tile & 1)
+        steps.multiply(0, k_tile == 0)
+        wait_group(0)
+        with elect_one():
+            mbarrier_arrive(steps.empty)
 
 
-def part(function, changes):
-    """An own part of 14.18 with the changes of a row."""
-    return with_changes(base_of(function), changes)
+@cute.jit
+def alone(steps, k_tile, first):
+    if steps.loads_too:
+        in_parts(steps, k_tile, 0)
+    mbarrier_wait(steps.full, k_tile % 2)
+    steps.multiply(0, first)
+    wait_group(0)
+    cute.arch.sync_threads()
 
 
-def whole(config=None, pair=True, **slots):
-    """An answer to 14.18 of own parts, with these in their places."""
-    made = Parts(**{**vars(OWN), **slots})
-    return lambda *shape: (config or choose(*shape), made) if pair else made
+@wrong("14.5", "library")
+def the_courses_multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """Leans on the course's own."""
+    multiply(tiled_mma, tCrA, tCrB, tCrC, adds)
 
 
-count_waves, stream_k = solved("14.6"), solved("14.8")
+@wrong("14.5", "lacks")
+def issues_nothing(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """A fence and a commit, with no wgmma between them."""
+    warpgroup.fence()
+    warpgroup.commit_group()
 
 
-@wrong("14.6", "gives", lesson=True)
-def remainder(m, n, tile, cluster, at_once):
-    """A full last wave has none."""
-    waves, last = count_waves(m, n, tile, cluster, at_once)
-    return waves, last % at_once
+@wrong("14.6", "library")
+@cute.jit
+def the_courses_init(full, empty, stages, warps, thread):
+    """Leans on the course's own."""
+    init_barriers(full, empty, stages, warps, thread)
 
 
-@wrong("14.6", "gives", lesson=True)
-def by_area(m, n, tile, cluster, at_once):
-    """Forgets that tiles hang over C's edge."""
-    clusters = ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1]))
-    return ceil(clusters / at_once), (clusters - 1) % at_once + 1
+@wrong("14.7", "library")
+@cute.jit
+def the_courses_one_stage(steps):
+    """Leans on the course's own."""
+    one_stage(steps)
 
 
-@wrong("14.8", "gives", lesson=True)
-def splits_every_tile(cluster, clusters, tiles, k_tiles):
-    """Split-K of every tile: even, and cut far more often than needed."""
-    turn = [(tile, k) for tile in range(tiles) for k in range(k_tiles)][cluster::clusters]
-    return [(tile, k, k + 1) for tile, k in turn]
+@wrong("14.10", "lacks", lesson=True)
+@cute.jit
+def vectors(acc: Accumulators):
+    """Ordinary stores to shared memory."""
+    acc.tRrC.store(acc.tCrC.load().to(BFloat16))
+    cute.arch.sync_threads()
+    cute.autovec_copy(acc.tRrC, acc.tRsC)
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_warp()
+    cute.copy(acc.tma, acc.tSsC, acc.tSgC)
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+@wrong("14.10", "library")
+@cute.jit
+def the_courses_epilogue(acc: Accumulators):
+    """Leans on the course's own."""
+    store_by_tma(acc)
+
+
+FIRST = copy_of(first)  # as if it were the reader's
+
+
+@wrong("14.11", "does not compile, launches nothing")
+@cute.jit
+def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    """No kernel."""
+
+
+RIGHT_ONES = copy_of(p14)
+right_holder, right_bytes, right_ring = RIGHT_ONES.holder, RIGHT_ONES.tma_bytes, RIGHT_ONES.ring

@@ -1,293 +1,353 @@
 """Page 15: answers that are whole functions, and what rows of p15.txt are made of."""
 
-import itertools
-from math import ceil, floor, log2
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from math import ceil
 
 import cutlass
 import numpy as np
-import torch
-from cutlass import BFloat16, Boolean, Float32, Int32, cute
-from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
-from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
+from cutlass import Int32, cute
+from cutlass.cute.nvgpu import cpasync, warpgroup
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tests.pages.change import copy_of
-from tests.pages.table import base_of, right, wrong
-from tutorlib.dsl.tracing import fence_before
-from tutorlib.kernels.blackwell import parts
-from tutorlib.kernels.blackwell.parts import TileSteps
-from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
-from tutorlib.models.memory import accumulator_place, tmem_columns
+from tests.pages.table import base_of, right, solved, with_changes, wrong
+from tutorlib.kernels.hopper import parts
+from tutorlib.kernels.hopper import parts as course
+from tutorlib.kernels.hopper.choose import candidates, choose, cost
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.parts import (
+    Parts,
+    consume_tiles,
+    free_stage,
+    load_shared,
+    produce_tiles,
+    store_pieces,
+    take_roles,
+)
+from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
+from tutorlib.models.hopper_gemm import at_launch
 
-OWN = copy_of(parts)  # as if they were the reader's
-produce_tiles, multiply_tiles, store_tiles = OWN.produce_tiles, OWN.multiply_tiles, OWN.store_tiles
-make_umma = OWN.make_umma
+SOLVED = {id: solved(id) for id in ("15.3", "16.3", "16.1", "16.2", "16.4")}
 
 
-def loops(produce=produce_tiles, multiply=multiply_tiles, store=store_tiles):
-    return produce, multiply, store
+@right("15.1")
+@cute.jit
+def counts_by_itself(steps):
+    """No pipeline state: index and phase from the K tile's number; expect_tx and arrive apart."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        stage, turn = k_tile % steps.stages, k_tile // steps.stages
+        cute.arch.mbarrier_wait(steps.empty + stage, (turn & 1) ^ 1)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
+            cute.arch.mbarrier_arrive(steps.full + stage)
+        steps.load(k_tile, stage)
+
+
+@right("15.2")
+@cute.jit
+def keeps_the_last_stage(steps):
+    """What nobody waits for need not be told: the last stages are never freed."""
+    cute.arch.mbarrier_wait(steps.full, 0)
+    warpgroup.fence()
+    steps.multiply(0, True)
+    warpgroup.commit_group()
+    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
+        stage = k_tile % steps.stages
+        cute.arch.mbarrier_wait(steps.full + stage, k_tile // steps.stages & 1)
+        warpgroup.fence()
+        steps.multiply(stage, False)
+        warpgroup.commit_group()
+        warpgroup.wait_group(1)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(steps.empty + (k_tile - 1) % steps.stages)
+    warpgroup.wait_group(0)
 
 
 @cute.jit
-def by_warp_0(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
-    """Relinquishes after the barrier, which comes twice."""
-    if warp == 0:
-        cute.arch.alloc_tmem(columns, address)
-    cute.arch.sync_threads()
-    if warp == 0:
-        cute.arch.relinquish_tmem_alloc_permit()
-    cute.arch.sync_threads()
-    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+def step(steps, state, first: cutlass.Constexpr):
+    """Helper: one K tile's wgmmas as a group."""
+    cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+    warpgroup.fence()
+    steps.multiply(state.index, first)
+    warpgroup.commit_group()
 
 
-@cute.jit
-def by_warp_5(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
-    cute.arch.barrier()
-    if warp == 5:
-        cute.arch.dealloc_tmem(acc, columns)
-
-
-@cute.jit
-def named_barrier(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
-    """Another warp gives up the right to allocate."""
-    if warp == 4:
-        cute.arch.alloc_tmem(columns, address)
-    cute.arch.barrier(barrier_id=1, number_of_threads=192)
-    if warp == 5:
-        cute.arch.relinquish_tmem_alloc_permit()
-    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
-
-
-@cute.jit
-def take_columns(warp: Int32, of: cutlass.Constexpr, columns: cutlass.Constexpr, address: cute.Pointer):
-    if warp == of:
-        cute.arch.alloc_tmem(columns, address)
-        cute.arch.relinquish_tmem_alloc_permit()
-
-
-@cute.jit
-def in_helpers(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
-    take_columns(warp, 4, columns, address)
-    cute.arch.sync_threads()
-    acc = cute.arch.retrieve_tmem_ptr(Float32, 16, address)
-    return acc
-
-
-@right("15.9")
-def in_numpy(block):
-    """NumPy's frexp, torch's rounding; arrays for lists."""
-    numbers = np.array(block)
-    largest = np.abs(numbers).max()
-    exponent = np.clip(np.frexp(largest)[1] - 9, -127, 127) if largest else -127
-    scaled = torch.from_numpy(np.ldexp(numbers, -int(exponent))).clamp(-448, 448)
-    return int(exponent), scaled.to(torch.float8_e4m3fn).double().tolist()
-
-
-@right("15.10")
-def by_thresholds(block, tensor_scale):
-    """Counts the midpoints that lie below, and looks at ties by hand."""
-    scale = torch.tensor(max(map(abs, block)) / (6 * tensor_scale)).clamp(max=448).to(torch.float8_e4m3fn).item()
-    elements = []
-    for x in block:
-        size = abs(x / scale / tensor_scale) if scale else 0.0
-        middles = [(low + high) / 2 for low, high in itertools.pairwise(E2M1)]
-        code = sum(size > middle or (size == middle and at % 2 == 1) for at, middle in enumerate(middles))
-        elements.append(-E2M1[code] if x < 0 else E2M1[code])
-    return scale, elements
-
-
-@right("15.11")
-def as_matrices(a, b):
-    """torch adds up."""
-    scales = [torch.tensor([scale for scale, _ in row], dtype=torch.float64) for row in (a, b)]
-    rows = [torch.tensor([elements for _, elements in row], dtype=torch.float64) for row in (a, b)]
-    return float((scales[0] * scales[1] * (rows[0] * rows[1]).sum(1)).sum())
-
-
-@cute.jit
-def counts_by_itself(steps: TileSteps):
-    """Index and phase by division; arrives and announces in two orders."""
-    for number in cutlass.range(steps.tiles, unroll=1):
-        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-            step = number * steps.k_tiles + k_tile
-            stage = step % steps.stages
-            cute.arch.mbarrier_wait(steps.empty + stage, (step // steps.stages + 1) % 2)
-            if steps.leads:
-                with cute.arch.elect_one():
-                    cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
-                    cute.arch.mbarrier_arrive(steps.full + stage)
-            steps.load(number, k_tile, stage)
+own = copy_of(parts)
 
 
 @right("15.4")
 @cute.jit
-def loads_first(steps: TileSteps):
-    """Announces after it has sent: a phase can lack an arrival when its bytes are there."""
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-            cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-            steps.load(number, k_tile, state.index)
-            if steps.leads:
-                with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-            state.advance()
-
-
-@right("15.4")
-@cute.jit
-def by_lane_0(steps: TileSteps):
-    """A branch for one lane, and a first look at the mbarrier before it waits."""
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-            if not cute.arch.mbarrier_try_wait(steps.empty + state.index, state.phase):
-                cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-            if cute.arch.lane_idx() == 0 and steps.leads:
-                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-            steps.load(number, k_tile, state.index)
-            state.advance()
+def consumers_first(
+    me,
+    consumers: cutlass.Constexpr,
+    registers: cutlass.Constexpr,
+    produce: cutlass.Constexpr,
+    consume: cutlass.Constexpr,
+):
+    """The consumers' branch first."""
+    kept, taken = registers
+    if me.group < consumers:
+        cute.arch.setmaxregister_increase(taken)
+        consume()
+    else:
+        cute.arch.setmaxregister_decrease(kept)
+        if me.warp < 1:
+            produce()
 
 
 @right("15.5")
 @cute.jit
-def commits_in_the_loop(steps: TileSteps):
-    """Tells `ready` inside the K loop, behind the last multiplication; one flat count of stages."""
-    stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        into = number % steps.accumulators
-        cute.arch.mbarrier_wait(steps.free + into, (number // steps.accumulators + 1) % 2)
-        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-            cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-            steps.multiply(stage.index, into, k_tile < 1)
-            with cute.arch.elect_one():
-                tcgen05.commit(steps.empty + stage.index)
-                if k_tile == steps.k_tiles - 1:
-                    tcgen05.commit(steps.ready + into)
-            stage.advance()
+def while_loops(tiles, loads):
+    """while in place of range."""
+    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
+    number = Int32(0)
+    while number < tiles.items():
+        item = tiles.take(number)
+        step = Int32(0)
+        while step < item.k_tiles:
+            loads.issue(item.tile, item.k_tile(step), state.index, state.phase)
+            state.advance()
+            step += 1
+        number += 1
+    loads.finish(state)
 
 
 @right("15.6")
 @cute.jit
-def freed_by_lane_0(steps: TileSteps):
-    """A helper with a branch for one lane."""
-    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
-        for part in cutlass.range_constexpr(steps.parts):
-            take(steps, acc.index, part)
-            if cutlass.const_expr(part == steps.parts - 1):
-                free_by_lane_0(steps.free + acc.index)
-            steps.write(number, part)
-        acc.advance()
+def two_states(tiles, multiply, out, defer: cutlass.Constexpr):
+    """A second state for the stage that is freed."""
+    read = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
+    freed = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
+    for number in cutlass.range(tiles.items(), unroll=1):
+        multiply.step(read, True)
+        read.advance()
+        if cutlass.const_expr(defer) and number > 0:
+            out.store(number - 1)
+        for _ in cutlass.range(1, tiles.take(number).k_tiles, unroll=1):
+            multiply.step(read, False)
+            read.advance()
+            multiply.retire(1, freed)
+            freed.advance()
+        multiply.retire(0, freed)
+        freed.advance()
+        if cutlass.const_expr(defer):
+            out.round(number)
+        else:
+            out.round_and_store(number)
+    if cutlass.const_expr(defer):
+        out.store(tiles.items() - 1)
+    out.drain()
 
 
+@right("15.7")
 @cute.jit
-def free_by_lane_0(free: cute.Pointer):
+def counts_buffers(out):
+    """A Python number for the buffer, and one wait whose count follows from the piece."""
+    buffer = 0
+    for piece in cutlass.range_constexpr(out.pieces):
+        if cutlass.const_expr(piece == 0 or piece >= out.buffers):
+            cute.arch.cp_async_bulk_wait_group(out.buffers - 1 if piece else 0, read=True)
+            cute.arch.sync_warp()
+        out.write(piece, buffer)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.sync_warp()
+        out.copy(piece, buffer)
+        cute.arch.cp_async_bulk_commit_group()
+        buffer = (buffer + 1) % out.buffers
+
+
+@right("15.8")
+@cute.jit
+def mask_by_a_loop(operand, row, k_tile, stage, full):
+    """The mask bit by bit, from the ranks of all blocks."""
+    across, cluster = 1 - operand.mode, operand.cluster
+    place = operand.block[operand.mode]
+    mask = Int32(0)
+    for rank in cutlass.range_constexpr(cluster[0] * cluster[1]):
+        other = (rank % cluster[0], rank // cluster[0])[operand.mode]
+        if place == other:
+            mask |= 1 << rank
+    s = cute.group_modes(operand.s[None, None, stage], 0, 2)
+    g = cute.group_modes(operand.g[None, None, row, k_tile], 0, 2)
+    target, source = cpasync.tma_partition(operand.tma, operand.block[across], cute.make_layout(cluster[across]), s, g)
+    operand.copy(source, target, full, mask)
+
+
+@right("15.9")
+@cute.jit
+def a_lane_for_each(ring, stage):
+    """The first lanes for the row, the next ones for the column; mapped addresses."""
+    down, across = ring.cluster
     lane = cute.arch.lane_idx()
-    fence_before()
-    if lane == 0:
-        cute.arch.mbarrier_arrive(free)
+    m, n = ring.block[0], lane
+    if lane >= across:
+        m, n = lane - across, ring.block[1]
+        if m >= ring.block[0]:
+            m += 1
+    if lane < down + across - 1:
+        cute.arch.mbarrier_arrive(cute.arch.map_dsmem_ptr(ring.empty + stage, ring.first + m + n * down))
 
 
 @cute.jit
-def take(steps: TileSteps, accumulator: cutlass.Int32, part: cutlass.Int32):
-    steps.read(accumulator, part)
-    cute.arch.fence_view_async_tmem_load()
-
-
-def from_an_atom(tile, pair):
-    m, n, _ = tile
-    op = tcgen05.MmaF16BF16Op(
-        BFloat16,
-        Float32,
-        instruction_shape=(m, n, 16),
-        cta_group=[tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO][pair],
-        a_src=tcgen05.OperandSource.SMEM,
-        a_major_mode=OperandMajorMode.K,
-        b_major_mode=OperandMajorMode.K,
-    )
-    return cute.make_tiled_mma(cute.make_mma_atom(op))
+def give_with_a_fence(part):
+    """A fence of the GPU, then a relaxed flag."""
+    part.write()
+    cute.arch.sync_warp()
+    with cute.arch.elect_one():
+        cute.arch.fence_acq_rel_gpu()
+        cute.arch.store(part.flag, Int32(1), sem="relaxed", scope="gpu")
 
 
 @cute.jit
-def set_before_each(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
-    adds = Boolean(True)
-    if first:
-        adds = Boolean(False)
-    for k_block in cutlass.range_constexpr(tCrA.shape[2]):
-        tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
-        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
-        adds = Boolean(True)
+def add_with_a_fence(part):
+    """A relaxed flag, then a fence; the first lane clears it."""
+    given = Int32(0)
+    while given != 1:
+        given = cute.arch.make_warp_uniform(cute.arch.load(part.flag, Int32, sem="relaxed", scope="gpu"))
+    cute.arch.fence_acq_rel_gpu()
+    cute.arch.sync_warp()
+    for number in cutlass.range_constexpr(part.slices):
+        part.add(part.slices - 1 - number)
+    if cute.arch.lane_idx() == 0:
+        cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
 
 
 @cute.jit
-def one_k_block(tiled_mma: cute.TiledMma, acc: cute.Tensor, a: cute.Tensor, b: cute.Tensor, adds: Boolean):
-    tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
-    cute.gemm(tiled_mma, acc, a, b, acc)
+def give_by_a_lane(part):
+    """Lane 5 raises the flag."""
+    part.write()
+    cute.arch.sync_warp()
+    if cute.arch.lane_idx() == 5:
+        cute.arch.store(part.flag, Int32(1), sem="release", scope="sys")
 
 
 @cute.jit
-def in_a_helper(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
-    for k in cutlass.range_constexpr(cute.size(tCrB, mode=[2])):
-        one_k_block(tiled_mma, acc, tCrA[None, None, k], tCrB[None, None, k], Boolean(k > 0) | ~Boolean(first))
+def one_lane_asks(part):
+    """In each turn of the loop one lane asks, and tells the others; the warp meets there."""
+    given = Int32(0)
+    while given == 0:
+        if cute.arch.lane_idx() == 0:
+            given = cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")
+        cute.arch.sync_warp()
+        given = cute.arch.shuffle_sync(given, 0)
+    for number in cutlass.range_constexpr(part.slices):
+        part.add(number)
+    cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
+
+
+UNUSUAL = Parts(
+    consumers_first,
+    while_loops,
+    two_states,
+    counts_buffers,
+    mask_by_a_loop,
+    a_lane_for_each,
+    give_with_a_fence,
+    add_with_a_fence,
+)
+
+
+@wrong("15.1", "deadlock, race")
+@cute.jit
+def phase_of_two_rounds(steps):
+    """Its phase is right for two rounds of the stages."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        stage = k_tile % steps.stages
+        phase = 0
+        if k_tile < steps.stages:
+            phase = 1
+        cute.arch.mbarrier_wait(steps.empty + stage, phase)
+        if Int32(cute.arch.lane_idx()) < 1:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+        steps.load(k_tile, stage)
+
+
+@wrong("15.2", "does not compile")
+@cute.jit
+def first_is_compared(steps):
+    """`first` is known when the kernel runs, and steps.multiply wants to know it before."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        stage = k_tile % steps.stages
+        cute.arch.mbarrier_wait(steps.full + stage, k_tile // steps.stages & 1)
+        warpgroup.fence()
+        steps.multiply(stage, k_tile == 0)
+        warpgroup.commit_group()
+        if k_tile > 0:
+            warpgroup.wait_group(1)
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_arrive(steps.empty + (k_tile - 1) % steps.stages)
+    warpgroup.wait_group(0)
+
+
+@wrong("15.2", "no copies in flight", lesson=True)
+@cute.jit
+def one_at_a_time(steps):
+    """The page's slow loop."""
+    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    multiply_one(steps, state, True)
+    state.advance()
+    for _ in cutlass.range(steps.k_tiles - 1, unroll=1):
+        multiply_one(steps, state, False)
+        state.advance()
 
 
 @cute.jit
-def rolled(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
-    for k_block in cutlass.range(cute.size(tCrA, mode=[2]), unroll=1):
-        tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0 or not first)
-        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+def multiply_one(steps, state, first: cutlass.Constexpr):
+    step(steps, state, first)
+    warpgroup.wait_group(0)
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_arrive(steps.empty + state.index)
 
 
-@right("15.12")
-def slices_last(acc, thread):
-    """Partitions all modes, and drops that of one part along M then; the registers like a tensor of coordinates."""
-    parts = cute.flat_divide(acc, (128, 64))
-    atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x64), acc.element_type)
-    t2r = tcgen05.make_tmem_copy(atom, parts[None, None, 0, 0, 0])
-    mine = t2r.get_slice(thread)
-    tTtC = mine.partition_S(parts)[None, None, None, 0, None, None]
-    coordinates = mine.partition_D(cute.make_identity_tensor((128, 64)))
-    return t2r, tTtC, cute.make_rmem_tensor(coordinates.shape, cutlass.Float32)
+@wrong("15.7", "waits until C is written", lesson=True)
+@cute.jit
+def copies_at_once(out):
+    """The page's version: nothing orders the lanes and TMA."""
+    for piece in cutlass.range_constexpr(out.pieces):
+        out.write(piece, piece % out.buffers)
+        out.copy(piece, piece % out.buffers)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0)
 
 
-def to_fp8(numbers):
-    return torch.tensor(numbers).to(torch.float8_e4m3fn).tolist()
+@cute.jit
+def lane_0_polls(part):
+    """Nothing tells the other lanes."""
+    if cute.arch.lane_idx() == 0:
+        given = Int32(0)
+        while given == 0:
+            given = cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")
+    for number in cutlass.range_constexpr(part.slices):
+        part.add(number)
+    cute.arch.sync_warp()
+    with cute.arch.elect_one():
+        cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
 
 
-@wrong("15.9", "raised")
-def log_of_zero(block):
-    """Zeros have no logarithm."""
-    exponent = floor(log2(max(map(abs, block)))) - 8
-    return exponent, to_fp8([x / 2.0**exponent for x in block])
+def plain_python(*args):
+    """Not compiled."""
 
 
-@wrong("15.9", "gives", lesson=True)
-def saturates_never(block):
-    """The exponent rounded up."""
-    largest = max(map(abs, block))
-    exponent = max(-127, min(127, ceil(log2(largest / 448)))) if largest else -127
-    return exponent, [to_nearest(x / 2.0**exponent, E4M3) for x in block]
+OWN = Parts(
+    own.take_roles,
+    own.produce_tiles,
+    own.consume_tiles,
+    own.store_pieces,
+    own.load_shared,
+    own.free_stage,
+    own.give_part,
+    own.add_part,
+)
 
 
-@wrong("15.10", "raised")
-def divides_by_zero(block, tensor_scale):
-    """A scale of 0 is divided by."""
-    scale = to_nearest(max(map(abs, block)) / 6 / tensor_scale, E4M3)
-    return scale, [to_nearest(x / (scale * tensor_scale), E2M1) for x in block]
+def part(function, changes):
+    """An own part of 15.11 with the changes of a row."""
+    return with_changes(base_of(function), changes)
 
 
-@wrong("15.10", "gives", lesson=True)
-def scale_of_mx(block, tensor_scale):
-    wanted = max(map(abs, block)) / 6 / tensor_scale
-    scale = 2.0 ** ceil(log2(wanted)) if wanted else 0.0
-    return scale, [to_nearest(x / scale / tensor_scale, E2M1) if scale else 0.0 for x in block]
-
-
-def unscaled(row):
-    return [(1.0, elements) for _, elements in row]
-
-
-allocate_release = base_of(parts.allocate, parts.release)
-produce, multiply = base_of(produce_tiles), base_of(multiply_tiles)
-pair = base_of(produce_tiles, multiply_tiles, store_tiles)
+def whole(config=None, pair=True, **slots):
+    """An answer to 15.11 of own parts, with these in their places."""
+    made = Parts(**{**vars(OWN), **slots})
+    return lambda *shape: (config or choose(*shape), made) if pair else made

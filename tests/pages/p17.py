@@ -1,254 +1,269 @@
 """Page 17: answers that are whole functions, and what rows of p17.txt are made of."""
 
-import os
-import tempfile
-from collections import OrderedDict, defaultdict
-from contextlib import suppress
-from functools import lru_cache
-from itertools import count
-from pathlib import Path
-from threading import Lock, RLock
-from uuid import uuid4
+import itertools
+from math import ceil, floor, log2
 
 import cutlass
+import numpy as np
 import torch
-from cuda.bindings.driver import CUstream
-from cutlass import cute
-from cutlass.cute.runtime import from_dlpack, load_module
+from cutlass import BFloat16, Boolean, Float32, Int32, cute
+from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
+from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
-from tests.pages.table import right, wrong
-from tutorlib.models.compiling import DirectCall, compiled_for
+from tests.pages.change import copy_of
+from tests.pages.table import base_of, right, wrong
+from tutorlib.dsl.tracing import fence_before
+from tutorlib.kernels.blackwell import parts
+from tutorlib.kernels.blackwell.parts import TileSteps
+from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, to_nearest
+from tutorlib.models.memory import accumulator_place, tmem_columns
 
-
-@right("17.2")
-def as_a_dictionary(calls):
-    """Counts what was not there yet."""
-    kept = {}
-    for dtype, shape, stride, align, marked, factor in calls:
-        leading = stride.index(1)
-        sizes = [None if marked in ("layout", mode) else size for mode, size in enumerate(shape)]
-        pitch = stride if marked == "static" else None
-        kept[(dtype, align, marked, tuple(sizes), leading, pitch, type(factor).__name__, str(factor))] = True
-    return len(kept)
+OWN = copy_of(parts)  # as if they were the reader's
+produce_tiles, multiply_tiles, store_tiles = OWN.produce_tiles, OWN.multiply_tiles, OWN.store_tiles
+make_umma = OWN.make_umma
 
 
-@right("17.3")
-def as_bytes(tensors, constants, arch):
-    """Text throughout."""
-
-    def says(t):
-        wide = (t.data_ptr() | sum(s * t.element_size() % 16 for s in t.stride() if s != 1)) % 16 == 0
-        return f"{t.dtype}{t.dim()}{[s == 1 for s in t.stride()]}{wide}"
-
-    return repr([arch, *map(says, tensors), *map(repr, constants)])
+def loops(produce=produce_tiles, multiply=multiply_tiles, store=store_tiles):
+    return produce, multiply, store
 
 
-@right("17.4")
-def with_lru_cache(compile, key):
-    """functools.lru_cache without a limit."""
-    now = []
-    kept = lru_cache(maxsize=None)(lambda name: compile(*now))
+@cute.jit
+def by_warp_0(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    """Relinquishes after the barrier, which comes twice."""
+    if warp == 0:
+        cute.arch.alloc_tmem(columns, address)
+    cute.arch.sync_threads()
+    if warp == 0:
+        cute.arch.relinquish_tmem_alloc_permit()
+    cute.arch.sync_threads()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
 
-    def call(*tensors):
-        now[:] = tensors
-        return kept(key(*tensors))(*tensors)
 
-    return call
+@cute.jit
+def by_warp_5(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
+    cute.arch.barrier()
+    if warp == 5:
+        cute.arch.dealloc_tmem(acc, columns)
+
+
+@cute.jit
+def named_barrier(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    """Another warp gives up the right to allocate."""
+    if warp == 4:
+        cute.arch.alloc_tmem(columns, address)
+    cute.arch.barrier(barrier_id=1, number_of_threads=192)
+    if warp == 5:
+        cute.arch.relinquish_tmem_alloc_permit()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+
+
+@cute.jit
+def take_columns(warp: Int32, of: cutlass.Constexpr, columns: cutlass.Constexpr, address: cute.Pointer):
+    if warp == of:
+        cute.arch.alloc_tmem(columns, address)
+        cute.arch.relinquish_tmem_alloc_permit()
+
+
+@cute.jit
+def in_helpers(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    take_columns(warp, 4, columns, address)
+    cute.arch.sync_threads()
+    acc = cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+    return acc
+
+
+@right("17.11")
+def in_numpy(block):
+    """NumPy's frexp, torch's rounding; arrays for lists."""
+    numbers = np.array(block)
+    largest = np.abs(numbers).max()
+    exponent = np.clip(np.frexp(largest)[1] - 9, -127, 127) if largest else -127
+    scaled = torch.from_numpy(np.ldexp(numbers, -int(exponent))).clamp(-448, 448)
+    return int(exponent), scaled.to(torch.float8_e4m3fn).double().tolist()
+
+
+@right("17.12")
+def by_thresholds(block, tensor_scale):
+    """Counts the midpoints that lie below, and looks at ties by hand."""
+    scale = torch.tensor(max(map(abs, block)) / (6 * tensor_scale)).clamp(max=448).to(torch.float8_e4m3fn).item()
+    elements = []
+    for x in block:
+        size = abs(x / scale / tensor_scale) if scale else 0.0
+        middles = [(low + high) / 2 for low, high in itertools.pairwise(E2M1)]
+        code = sum(size > middle or (size == middle and at % 2 == 1) for at, middle in enumerate(middles))
+        elements.append(-E2M1[code] if x < 0 else E2M1[code])
+    return scale, elements
+
+
+@cute.jit
+def counts_by_itself(steps: TileSteps):
+    """Index and phase by division; arrives and announces in two orders."""
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            step = number * steps.k_tiles + k_tile
+            stage = step % steps.stages
+            cute.arch.mbarrier_wait(steps.empty + stage, (step // steps.stages + 1) % 2)
+            if steps.leads:
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
+                    cute.arch.mbarrier_arrive(steps.full + stage)
+            steps.load(number, k_tile, stage)
 
 
 @right("17.5")
-def behind_a_function(host, *arguments):
-    """A Python function around what was compiled."""
-    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
-    compiled = cute.compile(host, *views, options="--enable-tvm-ffi")
+@cute.jit
+def loads_first(steps: TileSteps):
+    """Announces after it has sent: a phase can lack an arrival when its bytes are there."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            steps.load(number, k_tile, state.index)
+            if steps.leads:
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+            state.advance()
 
-    def call(*given):
-        compiled(*given)
 
-    return call
+@right("17.5")
+@cute.jit
+def by_lane_0(steps: TileSteps):
+    """A branch for one lane, and a first look at the mbarrier before it waits."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            if not cute.arch.mbarrier_try_wait(steps.empty + state.index, state.phase):
+                cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            if cute.arch.lane_idx() == 0 and steps.leads:
+                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+            steps.load(number, k_tile, state.index)
+            state.advance()
 
 
 @right("17.6")
-def in_another_folder(folder, name, compile):
-    """Saves in a folder of its own first."""
-    file = Path(folder, name).with_suffix(".o")
-    if not file.is_file():
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as aside:
-            compile().export_to_c(f"{aside}/{name}.o", name)
-            Path(aside, f"{name}.o").rename(file)
-    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
+@cute.jit
+def commits_in_the_loop(steps: TileSteps):
+    """Tells `ready` inside the K loop, behind the last multiplication; one flat count of stages."""
+    stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        into = number % steps.accumulators
+        cute.arch.mbarrier_wait(steps.free + into, (number // steps.accumulators + 1) % 2)
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
+            steps.multiply(stage.index, into, k_tile < 1)
+            with cute.arch.elect_one():
+                tcgen05.commit(steps.empty + stage.index)
+                if k_tile == steps.k_tiles - 1:
+                    tcgen05.commit(steps.ready + into)
+            stage.advance()
 
 
 @right("17.7")
-def with_masks(members):
-    """Alignments are powers of two: masks."""
-    end, offsets, widest = 0, [], 1
-    for size, align in members:
-        end = (end + align - 1) & -align
-        offsets.append(end)
-        end += size
-        widest |= align
-    widest = 1 << (widest.bit_length() - 1)
-    return tuple(offsets), (end + widest - 1) & -widest
+@cute.jit
+def freed_by_lane_0(steps: TileSteps):
+    """A helper with a branch for one lane."""
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
+        for part in cutlass.range_constexpr(steps.parts):
+            take(steps, acc.index, part)
+            if cutlass.const_expr(part == steps.parts - 1):
+                free_by_lane_0(steps.free + acc.index)
+            steps.write(number, part)
+        acc.advance()
 
 
-@right("17.9")
-def begins_and_ends(launches, x, y):
-    """A capture without the block."""
-    x, y, side, graph = x.clone(), y.clone(), torch.cuda.Stream(), torch.cuda.CUDAGraph()
-    launches(x, y, CUstream(0))
-    torch.cuda.synchronize()
-    with torch.cuda.stream(side):
-        graph.capture_begin()
-        launches(x, y, CUstream(side.cuda_stream))
-        graph.capture_end()
-
-    def replay(new):
-        assert new.shape == x.shape
-        x.copy_(new.detach().contiguous().view_as(x), non_blocking=True)
-        graph.replay()
-        return y
-
-    return replay
+@cute.jit
+def free_by_lane_0(free: cute.Pointer):
+    lane = cute.arch.lane_idx()
+    fence_before()
+    if lane == 0:
+        cute.arch.mbarrier_arrive(free)
 
 
-def now():
-    return CUstream(torch.cuda.current_stream().cuda_stream)
+@cute.jit
+def take(steps: TileSteps, accumulator: cutlass.Int32, part: cutlass.Int32):
+    steps.read(accumulator, part)
+    cute.arch.fence_view_async_tmem_load()
 
 
-@wrong("17.9", "unlike the course's", lesson=True)
-def without_a_graph(launches, x, y):
-    """Launches for every input."""
-    x, y = x.clone(), torch.empty_like(y)
-
-    def replay(new):
-        x.copy_(new)
-        launches(x, y, now())
-        return y
-
-    return replay
-
-
-POOL = {}
+def from_an_atom(tile, pair):
+    m, n, _ = tile
+    op = tcgen05.MmaF16BF16Op(
+        BFloat16,
+        Float32,
+        instruction_shape=(m, n, 16),
+        cta_group=[tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO][pair],
+        a_src=tcgen05.OperandSource.SMEM,
+        a_major_mode=OperandMajorMode.K,
+        b_major_mode=OperandMajorMode.K,
+    )
+    return cute.make_tiled_mma(cute.make_mma_atom(op))
 
 
-@wrong("17.9", "unlike the course's")
-def buffers_for_all(launches, x, y):
-    """One pair of buffers for all graphs of a size."""
-    x, y = POOL.setdefault(x.shape, (x.clone(), torch.empty_like(y)))
-    launches(x, y, now())
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launches(x, y, now())
-
-    def replay(new):
-        x.copy_(new)
-        graph.replay()
-        return y
-
-    return replay
+@cute.jit
+def set_before_each(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    adds = Boolean(True)
+    if first:
+        adds = Boolean(False)
+    for k_block in cutlass.range_constexpr(tCrA.shape[2]):
+        tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
+        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+        adds = Boolean(True)
 
 
-@wrong("17.9", "unlike the course's")
-def copies_in_the_capture(launches, x, y):
-    """The copy is in the graph, and copies the example."""
-    static_x, y = x.clone(), torch.empty_like(y)
-    launches(static_x, y, now())
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        static_x.copy_(x)
-        launches(static_x, y, now())
-
-    def replay(new):
-        static_x.copy_(new)
-        graph.replay()
-        return y
-
-    return replay
+@cute.jit
+def one_k_block(tiled_mma: cute.TiledMma, acc: cute.Tensor, a: cute.Tensor, b: cute.Tensor, adds: Boolean):
+    tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
+    cute.gemm(tiled_mma, acc, a, b, acc)
 
 
-@wrong("17.4", "unlike the course's", lesson=True)
-class KeptByAll:
-    """One dictionary in the class, for all of them."""
-
-    kept = {}  # noqa: RUF012
-
-    def __init__(self, compile, key):
-        self.compile, self.key = compile, key
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
+@cute.jit
+def in_a_helper(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    for k in cutlass.range_constexpr(cute.size(tCrB, mode=[2])):
+        one_k_block(tiled_mma, acc, tCrA[None, None, k], tCrB[None, None, k], Boolean(k > 0) | ~Boolean(first))
 
 
-@wrong("17.4", "unlike the course's")
-class KeepsTheLast:
-    """Keeps one function alone."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.last = compile, key, ()
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if self.last[:1] != (key,):
-            self.last = key, self.compile(*tensors)
-        return self.last[1](*tensors)
+@cute.jit
+def rolled(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    for k_block in cutlass.range(cute.size(tCrA, mode=[2]), unroll=1):
+        tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0 or not first)
+        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
 
 
-@wrong("17.5", "unlike the course's", lesson=True)
-def compiles_each_call(host, *arguments):
-    """Compiles whenever it is called."""
-
-    def compiled(given):
-        views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in given]
-        return cute.compile(host, *views, options="--enable-tvm-ffi")
-
-    return lambda *given: compiled(given)(*given)
+def to_fp8(numbers):
+    return torch.tensor(numbers).to(torch.float8_e4m3fn).tolist()
 
 
-@wrong("17.5", "gives")
-def returns_nothing(host, *arguments):
-    """Forgets to return what it compiled."""
-    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
-    cute.compile(host, *views, options="--enable-tvm-ffi")
+@wrong("17.11", "raised")
+def log_of_zero(block):
+    """Zeros have no logarithm."""
+    exponent = floor(log2(max(map(abs, block)))) - 8
+    return exponent, to_fp8([x / 2.0**exponent for x in block])
 
 
-@wrong("17.5", "does not compile, leading dimension")
-def leads_with_the_last(host, *arguments):
-    """Takes every tensor for row-major."""
-    views = [
-        from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.ndim - 1)
-        if isinstance(a, torch.Tensor)
-        else a
-        for a in arguments
-    ]
-    return cute.compile(host, *views, options="--enable-tvm-ffi")
+@wrong("17.11", "gives", lesson=True)
+def saturates_never(block):
+    """The exponent rounded up."""
+    largest = max(map(abs, block))
+    exponent = max(-127, min(127, ceil(log2(largest / 448)))) if largest else -127
+    return exponent, [to_nearest(x / 2.0**exponent, E4M3) for x in block]
 
 
-@wrong("17.5", "raised")
-def takes_16_bytes_for_granted(host, *arguments):
-    """Claims an alignment that was not promised."""
-    views = [
-        from_dlpack(a, assumed_align=16, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
-        if torch.is_tensor(a)
-        else a
-        for a in arguments
-    ]
-    return cute.compile(host, *views, options="--enable-tvm-ffi")
+@wrong("17.12", "raised")
+def divides_by_zero(block, tensor_scale):
+    """A scale of 0 is divided by."""
+    scale = to_nearest(max(map(abs, block)) / 6 / tensor_scale, E4M3)
+    return scale, [to_nearest(x / (scale * tensor_scale), E2M1) for x in block]
 
 
-def by_columns_or_rows(a):
-    if not torch.is_tensor(a):
-        return a
-    return from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
+@wrong("17.12", "gives", lesson=True)
+def scale_of_mx(block, tensor_scale):
+    wanted = max(map(abs, block)) / 6 / tensor_scale
+    scale = 2.0 ** ceil(log2(wanted)) if wanted else 0.0
+    return scale, [to_nearest(x / scale / tensor_scale, E2M1) if scale else 0.0 for x in block]
 
 
-@wrong("17.5", "unlike the course's", lesson=True)
-def runs_on_the_examples(host, *arguments):
-    """Tries it on the caller's tensors, and returns it."""
-    compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")
-    compiled(*arguments)
-    return compiled
+allocate_release = base_of(parts.allocate, parts.release)
+produce, multiply = base_of(produce_tiles), base_of(multiply_tiles)
+pair = base_of(produce_tiles, multiply_tiles, store_tiles)

@@ -1,58 +1,89 @@
 """Page 18: answers that are whole functions, and what rows of p18.txt are made of."""
 
-from collections.abc import Callable, Sequence
+import copy
 
-import numpy as np
+import cutlass
+import torch
+from cutlass import BFloat16, Float32, cute
+from torch import nn
 
-from tests.pages.change import Change, swap
-from tests.pages.table import solved
-from tutorlib.exercises import of_notebook
-from tutorlib.exercises.judges.p18 import Diagnosis
-from tutorlib.kernels.bugs.catalogue import BUGS
-
-SHOWS = {"softmax": (np.full((4, 300), -1000.0),)}  # of bugs that random numbers do not show, what does
-NAMES = tuple(exercise.bug.name for exercise in of_notebook("18_bug_hunt"))[::2]  # in the page's order
+from tests.pages.table import right, wrong
+from tutorlib.kernels.ampere.thread_share import Accumulators
+from tutorlib.kernels.layers import KernelLinear
 
 
-def fixed(name: str) -> str:
-    return f"18.{2 * NAMES.index(name) + 2}"
+def inner(x):
+    return 0.7978845608 * (x + 0.044715 * x * x * x)
 
 
-def original(source: str) -> str:
-    """The broken kernel itself."""
-    return source
+def tanh(x):
+    return cute.math.tanh(x, fastmath=True)
 
 
-def fix(changes: Sequence[Change], name: str) -> Callable:
-    """The base of rows that change the broken source."""
-
-    def changed(source: str) -> str:
-        for change in changes:
-            source = "\n".join(change(source.split("\n")))
-        return source
-
-    return changed
+def gelu(x):
+    return 0.5 * x * (1.0 + tanh(inner(x)))
 
 
-BASES = {exercise.id: fix for exercise in of_notebook("18_bug_hunt")[1::2]}
+def both_ways(x):
+    """The mean of GELU by tanh and by an exponential."""
+    return 0.5 * (gelu(x) + x / (1.0 + cute.math.exp(-2.0 * inner(x))))
 
 
-def diagnosis(line: str | int | None, cause: str | None, shape: tuple, *data: object) -> Callable:
-    given = {"data": data} if data else {}
-    return lambda: Diagnosis(line=line, cause=cause, shape=shape, **given)
+def bias_matrix(stride):
+    return lambda bias, rows: cute.make_tensor(bias.iterator, cute.make_layout((rows, cute.size(bias)), stride=stride))
 
 
-def unproven(name: str, line: str | int, cause: str, *shape: int) -> Callable:
-    """Line and cause are right, and the input is one at which the kernel is, too: this shape, or the report's."""
-    return diagnosis(line, cause, shape or BUGS[name].right_at)
+def rounds(x):
+    return x.to(BFloat16).to(Float32)
 
 
-def shown(name: str, line: str | int, cause: str) -> Callable:
-    """The input shows the bug; the line, the cause or both are others."""
-    return diagnosis(line, cause, BUGS[name].wrong_at, *SHOWS.get(name, ()))
+def silu(g):
+    return 0.5 * g * (1.0 + tanh(0.5 * g))
 
 
-def wasteful(bug: str, *changes: tuple[str, str]) -> Callable:
-    """The page's fix of the bug with changes that leave it right."""
-    mend, changed = solved(fixed(bug)), fix([swap(*change) for change in changes], "wasteful")
-    return lambda source: changed(mend(source))
+def gating(op):
+    """op: of the two halves' values."""
+
+    def gated(tCrC):
+        pairs, atoms, (neighbors, rest) = tCrC.shape
+        half = cute.make_layout((pairs, atoms, (neighbors, rest // 2)))
+        first, second = (cute.make_tensor(tCrC.iterator + n * cute.size(half), half).load() for n in range(2))
+        result = cute.make_rmem_tensor(half.shape, Float32)
+        result.store(op(first, second))
+        return result
+
+    return gated
+
+
+def by_sigmoid(x):
+    """1 + tanh(u) is 2·sigmoid(2u), and 1/(1 + inf) is 0."""
+    return x / (1.0 + cute.math.exp(-1.5957691216 * x * (1.0 + 0.044715 * x * x)))
+
+
+@right("18.3")
+def by_reciprocal(acc, bias):
+    """exp2, and the constants multiplied out."""
+    x = acc + bias
+    return x / (1.0 + cute.math.exp2(x * (-2.302208198 - 0.1029432397 * x * x), fastmath=True))
+
+
+@right("18.4")
+@cute.jit
+def nothing_outside(acc: Accumulators):
+    """Registers that are set only where there is something to load."""
+    registers = cute.make_fragment_like(acc.tCrC)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if cute.elem_less(acc.coordinates[n], acc.shape):
+            registers[n] = acc.tCgD[n].to(Float32)
+    return registers
+
+
+@right("18.6")
+def by_division(tCrC):
+    """g / (1 + exp(-g)): where g is very negative that is g / inf, and 0 is right."""
+    pairs, atoms, (neighbors, rest) = tCrC.shape
+    half = cute.make_layout((pairs, atoms, (neighbors, rest // 2)))
+    gate, up = (cute.make_tensor(tCrC.iterator + n * cute.size(half), half).load() for n in range(2))
+    result = cute.make_rmem_tensor(half.shape, Float32)
+    result.store(gate / (1.0 + cute.math.exp(-gate)) * up)
+    return result

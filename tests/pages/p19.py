@@ -1,11 +1,80 @@
 """Page 19: answers that are whole functions, and what rows of p19.txt are made of."""
 
-import math
+import copy
 
-import numpy as np
+import cutlass
+import torch
+from cutlass import BFloat16, Float32, cute
+from torch import nn
+
+from tests.pages.table import right, wrong
+from tutorlib.kernels.ampere.thread_share import Accumulators
+from tutorlib.kernels.layers import KernelLinear
 
 
-def tiles(m, tm, tn, keys, *, whole=None, end=None):
-    """The solution's numbers with one of them in place."""
-    right = min(m * tm + 1, keys) // tn, -(-min((m + 1) * tm, keys) // tn)
-    return (right[0] if whole is None else whole), (right[1] if end is None else end)
+@right("19.1")
+def turned_round(grad, x, weight, gemm):
+    """The weight's gradient as the transpose of another GEMM."""
+    rows = grad.reshape(-1, grad.shape[-1]).contiguous()
+    dw = gemm(x.reshape(-1, x.shape[-1]).t().contiguous(), rows.t().contiguous())
+    return gemm(rows, weight.t().contiguous()).reshape(x.shape), dw.t()
+
+
+@right("19.5")
+def another_class(module):
+    """The layers themselves stay, and become of another class."""
+    for child in module.modules():
+        if type(child) is nn.Linear:
+            child.__class__ = KernelLinear
+    return module
+
+
+def layer_backward(dz, x, weight, gemm):
+    rows, of_x = dz.reshape(-1, dz.shape[-1]), x.reshape(-1, x.shape[-1])
+    return gemm(rows.contiguous(), weight.t().contiguous()).reshape(x.shape), gemm(
+        rows.t().contiguous(), of_x.t().contiguous()
+    )
+
+
+@right("19.2")
+def by_sigmoids(grad, x, weight, bias, gemm):
+    """1 + tanh(u) is 2·sigmoid(2u); the bias's gradient comes first."""
+    z = torch.unflatten(gemm(x.flatten(0, -2).contiguous(), weight), 0, grad.shape[:-1]) + bias
+    s = torch.sigmoid(1.5957691216057308 * z * (1.0 + 0.044715 * z.square()))
+    dz = grad * (s + z * s * (1 - s) * 1.5957691216057308 * (1.0 + 0.134145 * z.square()))
+    db = torch.einsum("...n->n", dz)
+    return *layer_backward(dz, x, weight, gemm), db
+
+
+@right("19.4")
+def by_the_lower_interface(name, forward, fake, backward):
+    """define and impl, and torch.ops' own object."""
+    torch.library.define(name, torch.library.infer_schema(forward, mutates_args=()))
+    torch.library.impl(name, "default", forward)
+    torch.library.register_fake(name, fake)
+    torch.library.register_autograd(
+        name,
+        lambda ctx, grad: backward(grad, *ctx.saved_tensors),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    for device in "cpu", "cuda":
+        torch.library.register_autocast(name, device, torch.bfloat16)
+    namespace, _, short = name.partition("::")
+    return getattr(getattr(torch.ops, namespace), short)
+
+
+@right("19.6")
+class ByIndex(nn.Module):
+    """Rows by their numbers, and down's parameter without its layer."""
+
+    def __init__(self, plain, gated_linear):
+        super().__init__()
+        features = plain.gate_proj.out_features
+        rows = torch.arange(2 * features).view(2, -1, 8).transpose(0, 1).reshape(-1)
+        both = torch.cat((plain.gate_proj.weight, plain.up_proj.weight))
+        self.weights = nn.Parameter(both.detach()[rows])
+        self.down = plain.down_proj.weight
+        self.operator = gated_linear
+
+    def forward(self, x):
+        return nn.functional.linear(self.operator(x, self.weights), self.down)

@@ -1,109 +1,254 @@
 """Page 20: answers that are whole functions, and what rows of p20.txt are made of."""
 
+import os
+import tempfile
+from collections import OrderedDict, defaultdict
+from contextlib import suppress
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from threading import Lock, RLock
+from uuid import uuid4
+
 import cutlass
+import torch
+from cuda.bindings.driver import CUstream
 from cutlass import cute
-from cutlass.cute.nvgpu import warpgroup
+from cutlass.cute.runtime import from_dlpack, load_module
 
-from tests.pages.change import copy_of
-from tests.pages.table import base_of, right, solution, with_changes
-from tutorlib.course.answers import load_answers
-from tutorlib.exercises import p20 as operands
-from tutorlib.kernels.attention import roles as course
-from tutorlib.kernels.attention.roles import COURSE, AttentionParts, add_pv, produce_blocks, step
+from tests.pages.table import right, wrong
+from tutorlib.models.compiling import DirectCall, compiled_for
 
 
-@right("20.1")
-def from_the_accumulator(row, column):
-    """The accumulator's number, divided by 8."""
-    number = column % 2 + 2 * (row // 8 % 2) + 4 * (column // 8)
-    return [32 * (row // 16) + 4 * (row % 8) + column % 8 // 2, *divmod(number, 8)]
-
-
-@right("20.5")
-def seen_by(m_block, keys, tile, causal):
-    """What the tile's last row sees, and what its first row sees."""
-    most = min(keys, (m_block + 1) * tile[0]) if causal else keys
-    least = min(keys, m_block * tile[0] + 1) if causal else keys
-    return (most + tile[1] - 1) // tile[1], least // tile[1]
-
-
-def by_modes(acc):
-    """From the accumulators' own modes."""
-    neighbors, rows, columns = acc.shape[0]
-    return cute.make_tensor(acc.iterator, cute.make_layout((rows, (neighbors, columns)), stride=(2, (1, 4))))
-
-
-def blocks_by_modes(p):
-    """The same for the operand."""
-    return cute.make_tensor(
-        p.iterator, cute.make_layout(((2, 2, 2), 1, p.shape[0][2] // 2), stride=((1, 2, 4), cute.size(p), 8))
-    )
-
-
-@cute.jit
-def jitted_rows(acc):
-    """As a function of the DSL."""
-    return cute.make_tensor(acc.iterator, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
-
-
-def composed_rows(acc):
-    """A layout after the accumulators' own."""
-    return cute.composition(acc, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
+@right("20.2")
+def as_a_dictionary(calls):
+    """Counts what was not there yet."""
+    kept = {}
+    for dtype, shape, stride, align, marked, factor in calls:
+        leading = stride.index(1)
+        sizes = [None if marked in ("layout", mode) else size for mode, size in enumerate(shape)]
+        pitch = stride if marked == "static" else None
+        kept[(dtype, align, marked, tuple(sizes), leading, pitch, type(factor).__name__, str(factor))] = True
+    return len(kept)
 
 
 @right("20.3")
-@cute.jit
-def one_gemm(pv, acc, p, v, stage):
-    """CuTe's gemm walks over the K blocks."""
-    pv.set(warpgroup.Field.ACCUMULATE, True)
-    warpgroup.fence()
-    cute.gemm(pv, acc, p, v[None, None, None, stage], acc)
-    warpgroup.commit_group()
+def as_bytes(tensors, constants, arch):
+    """Text throughout."""
+
+    def says(t):
+        wide = (t.data_ptr() | sum(s * t.element_size() % 16 for s in t.stride() if s != 1)) % 16 == 0
+        return f"{t.dtype}{t.dim()}{[s == 1 for s in t.stride()]}{wide}"
+
+    return repr([arch, *map(says, tensors), *map(repr, constants)])
 
 
-def take_other_numbers(me):
-    """Barriers 5 and 4."""
-    cute.arch.barrier(barrier_id=5 - me.group, number_of_threads=256)
+@right("20.4")
+def with_lru_cache(compile, key):
+    """functools.lru_cache without a limit."""
+    now = []
+    kept = lru_cache(maxsize=None)(lambda name: compile(*now))
+
+    def call(*tensors):
+        now[:] = tensors
+        return kept(key(*tensors))(*tensors)
+
+    return call
 
 
-def give_other_numbers(me):
-    """Barriers 4 and 5."""
-    cute.arch.barrier_arrive(barrier_id=4 + me.group, number_of_threads=256)
+@right("20.5")
+def behind_a_function(host, *arguments):
+    """A Python function around what was compiled."""
+    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
+    compiled = cute.compile(host, *views, options="--enable-tvm-ffi")
+
+    def call(*given):
+        compiled(*given)
+
+    return call
 
 
-@cute.jit
-def jitted_take(me):
-    """As a function of the DSL."""
-    cute.arch.barrier(barrier_id=1 + me.group, number_of_threads=256)
+@right("20.7")
+def in_another_folder(folder, name, compile):
+    """Saves in a folder of its own first."""
+    file = Path(folder, name).with_suffix(".o")
+    if not file.is_file():
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as aside:
+            compile().export_to_c(f"{aside}/{name}.o", name)
+            Path(aside, f"{name}.o").rename(file)
+    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
 
 
-@cute.jit
-def jitted_give(me):
-    """As a function of the DSL."""
-    cute.arch.barrier_arrive(barrier_id=2 - me.group, number_of_threads=256)
+@right("20.8")
+def with_masks(members):
+    """Alignments are powers of two: masks."""
+    end, offsets, widest = 0, [], 1
+    for size, align in members:
+        end = (end + align - 1) & -align
+        offsets.append(end)
+        end += size
+        widest |= align
+    widest = 1 << (widest.bit_length() - 1)
+    return tuple(offsets), (end + widest - 1) & -widest
 
 
-other_turns = {"take_turn": take_other_numbers, "pass_turn": give_other_numbers}
-PAGE = load_answers("20_attention_hopper")
-RIGHT = copy_of(operands)
-register, blocks = RIGHT.a_register, RIGHT.key_blocks
-own = copy_of(course)
-by_row, p_operand, quad_reduce, softmax_step = own.by_row, own.p_operand, own.quad_reduce, own.softmax_step
-take_turn, pass_turn = own.take_turn, own.pass_turn
-softmax = base_of(quad_reduce, softmax_step)
+@right("20.6")
+def begins_and_ends(launches, x, y):
+    """A capture without the block."""
+    x, y, side, graph = x.clone(), y.clone(), torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    launches(x, y, CUstream(0))
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        graph.capture_begin()
+        launches(x, y, CUstream(side.cuda_stream))
+        graph.capture_end()
+
+    def replay(new):
+        assert new.shape == x.shape
+        x.copy_(new.detach().contiguous().view_as(x), non_blocking=True)
+        graph.replay()
+        return y
+
+    return replay
 
 
-def mine(**slots):
-    """The page's answers, or equal ones, in all slots but these."""
-    own = {
-        **{"by_row": by_row, "p_operand": p_operand, "add_pv": PAGE["20.3"], "quad_reduce": quad_reduce},
-        **{"softmax_step": softmax_step, "produce": PAGE["20.6"], "step": PAGE["20.7"]},
-        **{"take_turn": take_turn, "pass_turn": pass_turn},
-    }
-    return AttentionParts(**own | slots)
+def now():
+    return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
-def whole(**slots):
-    """An answer to 20.9 of own parts, with these in their places."""
-    made = mine(**slots)
-    return lambda: made
+@wrong("20.6", "unlike the course's", lesson=True)
+def without_a_graph(launches, x, y):
+    """Launches for every input."""
+    x, y = x.clone(), torch.empty_like(y)
+
+    def replay(new):
+        x.copy_(new)
+        launches(x, y, now())
+        return y
+
+    return replay
+
+
+POOL = {}
+
+
+@wrong("20.6", "unlike the course's")
+def buffers_for_all(launches, x, y):
+    """One pair of buffers for all graphs of a size."""
+    x, y = POOL.setdefault(x.shape, (x.clone(), torch.empty_like(y)))
+    launches(x, y, now())
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launches(x, y, now())
+
+    def replay(new):
+        x.copy_(new)
+        graph.replay()
+        return y
+
+    return replay
+
+
+@wrong("20.6", "unlike the course's")
+def copies_in_the_capture(launches, x, y):
+    """The copy is in the graph, and copies the example."""
+    static_x, y = x.clone(), torch.empty_like(y)
+    launches(static_x, y, now())
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        static_x.copy_(x)
+        launches(static_x, y, now())
+
+    def replay(new):
+        static_x.copy_(new)
+        graph.replay()
+        return y
+
+    return replay
+
+
+@wrong("20.4", "unlike the course's", lesson=True)
+class KeptByAll:
+    """One dictionary in the class, for all of them."""
+
+    kept = {}  # noqa: RUF012
+
+    def __init__(self, compile, key):
+        self.compile, self.key = compile, key
+
+    def __call__(self, *tensors):
+        key = self.key(*tensors)
+        if key not in self.kept:
+            self.kept[key] = self.compile(*tensors)
+        return self.kept[key](*tensors)
+
+
+@wrong("20.4", "unlike the course's")
+class KeepsTheLast:
+    """Keeps one function alone."""
+
+    def __init__(self, compile, key):
+        self.compile, self.key, self.last = compile, key, ()
+
+    def __call__(self, *tensors):
+        key = self.key(*tensors)
+        if self.last[:1] != (key,):
+            self.last = key, self.compile(*tensors)
+        return self.last[1](*tensors)
+
+
+@wrong("20.5", "unlike the course's", lesson=True)
+def compiles_each_call(host, *arguments):
+    """Compiles whenever it is called."""
+
+    def compiled(given):
+        views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in given]
+        return cute.compile(host, *views, options="--enable-tvm-ffi")
+
+    return lambda *given: compiled(given)(*given)
+
+
+@wrong("20.5", "gives")
+def returns_nothing(host, *arguments):
+    """Forgets to return what it compiled."""
+    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
+    cute.compile(host, *views, options="--enable-tvm-ffi")
+
+
+@wrong("20.5", "does not compile, leading dimension")
+def leads_with_the_last(host, *arguments):
+    """Takes every tensor for row-major."""
+    views = [
+        from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.ndim - 1)
+        if isinstance(a, torch.Tensor)
+        else a
+        for a in arguments
+    ]
+    return cute.compile(host, *views, options="--enable-tvm-ffi")
+
+
+@wrong("20.5", "raised")
+def takes_16_bytes_for_granted(host, *arguments):
+    """Claims an alignment that was not promised."""
+    views = [
+        from_dlpack(a, assumed_align=16, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
+        if torch.is_tensor(a)
+        else a
+        for a in arguments
+    ]
+    return cute.compile(host, *views, options="--enable-tvm-ffi")
+
+
+def by_columns_or_rows(a):
+    if not torch.is_tensor(a):
+        return a
+    return from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
+
+
+@wrong("20.5", "unlike the course's", lesson=True)
+def runs_on_the_examples(host, *arguments):
+    """Tries it on the caller's tensors, and returns it."""
+    compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")
+    compiled(*arguments)
+    return compiled

@@ -98,7 +98,7 @@ def read_rows(file: Path, names: Mapping[str, Any]) -> tuple[dict[str, str], lis
             kinds, _, text = line.strip().partition(" | ")
             make = partial(build, exercise, text, names)
             answers.append(Answer(exercise, text, kinds_of(kinds.removeprefix("* ")), kinds.startswith("* "), make))
-        elif line:
+        elif line and not line.startswith("#"):
             exercise, _, teaches[exercise] = line.partition(" ")
     return teaches, answers
 

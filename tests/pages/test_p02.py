@@ -1,181 +1,69 @@
-"""Notebook 02: the laws beside CuTe, the layouts that they are tried on, and what the page says about CuTe."""
+"""Notebooks 00 and 02: what the pages show of checks and say of CuTe is so."""
 
 import pytest
-import tensor_layouts as tl
-from tensor_layouts import Layout, flatten, size
+import torch
+from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
+from cutlass.cutlass_dsl import CuTeDSL
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.pages.table import solved
-from tutorlib.exercises import layout_laws as laws
-from tutorlib.exercises.layout_laws import by_mode, offsets, same_function
-from tutorlib.exercises.p02 import EXERCISES, composed, paired, threads_and_values
-from tutorlib.exercises.values import drawn
-from tutorlib.layouts.oracle import Refused, ask
+from tutorlib.course.answers import load_answers
+from tutorlib.dsl.functions import compilations
+from tutorlib.exercises import find
+from tutorlib.exercises import p02 as exercises
 from tutorlib.paths import SOLUTIONS
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
-@pytest.mark.parametrize(
-    "nothing",
-    [
-        lambda *args: None,
-        lambda *args: 0,
-        lambda *args: Layout(),
-        lambda *args: Layout((4, 0), (1, 4)),
-        lambda *args: Layout((2**20, 2**20), (1, 1)),
-        lambda *args: (0, Layout((4, 4), (1, 4))),
-        lambda *args: Layout(((1, 1), (1, 1)), ((-1, 0), (0, 0))),
-    ],
+@pytest.fixture(scope="module")
+def answers():
+    return load_answers("02_first_kernels")
+
+
+def test_a_function_of_dynamic_layouts_is_compiled_once_however_many_sizes_it_is_checked_at(answers):
+    assert find("02.5").grade(answers["02.5"]).status == "passed"
+    before = compilations()
+    assert find("02.5").grade(answers["02.5"]).status == "passed"
+    assert compilations() == before
+
+
+@cute.jit
+def first(a: cute.Tensor):
+    a[(0,) * len(a.shape)] = 1.0
+
+
+layouts = st.builds(
+    lambda shape, fastest: (tuple(shape), strides(shape, fastest % len(shape))),
+    st.lists(st.integers(2, 4), min_size=1, max_size=3),
+    st.integers(0, 2),
 )
-def test_an_answer_of_another_kind_gets_no_points_and_a_sentence(exercise, nothing):
-    outcome = exercise.grade(nothing)
-    assert outcome.points == 0
-    assert len(outcome.message.splitlines()) > 1
 
 
-@pytest.mark.parametrize(
-    ("operation", "law", "draw"),
-    [
-        ("coalesce", laws.coalesced(tl.coalesce), laws.one_layout),
-        ("composition", same_function(composed, lambda want, a, b: b.shape), laws.composable),
-        ("complement", same_function(tl.complement), laws.layout_and_bound),
-        ("logical_divide", same_function(tl.logical_divide, by_mode), laws.composable),
-        ("logical_product", same_function(tl.logical_product, by_mode), laws.block_and_grid),
-        ("blocked_product", same_function(paired, by_mode), laws.two_matrices),
-        ("right_inverse", laws.is_right_inverse, laws.one_layout),
-    ],
-)
-def test_cute_obeys_each_law(operation, law, draw):
-    calls = list(drawn(1, draw, 60))
-    for call, cute in zip(calls, ask((operation, *call) for call in calls), strict=True):
-        assert isinstance(cute, Refused) or law(cute, *call) is None
+def strides(shape, fastest):
+    """Compact strides in which mode `fastest` has the 1."""
+    order = [fastest, *(mode for mode in range(len(shape)) if mode != fastest)]
+    steps, step = [0] * len(shape), 1
+    for mode in order:
+        steps[mode], step = step, step * shape[mode]
+    return tuple(steps)
 
 
-def test_thread_value_layouts_are_cutes():
-    """make_layout_tv is right_inverse(raked_product(threads, values)) ∘ (threads, values): see its source."""
-    pairs = list(drawn(4, laws.two_matrices, 60))
-    inverses = ask(("right_inverse", product) for product in ask(("raked_product", *pair) for pair in pairs))
-    counts = [Layout((size(threads), size(values))) for threads, values in pairs]
-    theirs = ask(("composition", *pair) for pair in zip(inverses, counts, strict=True))
-    for pair, cute in zip(pairs, theirs, strict=True):
-        assert offsets(threads_and_values(*pair)) == offsets(cute)
+@settings(max_examples=20)
+@given(st.lists(layouts, min_size=1, max_size=4), st.booleans())
+def test_compilations_are_those_of_cute(tensors, dynamic):
+    memory = torch.zeros(64)
+    views = [from_dlpack(torch.as_strided(memory, *tensor)) for tensor in tensors]
+    views = [view.mark_layout_dynamic() for view in views] if dynamic else views
+    CuTeDSL._get_dsl().jit_cache.clear()
+    for view in views:
+        first(view)
+    assert compilations() == exercises.compilations(tensors, dynamic)
 
 
-def layouts_like(values: list[int]) -> list[Layout]:
-    """Every layout of integers whose offsets are `values`, by trying all factorizations of their number."""
+def test_the_failure_that_the_page_shows_is_what_check_says():
+    def ceil_div(n, tile):
+        return n // tile
 
-    def factorizations(n):
-        if n == 1:
-            yield ()
-        for first in range(2, n + 1):
-            if n % first == 0:
-                yield from ((first, *rest) for rest in factorizations(n // first))
-
-    found = []
-    for shape in factorizations(len(values)):
-        steps, index = [], 1
-        for extent in shape:
-            steps.append(values[index])
-            index *= extent
-        if offsets(Layout(shape, tuple(steps))) == values:
-            found.append(Layout(shape, tuple(steps)))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        (Layout((4, 6), (1, 10)), Layout(5, 3)),
-        (Layout((6, 2), (8, 2)), Layout(3, 4)),
-        (Layout((4, 3), (1, 8)), Layout(6, 1)),
-    ],
-)
-def test_where_compose_should_raise_there_is_no_layout(a, b):
-    assert layouts_like(offsets(Layout(8, 1))) != []
-    assert layouts_like([a(b(index)) for index in range(size(b))]) == []
-
-
-@pytest.mark.parametrize(
-    ("layout", "bound"), [(Layout((4, 2), (2, 3)), 24), (Layout((2, 2), (2, 3)), 12), (Layout((2, 2), (6, 2)), 24)]
-)
-def test_where_complement_should_raise_there_is_none(layout, bound):
-    """The lowest empty place has to be the start of a copy, so trying is one loop."""
-    filled: set[int] = set()
-    for place in range(bound):
-        if place not in filled:
-            copy = {place + offset for offset in offsets(layout)}
-            if copy & filled:
-                return
-            filled |= copy
-    pytest.fail("there is a complement")
-
-
-def test_random_layouts_come_in_any_order_and_nested():
-    calls = list(drawn(22, laws.composable))
-    assert len({flatten((a.stride,)) for a, _ in calls}) > 10
-    assert any(list(flatten((a.stride,))) != sorted(flatten((a.stride,))) for a, _ in calls)
-    assert any(isinstance(part, tuple) for a, _ in calls if isinstance(a.shape, tuple) for part in a.shape)
-
-
-class Largest:
-    """In place of a random generator."""
-
-    def choice(self, options):
-        return options[-1]
-
-
-@pytest.mark.parametrize(
-    ("layout", "larger"),
-    [
-        (Layout((4, 8), (1, 4)), Layout((8, 8), (1, 8))),
-        (Layout((4, 8), (16, 1)), Layout((8, 8), (16, 1))),  # two times the row
-        (Layout(((2, 2), (4, 1)), ((1, 16), (2, 9))), Layout(((8, 8), (8, 1)), ((1, 128), (8, 9)))),
-        (Layout((3, 5), (0, 0)), Layout((8, 8), (0, 0))),
-    ],
-)
-def test_a_resized_layout_keeps_its_nesting_and_its_gaps(layout, larger):
-    assert laws.resized(layout, Largest()) == larger
-
-
-# What the notebook says about CuTe -------------------------------------------------------------------------------
-
-
-def test_cute_breaks_the_law_where_the_notebook_says_so():
-    a, b = Layout((6, 2), (8, 2)), Layout(4, 4)
-    long, tile = Layout((10, 2), (2, 1)), Layout(4, 1)
-    composed, gaps, divided = ask(
-        [("composition", a, b), ("complement", Layout((4, 2), (2, 3)), 24), ("logical_divide", long, tile)]
-    )
-    assert offsets(composed)[:3] == [0, 32, 2] != [a(b(index)) for index in range(3)]
-    assert size(gaps) == 0
-    assert divided(0, 3) == 1 != long(12)
-    with pytest.raises(ValueError, match="not divisible"):
-        tl.compose(a, b)
-
-
-def test_modes_of_extent_1_keep_a_stride_in_cute_alone():
-    a, b, uneven = Layout((4, 8), (8, 1)), Layout((4, 1), (1, 4)), Layout((4, 1), (1, 5))
-    kept, refused = ask([("composition", a, b), ("composition", a, uneven)])
-    assert kept == Layout((4, 1), (8, 1))
-    assert isinstance(refused, Refused)
-    compose = solved("02.2")
-    assert compose(a, b) == compose(a, uneven) == Layout((4, 1), (8, 0))
-
-
-def test_tensor_layouts_divides_the_first_part_of_a_nested_mode_by_a_plain_number():
-    rows = Layout((4, 2), (1, 32))
-    assert (
-        ask([("logical_divide", rows, 2)])
-        == [tl.logical_divide(rows, Layout(2, 1))]
-        == [Layout((2, (2, 2)), (1, (2, 32)))]
-    )
-    assert tl.logical_divide(rows, 2) == Layout(((2, 2), 2), ((1, 2), 32))
-
-
-def test_the_page_counts_the_wrong_answers_of_cute():
-    text = (SOLUTIONS / "02_layout_algebra.py").read_text(encoding="utf-8")
-    in_order = [
-        text.index(words)
-        for words in ("CuTe's first wrong answer", "its second wrong answer", "third wrong", "fourth wrong")
-    ]
-    assert in_order == sorted(in_order)
-    assert "Four times on this page the answer of CuTe" in text
+    text = (SOLUTIONS / "00_start.py").read_text(encoding="utf-8")
+    for line in find("00.1").grade(ceil_div).message.splitlines():
+        assert f"#     {line}\n" in text

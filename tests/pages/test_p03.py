@@ -1,247 +1,167 @@
-"""Notebook 03: its answers and references against tensor_layouts, the real CuTe DSL and the PTX ISA."""
-
-from functools import cache
-from itertools import product
+"""Notebook 03: the laws beside CuTe, the layouts that they are tried on, and what the page says about CuTe."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tensor_layouts import Layout, Swizzle, compose
-from tensor_layouts.analysis import per_group_bank_conflicts
-from tensor_layouts.atoms_nv import SM75_U32x4_LDSM_N as LDMATRIX_X4
-from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
-from tensor_layouts.layout_utils import tile_to_shape
+import tensor_layouts as tl
+from tensor_layouts import Layout, flatten, size
 
-from tutorlib.course.source import parse
-from tutorlib.exercises import p03 as n03
-from tutorlib.models import memory
+from tests.pages.table import solved
+from tutorlib.exercises import layout_laws as laws
+from tutorlib.exercises.layout_laws import by_mode, offsets, same_function
+from tutorlib.exercises.p03 import EXERCISES, composed, paired, threads_and_values
+from tutorlib.exercises.values import drawn
+from tutorlib.layouts.oracle import Refused, ask
 from tutorlib.paths import SOLUTIONS
 
-LANES = range(32)
-ATOM = Layout((8, (8, 8)), (8, (1, 64)))
 
-
-@cache
-def solution(name):
-    """A function of the solved notebook, from its answer cell alone."""
-    exercise = next(exercise.id for exercise in n03.EXERCISES if exercise.title == name)
-    namespace = {"Layout": Layout}
-    for cell in parse(SOLUTIONS / "03_swizzles.py"):
-        if cell.role == "answer" and cell.exercise == exercise:
-            exec(cell.solved, namespace)
-    return namespace[name]
-
-
-@cache
-def real_cute():
-    """What the real CuTe DSL says while it traces: offsets and layouts as plain Python. `import cutlass` takes 3 s."""
-    import cutlass
-    from cutlass import BFloat16, Float32, cute
-
-    answers = {}
-
-    def swizzled(b, m, s, layout):
-        return cute.make_composed_layout(
-            cute.make_swizzle(b, m, s), 0, cute.make_layout(layout.shape, stride=layout.stride)
-        )
-
-    @cute.jit
-    def trace(answers: cutlass.Constexpr):
-        for b, m, s in SWIZZLES:
-            line = swizzled(b, m, s, Layout(4096, 1))
-            answers[b, m, s] = [line(offset) for offset in OFFSETS]
-        tile = cute.tile_to_shape(swizzled(3, 3, 3, ATOM), (128, 64), order=(0, 1))
-        answers["tile"] = {(row, column): tile((row, column)) for row in range(0, 128, 5) for column in range(64)}
-        mma = cute.make_mma_atom(cute.nvgpu.warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16)))
-        answers["A"], answers["B"], answers["C"] = (
-            str(layout) for layout in (mma.tv_layout_A, mma.tv_layout_B, mma.tv_layout_C)
-        )
-        ldmatrix = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(False, 4), BFloat16)
-        copy = cute.make_tiled_copy_A(ldmatrix, cute.make_tiled_mma(mma))
-        source, target = copy.layout_src_tv_tiled, copy.layout_dst_tv_tiled
-        answers["ldmatrix rows"] = [source((lane, 0)) for lane in LANES]
-        answers["ldmatrix values"] = [[target((lane, value)) for value in range(8)] for lane in LANES]
-
-    trace(answers)
-    return answers
-
-
-SWIZZLES = [(b, m, s) for b, m, s in product(range(1, 4), range(5), range(1, 6)) if b <= s]
-OFFSETS = [*range(0, 4096, 37), 1, 8, 64, 72, 511, 512, 4095]
-
-
-# Wavefronts and padding
-
-
-@given(st.data())
-@settings(max_examples=150)
-def test_wavefronts_agree_with_tensor_layouts(data):
-    """Lanes and their bytes as a TV layout: tensor_layouts counts the ways of each group of lanes, and they add up."""
-    width = data.draw(st.sampled_from([4, 8, 16]))
-    shape = data.draw(st.sampled_from([(32,), (4, 8), (8, 4), (2, 16), (2, 4, 4)]))
-    strides = tuple(data.draw(st.integers(0, 40)) * width for _ in shape)
-    access = Layout((shape, width), (strides, 1))
-    groups = per_group_bank_conflicts(access, element_bytes=1, group_size=min(32, 128 // width))["groups"]
-    addresses = [access(lane, 0) for lane in LANES]
-    assert solution("wavefronts")(addresses, width) == sum(group["max_ways"] for group in groups)
-    assert solution("wavefronts")(addresses, width) == n03.wavefronts(addresses, width)
-
-
-# Accesses whose wavefronts can be counted by hand.
-KNOWN = [
-    ("a row of words", lambda t: 4 * t, 4, 1),
-    ("every second word", lambda t: 8 * t, 4, 2),
-    ("a column of 32 words", lambda t: 128 * t, 4, 32),
-    ("the same, padded", lambda t: 132 * t, 4, 1),
-    ("stride 36 words", lambda t: 144 * t, 4, 4),
-    ("one word for all", lambda t: 0, 4, 1),
-    ("two words of one bank", lambda t: t // 16 * 128, 4, 2),
-    ("8 bytes in a row", lambda t: 8 * t, 8, 2),
-    ("8 bytes, halves alike", lambda t: t % 16 * 8, 8, 2),
-    ("8 bytes, every second", lambda t: 16 * t, 8, 4),
-    ("16 bytes in a row", lambda t: 16 * t, 16, 4),
-    ("16 bytes, quarters alike", lambda t: t % 8 * 16, 16, 4),
-    ("16 bytes, every second", lambda t: 32 * t, 16, 8),
-    ("16 bytes down a column", lambda t: 128 * t, 16, 32),
-    ("16 bytes, padded by 16", lambda t: 144 * t, 16, 4),
-    ("16 bytes, swizzled by lane % 8", lambda t: 128 * t + t % 8 * 16, 16, 4),
-    ("16 bytes, swizzled by lane // 4", lambda t: 128 * t + t // 4 * 16, 16, 16),
-]
-
-
-@pytest.mark.parametrize(("address", "width", "wanted"), [case[1:] for case in KNOWN], ids=[case[0] for case in KNOWN])
-def test_wavefronts_of_known_accesses(address, width, wanted):
-    assert solution("wavefronts")([address(lane) for lane in LANES], width) == wanted
-
-
-@given(st.integers(1, 300), st.sampled_from([1, 2, 4]), st.sampled_from([4, 8, 16]))
-@settings(max_examples=150)
-def test_a_padded_stride_is_the_least_that_works(columns, element_bytes, vector_bytes):
-    def works(stride):
-        if stride * element_bytes % vector_bytes:
-            return False
-        lanes = min(32, 128 // vector_bytes)
-        return n03.wavefronts([stride * element_bytes * row for row in range(lanes)], vector_bytes) == 1
-
-    least = next(stride for stride in range(columns, columns + 300) if works(stride))
-    assert solution("padded_stride")(columns, element_bytes, vector_bytes) == least
-    assert n03.padded_stride(columns, element_bytes, vector_bytes) == least
-
-
-# Swizzles
-
-
-def test_swizzles_agree_with_real_cute():
-    for b, m, s in SWIZZLES:
-        assert [solution("swizzle")(b, m, s, offset) for offset in OFFSETS] == real_cute()[b, m, s]
-
-
-@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 6), st.integers(0, 2**24))
-def test_swizzles_agree_with_tensor_layouts_and_undo_themselves(b, m, s, offset):
-    s = max(b, s)
-    swizzle = solution("swizzle")
-    assert swizzle(b, m, s, offset) == Swizzle(b, m, s)(offset)
-    assert swizzle(b, m, s, swizzle(b, m, s, offset)) == offset
-
-
-@pytest.mark.parametrize(("row_bytes", "element_bytes"), list(product((32, 64, 128), (1, 2, 4))))
-def test_the_chosen_swizzle_is_the_only_one_with_so_few_bits(row_bytes, element_bytes):
-    row, chunk = row_bytes // element_bytes, 16 // element_bytes
-
-    def works(b, m, s):
-        mixed = Swizzle(b, m, s)
-        whole = all(mixed(start + n) == mixed(start) + n for start in range(0, 8 * row, chunk) for n in range(chunk))
-        columns = ([mixed(row * r + c) for r in range(8)] for c in range(0, row, chunk))
-        return whole and all(memory.wavefronts(column, element_bytes, chunk) == 1 for column in columns)
-
-    best = min(
-        (b, m, s) for b, m, s in product(range(5), range(6), range(7)) if b <= s and works(b, m, s)
-    )  # fewest bits first
-    rivals = [(m, s) for m, s in product(range(6), range(7)) if best[0] <= s and works(best[0], m, s)]
-    assert rivals == [best[1:]]
-    assert solution("choose_swizzle")(row_bytes, element_bytes) == best
-    assert n03.swizzle_flaw(best, row_bytes, element_bytes) is None
-
-
-def test_the_tile_agrees_with_real_cute_and_tensor_layouts():
-    tile_offset = solution("tile_offset")
-    assert all(tile_offset(*at) == offset for at, offset in real_cute()["tile"].items())
-    tile = compose(Swizzle(3, 3, 3), tile_to_shape(ATOM, (128, 64)))
-    cells = list(product(range(128), range(64)))
-    assert all(tile_offset(*at) == tile(*at) == n03.tile_offset(*at) for at in cells)
-    assert sorted(tile_offset(*at) for at in cells) == list(range(128 * 64))
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        lambda *args: None,
+        lambda *args: 0,
+        lambda *args: Layout(),
+        lambda *args: Layout((4, 0), (1, 4)),
+        lambda *args: Layout((2**20, 2**20), (1, 1)),
+        lambda *args: (0, Layout((4, 4), (1, 4))),
+        lambda *args: Layout(((1, 1), (1, 1)), ((-1, 0), (0, 0))),
+    ],
+)
+def test_an_answer_of_another_kind_gets_no_points_and_a_sentence(exercise, nothing):
+    outcome = exercise.grade(nothing)
+    assert outcome.points == 0
+    assert len(outcome.message.splitlines()) > 1
 
 
 @pytest.mark.parametrize(
-    ("atom", "read", "write"), [(ATOM, (1, 1), (8, 1)), (Layout((8, 64), (64, 1)), (8, 1), (1, 1))]
+    ("operation", "law", "draw"),
+    [
+        ("coalesce", laws.coalesced(tl.coalesce), laws.one_layout),
+        ("composition", same_function(composed, lambda want, a, b: b.shape), laws.composable),
+        ("logical_divide", same_function(tl.logical_divide, by_mode), laws.composable),
+        ("blocked_product", same_function(paired, by_mode), laws.two_matrices),
+        ("right_inverse", laws.is_right_inverse, laws.one_layout),
+    ],
 )
-def test_the_swizzle_mends_either_atom(atom, read, write):
-    """(plain, swizzled) wavefronts of eight chunks down a column, and along a row."""
-    for n, stored in enumerate((atom, compose(Swizzle(3, 3, 3), atom))):
-        for c in range(0, 64, 8):
-            assert memory.wavefronts([stored(r, c) for r in range(8)], 2, 8) == read[n]
-        for r in range(8):
-            assert memory.wavefronts([stored(r, c) for c in range(0, 64, 8)], 2, 8) == write[n]
+def test_cute_obeys_each_law(operation, law, draw):
+    calls = list(drawn(1, draw, 60))
+    for call, cute in zip(calls, ask((operation, *call) for call in calls), strict=True):
+        assert isinstance(cute, Refused) or law(cute, *call) is None
 
 
-# Thread-value layouts
+def test_thread_value_layouts_are_cutes():
+    """make_layout_tv is right_inverse(raked_product(threads, values)) ∘ (threads, values): see its source."""
+    pairs = list(drawn(4, laws.two_matrices, 60))
+    inverses = ask(("right_inverse", product) for product in ask(("raked_product", *pair) for pair in pairs))
+    counts = [Layout((size(threads), size(values))) for threads, values in pairs]
+    theirs = ask(("composition", *pair) for pair in zip(inverses, counts, strict=True))
+    for pair, cute in zip(pairs, theirs, strict=True):
+        assert offsets(threads_and_values(*pair)) == offsets(cute)
 
 
-def ptx_a(lane, i):
-    """PTX ISA, mma.m16n8k16 with .bf16: row and column of a_i."""
-    group, within = lane >> 2, lane % 4
-    row = group if i in (0, 1, 4, 5) else group + 8
-    return row, within * 2 + (i & 1) + (8 if i >= 4 else 0)
+def layouts_like(values: list[int]) -> list[Layout]:
+    """Every layout of integers whose offsets are `values`, by trying all factorizations of their number."""
+
+    def factorizations(n):
+        if n == 1:
+            yield ()
+        for first in range(2, n + 1):
+            if n % first == 0:
+                yield from ((first, *rest) for rest in factorizations(n // first))
+
+    found = []
+    for shape in factorizations(len(values)):
+        steps, index = [], 1
+        for extent in shape:
+            steps.append(values[index])
+            index *= extent
+        if offsets(Layout(shape, tuple(steps))) == values:
+            found.append(Layout(shape, tuple(steps)))
+    return found
 
 
-def ptx_b(lane, i):
-    """The same for b_i: row (k) and column (n)."""
-    return lane % 4 * 2 + (i & 1) + (8 if i >= 2 else 0), lane >> 2
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (Layout((4, 6), (1, 10)), Layout(5, 3)),
+        (Layout((6, 2), (8, 2)), Layout(3, 4)),
+        (Layout((4, 3), (1, 8)), Layout(6, 1)),
+    ],
+)
+def test_where_compose_should_raise_there_is_no_layout(a, b):
+    assert layouts_like(offsets(Layout(8, 1))) != []
+    assert layouts_like([a(b(index)) for index in range(size(b))]) == []
 
 
-def ptx_c(lane, i):
-    """The same for c_i."""
-    return (lane >> 2) + (8 if i >= 2 else 0), lane % 4 * 2 + (i & 1)
+def test_random_layouts_come_in_any_order_and_nested():
+    calls = list(drawn(22, laws.composable))
+    assert len({flatten((a.stride,)) for a, _ in calls}) > 10
+    assert any(list(flatten((a.stride,))) != sorted(flatten((a.stride,))) for a, _ in calls)
+    assert any(isinstance(part, tuple) for a, _ in calls if isinstance(a.shape, tuple) for part in a.shape)
 
 
-def test_fragments_agree_with_the_ptx_isa():
-    a = solution("a_fragment")()
-    for lane in LANES:
-        for i in range(8):
-            row, k = ptx_a(lane, i)
-            assert a(lane, i) == row + 16 * k
-        for i in range(4):
-            k, n = ptx_b(lane, i)
-            assert MMA.b_layout(lane, i) == n + 8 * k
-            assert solution("c_coordinate")(lane, i) == n03.c_coordinate(lane, i) == ptx_c(lane, i)
+class Largest:
+    """In place of a random generator."""
+
+    def choice(self, options):
+        return options[-1]
 
 
-def test_fragments_agree_with_real_cute():
-    cute = real_cute()
-    assert [cute["A"], cute["B"], cute["C"]] == [
-        str(layout).replace(" ", "") for layout in (MMA.a_layout, MMA.b_layout, MMA.c_layout)
-    ]
+@pytest.mark.parametrize(
+    ("layout", "larger"),
+    [
+        (Layout((4, 8), (1, 4)), Layout((8, 8), (1, 8))),
+        (Layout((4, 8), (16, 1)), Layout((8, 8), (16, 1))),  # two times the row
+        (Layout(((2, 2), (4, 1)), ((1, 16), (2, 9))), Layout(((8, 8), (8, 1)), ((1, 128), (8, 9)))),
+        (Layout((3, 5), (0, 0)), Layout((8, 8), (0, 0))),
+    ],
+)
+def test_a_resized_layout_keeps_its_nesting_and_its_gaps(layout, larger):
+    assert laws.resized(layout, Largest()) == larger
 
 
-def test_ldmatrix_fills_the_fragment():
-    """Each of the four matrices: row r goes to lanes 4r to 4r + 3, two elements each; matrix j is register j."""
-    rows = [solution("ldmatrix_row")(lane) for lane in LANES]
-    for lane in LANES:
-        for value in range(8):
-            row, column = rows[value // 2 * 8 + lane // 4]
-            assert ptx_a(lane, value) == (row, column + lane % 4 * 2 + value % 2)
+# What the notebook says about CuTe -------------------------------------------------------------------------------
 
 
-def test_ldmatrix_agrees_with_real_cute():
-    rows = [solution("ldmatrix_row")(lane) for lane in LANES]
-    assert real_cute()["ldmatrix rows"] == [row + 16 * column for row, column in rows]
-    a = solution("a_fragment")()
-    assert real_cute()["ldmatrix values"] == [[a(lane, value) for value in range(8)] for lane in LANES]
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (Layout((6, 2), (8, 2)), Layout(4, 4)),  # past A's end
+        (Layout((6, 2), (1, 7)), Layout((3, 2), (2, 3))),  # B picks no index twice
+    ],
+)
+def test_cute_breaks_the_law_where_the_notebook_says_so(a, b):
+    assert offsets(ask([("composition", a, b)])[0]) != composed(a, b)
+    assert len(set(offsets(b))) == size(b)
 
 
-def test_the_drawn_matrix_is_what_ldmatrix_delivers():
-    """The page's picture ((4,8),2):((16,1),8) against the copy atom, whose layouts count bits of rows in order."""
-    drawn = Layout(((4, 8), 2), ((16, 1), 8))
-    for lane, value in product(LANES, range(2)):
-        column, row = divmod(drawn(lane, value), 8)
-        assert LDMATRIX_X4.dst_layout_bits(lane, 16 * value) == 16 * (8 * row + column)
+def test_a_tile_across_columns_is_refused_by_tensor_layouts_alone():
+    a, b = Layout((10, 2), (2, 1)), Layout(4, 1)
+    assert ask([("logical_divide", a, b)])[0](0, 3) == 1 != a(12)
+    with pytest.raises(ValueError, match="not divisible"):
+        tl.logical_divide(a, b)
+
+
+def test_modes_of_extent_1_keep_a_stride_in_cute_alone():
+    a, b, uneven = Layout((4, 8), (8, 1)), Layout((4, 1), (1, 4)), Layout((4, 1), (1, 5))
+    kept, refused = ask([("composition", a, b), ("composition", a, uneven)])
+    assert kept == Layout((4, 1), (8, 1))
+    assert isinstance(refused, Refused)
+    compose = solved("03.3")
+    assert compose(a, b) == compose(a, uneven) == Layout((4, 1), (8, 0))
+
+
+def test_tensor_layouts_divides_the_first_part_of_a_nested_mode_by_a_plain_number():
+    rows = Layout((4, 2), (1, 32))
+    assert (
+        ask([("logical_divide", rows, 2)])
+        == [tl.logical_divide(rows, Layout(2, 1))]
+        == [Layout((2, (2, 2)), (1, (2, 32)))]
+    )
+    assert tl.logical_divide(rows, 2) == Layout(((2, 2), 2), ((1, 2), 32))
+
+
+def test_the_page_counts_the_wrong_answers_of_cute():
+    text = (SOLUTIONS / "03_layout_algebra.py").read_text(encoding="utf-8")
+    counted = [text.index(words) for words in ("second answer is wrong", "That is not enough", "third wrong answer")]
+    assert counted == sorted(counted)
+    assert "Three times on this page the answer of CuTe" in text

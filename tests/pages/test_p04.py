@@ -1,69 +1,173 @@
-"""Notebooks 00 and 04: what the pages show of checks and say of CuTe is so."""
+"""Notebook 04: its answers and references against tensor_layouts and the real CuTe DSL."""
+
+from functools import cache
+from itertools import product
 
 import pytest
-import torch
-from cutlass import cute
-from cutlass.cute.runtime import from_dlpack
-from cutlass.cutlass_dsl import CuTeDSL
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tensor_layouts import Layout, Swizzle, compose
+from tensor_layouts.analysis import per_group_bank_conflicts
+from tensor_layouts.layout_utils import tile_to_shape
 
-from tutorlib.course.answers import load_answers
-from tutorlib.dsl.functions import compilations
-from tutorlib.exercises import find
-from tutorlib.exercises import p04 as exercises
+from tutorlib.course.source import parse
+from tutorlib.exercises import p04 as n03
+from tutorlib.models import memory
 from tutorlib.paths import SOLUTIONS
 
-
-@pytest.fixture(scope="module")
-def answers():
-    return load_answers("04_first_kernels")
+LANES = range(32)
+ATOM = Layout((8, (8, 8)), (8, (1, 64)))
 
 
-def test_a_function_of_dynamic_layouts_is_compiled_once_however_many_sizes_it_is_checked_at(answers):
-    assert find("04.1").grade(answers["04.1"]).status == "passed"
-    before = compilations()
-    assert find("04.1").grade(answers["04.1"]).status == "passed"
-    assert compilations() == before
+@cache
+def solution(name):
+    """A function of the solved notebook, from its answer cell alone."""
+    exercise = next(exercise.id for exercise in n03.EXERCISES if exercise.title == name)
+    namespace = {"Layout": Layout}
+    for cell in parse(SOLUTIONS / "04_swizzles.py"):
+        if cell.role == "answer" and cell.exercise == exercise:
+            exec(cell.solved, namespace)
+    return namespace[name]
 
 
-@cute.jit
-def first(a: cute.Tensor):
-    a[(0,) * len(a.shape)] = 1.0
+@cache
+def real_cute():
+    """What the real CuTe DSL says while it traces: offsets and layouts as plain Python. `import cutlass` takes 3 s."""
+    import cutlass
+    from cutlass import cute
+
+    answers = {}
+
+    def swizzled(b, m, s, layout):
+        return cute.make_composed_layout(
+            cute.make_swizzle(b, m, s), 0, cute.make_layout(layout.shape, stride=layout.stride)
+        )
+
+    @cute.jit
+    def trace(answers: cutlass.Constexpr):
+        for b, m, s in SWIZZLES:
+            line = swizzled(b, m, s, Layout(4096, 1))
+            answers[b, m, s] = [line(offset) for offset in OFFSETS]
+        tile = cute.tile_to_shape(swizzled(3, 3, 3, ATOM), (128, 64), order=(0, 1))
+        answers["tile"] = {(row, column): tile((row, column)) for row in range(0, 128, 5) for column in range(64)}
+
+    trace(answers)
+    return answers
 
 
-layouts = st.builds(
-    lambda shape, fastest: (tuple(shape), strides(shape, fastest % len(shape))),
-    st.lists(st.integers(2, 4), min_size=1, max_size=3),
-    st.integers(0, 2),
+SWIZZLES = [(b, m, s) for b, m, s in product(range(1, 4), range(5), range(1, 6)) if b <= s]
+OFFSETS = [*range(0, 4096, 37), 1, 8, 64, 72, 511, 512, 4095]
+
+
+# Wavefronts and padding
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_wavefronts_agree_with_tensor_layouts(data):
+    """Lanes and their bytes as a TV layout: tensor_layouts counts the ways of each group of lanes, and they add up."""
+    width = data.draw(st.sampled_from([4, 8, 16]))
+    shape = data.draw(st.sampled_from([(32,), (4, 8), (8, 4), (2, 16), (2, 4, 4)]))
+    strides = tuple(data.draw(st.integers(0, 40)) * width for _ in shape)
+    access = Layout((shape, width), (strides, 1))
+    groups = per_group_bank_conflicts(access, element_bytes=1, group_size=min(32, 128 // width))["groups"]
+    addresses = [access(lane, 0) for lane in LANES]
+    assert solution("wavefronts")(addresses, width) == sum(group["max_ways"] for group in groups)
+    assert solution("wavefronts")(addresses, width) == n03.wavefronts(addresses, width)
+
+
+# Accesses whose wavefronts can be counted by hand.
+KNOWN = [
+    ("a row of words", lambda t: 4 * t, 4, 1),
+    ("every second word", lambda t: 8 * t, 4, 2),
+    ("a column of 32 words", lambda t: 128 * t, 4, 32),
+    ("the same, padded", lambda t: 132 * t, 4, 1),
+    ("stride 36 words", lambda t: 144 * t, 4, 4),
+    ("one word for all", lambda t: 0, 4, 1),
+    ("two words of one bank", lambda t: t // 16 * 128, 4, 2),
+    ("8 bytes in a row", lambda t: 8 * t, 8, 2),
+    ("8 bytes, halves alike", lambda t: t % 16 * 8, 8, 2),
+    ("8 bytes, every second", lambda t: 16 * t, 8, 4),
+    ("16 bytes in a row", lambda t: 16 * t, 16, 4),
+    ("16 bytes, quarters alike", lambda t: t % 8 * 16, 16, 4),
+    ("16 bytes, every second", lambda t: 32 * t, 16, 8),
+    ("16 bytes down a column", lambda t: 128 * t, 16, 32),
+    ("16 bytes, padded by 16", lambda t: 144 * t, 16, 4),
+    ("16 bytes, swizzled by lane % 8", lambda t: 128 * t + t % 8 * 16, 16, 4),
+    ("16 bytes, swizzled by lane // 4", lambda t: 128 * t + t // 4 * 16, 16, 16),
+]
+
+
+@pytest.mark.parametrize(("address", "width", "wanted"), [case[1:] for case in KNOWN], ids=[case[0] for case in KNOWN])
+def test_wavefronts_of_known_accesses(address, width, wanted):
+    assert solution("wavefronts")([address(lane) for lane in LANES], width) == wanted
+
+
+@given(st.integers(1, 300), st.sampled_from([1, 2, 4]), st.sampled_from([4, 8, 16]))
+@settings(max_examples=150)
+def test_a_padded_stride_is_the_least_that_works(columns, element_bytes, vector_bytes):
+    def works(stride):
+        if stride * element_bytes % vector_bytes:
+            return False
+        lanes = min(32, 128 // vector_bytes)
+        return n03.wavefronts([stride * element_bytes * row for row in range(lanes)], vector_bytes) == 1
+
+    least = next(stride for stride in range(columns, columns + 300) if works(stride))
+    assert solution("padded_stride")(columns, element_bytes, vector_bytes) == least
+    assert n03.padded_stride(columns, element_bytes, vector_bytes) == least
+
+
+# Swizzles
+
+
+def test_swizzles_agree_with_real_cute():
+    for b, m, s in SWIZZLES:
+        assert [solution("swizzle")(b, m, s, offset) for offset in OFFSETS] == real_cute()[b, m, s]
+
+
+@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 6), st.integers(0, 2**24))
+def test_swizzles_agree_with_tensor_layouts_and_undo_themselves(b, m, s, offset):
+    s = max(b, s)
+    swizzle = solution("swizzle")
+    assert swizzle(b, m, s, offset) == Swizzle(b, m, s)(offset)
+    assert swizzle(b, m, s, swizzle(b, m, s, offset)) == offset
+
+
+@pytest.mark.parametrize(("row_bytes", "element_bytes"), list(product((32, 64, 128), (1, 2, 4))))
+def test_the_chosen_swizzle_is_the_only_one_with_so_few_bits(row_bytes, element_bytes):
+    row, chunk = row_bytes // element_bytes, 16 // element_bytes
+
+    def works(b, m, s):
+        mixed = Swizzle(b, m, s)
+        whole = all(mixed(start + n) == mixed(start) + n for start in range(0, 8 * row, chunk) for n in range(chunk))
+        columns = ([mixed(row * r + c) for r in range(8)] for c in range(0, row, chunk))
+        return whole and all(memory.wavefronts(column, element_bytes, chunk) == 1 for column in columns)
+
+    best = min(
+        (b, m, s) for b, m, s in product(range(5), range(6), range(7)) if b <= s and works(b, m, s)
+    )  # fewest bits first
+    rivals = [(m, s) for m, s in product(range(6), range(7)) if best[0] <= s and works(best[0], m, s)]
+    assert rivals == [best[1:]]
+    assert solution("choose_swizzle")(row_bytes, element_bytes) == best
+    assert n03.swizzle_flaw(best, row_bytes, element_bytes) is None
+
+
+def test_the_tile_agrees_with_real_cute_and_tensor_layouts():
+    tile_offset = solution("tile_offset")
+    assert all(tile_offset(*at) == offset for at, offset in real_cute()["tile"].items())
+    tile = compose(Swizzle(3, 3, 3), tile_to_shape(ATOM, (128, 64)))
+    cells = list(product(range(128), range(64)))
+    assert all(tile_offset(*at) == tile(*at) == n03.tile_offset(*at) for at in cells)
+    assert sorted(tile_offset(*at) for at in cells) == list(range(128 * 64))
+
+
+@pytest.mark.parametrize(
+    ("atom", "read", "write"), [(ATOM, (1, 1), (8, 1)), (Layout((8, 64), (64, 1)), (8, 1), (1, 1))]
 )
-
-
-def strides(shape, fastest):
-    """Compact strides in which mode `fastest` has the 1."""
-    order = [fastest, *(mode for mode in range(len(shape)) if mode != fastest)]
-    steps, step = [0] * len(shape), 1
-    for mode in order:
-        steps[mode], step = step, step * shape[mode]
-    return tuple(steps)
-
-
-@settings(max_examples=20)
-@given(st.lists(layouts, min_size=1, max_size=4), st.booleans())
-def test_compilations_are_those_of_cute(tensors, dynamic):
-    memory = torch.zeros(64)
-    views = [from_dlpack(torch.as_strided(memory, *tensor)) for tensor in tensors]
-    views = [view.mark_layout_dynamic() for view in views] if dynamic else views
-    CuTeDSL._get_dsl().jit_cache.clear()
-    for view in views:
-        first(view)
-    assert compilations() == exercises.compilations(tensors, dynamic)
-
-
-def test_the_failure_that_the_page_shows_is_what_check_says():
-    def ceil_div(n, tile):
-        return n // tile
-
-    text = (SOLUTIONS / "00_start.py").read_text(encoding="utf-8")
-    for line in find("00.1").grade(ceil_div).message.splitlines():
-        assert f"#     {line}\n" in text
+def test_the_swizzle_mends_either_atom(atom, read, write):
+    """(plain, swizzled) wavefronts of eight chunks down a column, and along a row."""
+    for n, stored in enumerate((atom, compose(Swizzle(3, 3, 3), atom))):
+        for c in range(0, 64, 8):
+            assert memory.wavefronts([stored(r, c) for r in range(8)], 2, 8) == read[n]
+        for r in range(8):
+            assert memory.wavefronts([stored(r, c) for c in range(0, 64, 8)], 2, 8) == write[n]

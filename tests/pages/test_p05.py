@@ -24,7 +24,7 @@ TILE_BYTES = 128 * 64 * 2  # of the copies, bf16
 TURN_BYTES = 64 * 64 * 4  # of the transposes, fp32
 
 NAMES = {"naive": "05.2", "coalesced": "05.3", "vectorized": "05.4", "staged": "05.5"}
-NAMES |= {"transpose": "05.6", "transpose_swizzled": "05.7", "tma": "05.8"}
+NAMES |= {"transpose": "05.7", "transpose_swizzled": "05.8", "tma": "05.6"}
 
 
 @pytest.fixture(scope="module")

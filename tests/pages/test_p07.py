@@ -11,7 +11,8 @@ from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.p07 import BENCH_FP8, no_spill, skinny_tile
+from tutorlib.exercises.p07 import BENCH_FP8, no_spill
+from tutorlib.exercises.p08 import skinny_tile
 from tutorlib.kernels.cutile import Config, compiled, plain
 from tutorlib.machine.features import hardware_of
 from tutorlib.models.l2 import coverage, grouped, raster, traffic
@@ -51,7 +52,7 @@ class TestWhatThePageSays:
     def test_the_fp8_accumulators_have_room(self, answers):
         m, n, k = BENCH_FP8
         specs = [TensorSpec((m, k), "e4m3"), TensorSpec((n, k), "e4m3"), TensorSpec((m, n), "bf16")]
-        made = compile_cutile(answers["07.7"], [*specs, *skinny_tile(BENCH_FP8)], "sm_90")
+        made = compile_cutile(load_answers("08_cutile_fp8")["08.4"], [*specs, *skinny_tile(BENCH_FP8)], "sm_90")
         assert made.stack_bytes == 0
         assert programs.serialized(made.ptx) is None
         assert re.search(r"setmaxnreg\.inc\S* +\t?232", made.ptx.replace("\t", " "))

@@ -1,101 +1,82 @@
-"""Notebooks 09 to 12: the course's own parts are right, and no answers; counts of loops, columns and layouts."""
+"""Notebook 09: what the page says of the compiler."""
 
-from dataclasses import replace
+import re
 
 import pytest
-from cutlass import cute
-from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tests.pages.answers import WRONG
-from tests.pages.table import base_of, by_name, solved
-from tutorlib.checking.answer import Served
-from tutorlib.checking.facts import fetched_ahead
-from tutorlib.checking.running import find_simulated_fault
+from tests.pages.p09 import ADD, PROMISING, program
+from tests.stand_ins import H200
+from tutorlib.compiling.cpp import compile_cpp
+from tutorlib.course.source import parse
 from tutorlib.exercises import find
-from tutorlib.exercises.judges.cute_host import seen_as_layout
-from tutorlib.exercises.p09 import mma_column
-from tutorlib.exercises.p11 import footprint
-from tutorlib.kernels import ladder
-from tutorlib.kernels.ampere import gemm, main_loops, thread_share
-from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
-
-TIMES = 3
-OWN = [
-    ("09.2", thread_share.smem_layout),
-    ("09.3", main_loops.single_buffer),
-    ("09.4", thread_share.make_copy_g2s),
-    ("09.5", thread_share.make_mma),
-    ("09.6", thread_share.make_operands),
-    ("09.8", gemm.store),
-    ("10.3", main_loops.multistage),
-    ("11.4", ladder.in_eights),
-    ("12.1", main_loops.multistage),
-]
+from tutorlib.exercises.p09 import tma_carries
+from tutorlib.kernels.cpp import Variant
+from tutorlib.machine import device
+from tutorlib.paths import SOLUTIONS
 
 
-def copied(part):
-    """The same text in a file of its own, as somebody else would have written it."""
-    return base_of(part)([], part.__name__)
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(("id", "part"), OWN)
-def test_the_text_of_the_courses_own_parts_is_right_where_there_is_no_gpu(id, part):
-    outcome = find(id).grade(copied(part))
-    assert outcome.status in ("passed", "not_run"), outcome.message
-    assert outcome.points == find(id).correctness_points
-
-
-@pytest.mark.gpu("80")
-@pytest.mark.parametrize(("id", "part"), OWN)
-def test_the_text_of_the_courses_own_parts_is_right(id, part):
-    assert find(id).grade(copied(part)).status == "passed"
-
-
-@pytest.mark.parametrize(("id", "part"), OWN)
-def test_the_courses_own_parts_are_no_answers(id, part):
-    outcome = find(id).grade(part)
-    assert (outcome.status, outcome.points) == ("failed", 0)
-    assert "which does what you are asked to write" in outcome.message
-
-
-def test_a_square_wave_has_the_smallest_footprint():
-    tiles = [(m, n) for m in range(64) for n in range(64)]
-    assert footprint([tile for tile in tiles if tile[0] < 8 and tile[1] < 8]) == 16
-    assert footprint([tile for tile in tiles if tile[0] < 4 and tile[1] < 16]) == 20
-
-
-@pytest.mark.gpu("80")
-@pytest.mark.parametrize("answer", by_name({"09.9": WRONG["09.9"]}))
-def test_a_wrong_part_fails_every_time(answer):
-    exercise = find("09.9")
-    assert all(exercise.grade(answer.function).points < exercise.points for _ in range(TIMES))
+@pytest.fixture(scope="module")
+def page():
+    """The solved notebook's functions, by name."""
+    names = {}
+    for cell in parse(SOLUTIONS / "09_tile_cpp.py"):
+        if cell.kind == "code" and re.search(r"(?m)^(def|import|from) ", cell.solved):
+            exec(cell.solved, names)
+    return names
 
 
 @pytest.mark.parametrize(
-    ("loop", "share"), [(single_buffer, 0), (solved("10.2"), 0), (solved("10.3"), 1), (multistage, 1)]
+    ("arch", "has"),
+    [
+        ("sm_80", {"mma.sync", "cp.async"}),
+        ("sm_90", {"wgmma", "cp.async.bulk.tensor"}),
+        ("sm_100", {"tcgen05", "cp.async.bulk.tensor"}),
+    ],
 )
-def test_the_share_of_mma_that_was_fetched_ahead(loop, share):
-    exercise = replace(find("10.3"), library={})  # the course's own loops are among them
-    simulator = exercise.simulator(exercise.evidence(Served(loop)))
-    find_simulated_fault(exercise.problem, simulator, exercise.size_counted, patterned=False)
-    (report,) = simulator.reports
-    assert fetched_ahead(report) == share
+def test_the_persistent_gemm_compiles_for_each_family(page, arch, has):
+    assert has <= compile_cpp(page["persistent_gemm"](), arch).instructions
 
 
-def test_the_page_counts_the_columns_of_an_mma_as_the_hardware_does():
-    lanes = {(lane, value): MMA.c_layout(lane, value) // 16 for lane in range(4) for value in range(2)}
-    assert lanes == {(lane, value): mma_column(value, lane, 0, 0, 1) for lane, value in lanes}
+@pytest.mark.parametrize("sizes", [(96, 64, 40), (96, 60, 40), (96, 64, 36)])
+def test_what_tma_carries_is_what_the_compiler_says(sizes):
+    compiled = compile_cpp(Variant(divisible=0, sizes=sizes).source)
+    lines = compiled.source.split("\n")
+    carried = {lines[remark.line - 1] for remark in compiled.remarks if remark.text.startswith("TMA")}
+    by_tma = "".join(name for name in "abc" if any(f"{name.upper()}." in line for line in carried))
+    assert by_tma == tma_carries(*sizes, 2)
 
 
-def test_a_layout_of_cute_s_is_seen_as_one_of_tensor_layouts():
-    seen = seen_as_layout(lambda n: cute.make_layout((n, (2, 3)), stride=(6, (3, 1))))
-    assert (seen(4).shape, seen(4).stride) == ((4, (2, 3)), (6, (3, 1)))
+def test_without_restrict_every_load_waits_for_the_one_before(page):
+    assert page["fetching"](compile_cpp(PROMISING)) == "wait → load → load"
+    assert page["fetching"](compile_cpp(Variant(restrict=False).source)) == "wait → load → wait → load → wait"
 
 
-def test_an_answers_own_error_comes_out_of_the_trace():
-    def fails():
-        raise LookupError("its own")
+def test_a_large_tile_spills_and_eight_warps_mend_it():
+    large = (128, 256, 64)
+    assert compile_cpp(Variant(large, group=8).source).stack_bytes > 1000
+    assert compile_cpp(Variant(large, group=8, warps=8).source).stack_bytes == 0
 
-    with pytest.raises(LookupError, match="its own"):
-        seen_as_layout(fails)()
+
+def instructions(compiled):
+    """The PTX without its comments, which have the Tile IR."""
+    return [line for line in compiled.ptx.split("\n") if not line.startswith(("//", "%", "\t.loc"))]
+
+
+@pytest.mark.parametrize("source", [ADD, PROMISING], ids=["add", "gemm"])
+def test_a_store_without_a_mask_is_the_same_code_so_it_is_no_wrong_answer(source):
+    unmasked = source.replace("C.store_masked", "C.store")
+    assert unmasked != source
+    assert instructions(compile_cpp(unmasked)) == instructions(compile_cpp(source))
+
+
+def test_the_persistent_gemm_gets_a_block_for_each_multiprocessor(monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    assert find("09.5").grid((4096, 4096, 4096)) == (132,)
+
+
+@pytest.mark.gpu("80", calibrated=True)
+def test_a_slow_kernel_loses_points_on_a_calibrated_gpu():
+    """It takes a step too few where K is large."""
+    outcome = find("09.4").grade(program(PROMISING.replace("(k + 63) / 64", "(k + 63) / 65")))
+    assert outcome.status == "partial"
+    assert find("09.4").correctness_points <= outcome.points < outcome.max_points

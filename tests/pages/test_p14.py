@@ -1,260 +1,107 @@
-"""Notebook 14: its references against the kernel, the real CuTe DSL and definitions; right answers that are unusual."""
-
-import json
-from dataclasses import replace
-from functools import cache, partial
-from itertools import product
+"""Notebook 14: its numbers are those of real CuTe and of tensor-layouts; its answers, and unusual ones, on a GPU."""
 
 import cutlass
 import pytest
 import torch
 from cutlass import cute
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from cutlass.cute.runtime import from_dlpack
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+from tensor_layouts.atoms_nv import SM90_64x256x16_F32BF16BF16_SS as MMA
 
-from tests.pages.answers import RIGHT
-from tests.pages.table import by_name, solved
-from tests.stand_ins import H200, copied
-from tutorlib.checking import kernel
+from tests.pages.answers import RIGHT, WRONG
+from tests.pages.table import by_name
 from tutorlib.checking.answer import Served
 from tutorlib.checking.running import find_fault
+from tutorlib.compiling.dsls import compile_cute
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises import p14 as n14
-from tutorlib.exercises.judges.hopper import Chosen, shown
-from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.machine import device
-from tutorlib.measuring import results
-from tutorlib.models import hopper_gemm
-from tutorlib.paths import SWEEPS
+from tutorlib.exercises.p14 import holder, ring, tma_bytes
+from tutorlib.kernels.hopper.first import Parts, make_first_gemm, wgmma_fragments
 
-sides = st.sampled_from([1, 2, 4])
-clusters = st.tuples(sides, sides).filter(lambda cluster: cluster[0] * cluster[1] <= 8)
+TIMES = 20
+SMALL = [TensorSpec((256, 256), "bf16")] * 3
 
-# References ------------------------------------------------------------------------------------------------------
+# The page's numbers ---------------------------------------------------------------------------------------------
 
 
-@cache
-def real_masks(cluster, mode):
-    """What the real CuTe DSL, which the kernel asks for it, has as the mask of every block of a cluster, by rank."""
-    masks = []
-
-    @cute.jit
-    def trace(masks: cutlass.Constexpr):
-        layout = cute.make_layout(cluster)
-        for rank in cutlass.range_constexpr(cluster[0] * cluster[1]):
-            place = rank % cluster[0], rank // cluster[0]
-            masks.append(cute.make_layout_image_mask(layout, place, 1 - mode))
-
-    trace(masks)
-    return [int(getattr(mask, "value", mask)) for mask in masks]
+@cute.jit
+def walk(places: cute.Tensor, stages: cutlass.Constexpr, user: cutlass.Constexpr):
+    """The (index, phase) of a PipelineState, step after step."""
+    state = make_pipeline_state(user, stages)
+    for step in cutlass.range(cute.size(places, mode=[0])):
+        places[step, 0], places[step, 1] = state.index, state.phase
+        state.advance()
 
 
-@pytest.mark.parametrize("mode", [0, 1])
-@pytest.mark.parametrize("cluster", [(1, 1), (2, 1), (1, 2), (2, 2), (4, 2), (2, 4)])
-def test_multicast_has_the_masks_of_the_real_cute(cluster, mode):
-    ranks = range(cluster[0] * cluster[1])
-    assert [hopper_gemm.multicast(rank, cluster, 128, mode)[2] for rank in ranks] == real_masks(cluster, mode)
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+@pytest.mark.parametrize("producer", [True, False])
+def test_a_ring_is_walked_as_cutes_pipeline_state_does(stages, producer):
+    places = torch.zeros(30, 2, dtype=torch.int32)
+    walk(from_dlpack(places), stages, PipelineUserType.Producer if producer else PipelineUserType.Consumer)
+    assert [tuple(place) for place in places.tolist()] == [ring(step, stages, producer) for step in range(30)]
 
 
-@given(clusters, st.sampled_from([0, 1]))
-def test_the_parts_that_a_block_receives_are_the_whole_tile(cluster, mode):
-    ranks = range(cluster[0] * cluster[1])
-    loads = [hopper_gemm.multicast(rank, cluster, 128, mode) for rank in ranks]
-    for rank in ranks:
-        rows = sorted(row for first, count, mask in loads if mask >> rank & 1 for row in range(first, first + count))
-        assert rows == list(range(128))
+def test_the_sums_are_where_tensor_layouts_has_them():
+    for m in range(64):
+        for n in range(256):
+            assert MMA.c_layout(*holder(m, n)) == m + 64 * n
 
 
-@pytest.mark.parametrize("tile", n14.BLOCK_TILES)
-@pytest.mark.parametrize("cluster", n14.CLUSTERS)
-def test_bytes_of_a_step_are_those_of_a_stage_and_of_all_loads_of_a_cluster(tile, cluster):
-    stage = HopperConfig(tile=tile).stage_bytes
-    (m, n, k), blocks = tile, range(cluster[0] * cluster[1])
-    assert hopper_gemm.step_bytes(tile, (1, 1))[1] == stage
-    assert hopper_gemm.step_bytes(tile, cluster)[0] == stage + m // 64 * (64 + n) * k * 2
-    loaded = sum(
-        hopper_gemm.multicast(rank, cluster, rows, mode)[1] for rank in blocks for mode, rows in enumerate((m, n))
-    )
-    assert hopper_gemm.step_bytes(tile, cluster)[1] * len(blocks) == loaded * k * 2
+def test_the_sums_are_where_cute_has_them():
+    """In the TiledMma of the kernel the other warpgroup has the rows 64 and more."""
+    seen = {}
+
+    def note(tiled_mma, thread, sA, sB):
+        layout = tiled_mma.tv_layout_C_tiled
+        for m in range(0, 64, 5):
+            for n in range(0, 256, 3):
+                thread_of, register = holder(m, n)
+                for group in range(2):
+                    seen[group, m, n] = layout((thread_of + 128 * group, register))
+        return wgmma_fragments(tiled_mma, thread, sA, sB)
+
+    compile_cute(make_first_gemm(Parts(fragments=note)), SMALL, "sm_90a")
+    assert seen == {(group, m, n): 64 * group + m + 128 * n for group, m, n in seen}
+    assert len(seen) > 1000
 
 
-def test_the_kernel_splits_registers_as_the_exercise_does():
-    two, three = HopperConfig(), HopperConfig(tile=(192, 192, 64), warpgroups=3)
-    assert two.register_split == hopper_gemm.register_split(2, 24)
-    assert three.register_split == hopper_gemm.register_split(3, 32)
+@pytest.mark.parametrize("shape", [(300, 136), (1, 8), (128, 64)])
+def test_what_tma_reads_is_what_lies_inside(shape):
+    tile = (128, 64)
+    inside = torch.zeros(512, 256)
+    inside[: shape[0], : shape[1]] = 1
+    for m in range(4):
+        for k in range(4):
+            box = inside[m * 128 : m * 128 + 128, k * 64 : k * 64 + 64]
+            assert tma_bytes(shape, tile, (m, k)) == (2 * int(box.sum()), 2 * 128 * 64)
 
 
-@given(st.integers(2, 5), st.integers(8, 60))
-def test_no_larger_split_fits_into_the_pool(warpgroups, need):
-    producer, consumer = hopper_gemm.register_split(warpgroups, need)
-    pool = (warpgroups + 1) * hopper_gemm.at_launch(warpgroups)
-    assert producer >= max(24, need)
-    assert producer % 8 == consumer % 8 == 0
-    assert producer + warpgroups * consumer <= pool < producer + warpgroups * (consumer + 8)
+# The page's own answers, and others, on a GPU -------------------------------------------------------------------
 
-
-@given(clusters, st.integers(1, 9), st.integers(1, 9), st.integers(1, 12), st.integers(1, 9))
-def test_all_walks_together_visit_every_tile_once(cluster, rows, columns, count, group):
-    blocks = range(count * cluster[0] * cluster[1])
-    visited = sorted(
-        tile for block in blocks for tile in hopper_gemm.walk(block, cluster, count, (rows, columns), group)
-    )
-    assert visited == list(product(range(rows * cluster[0]), range(columns * cluster[1])))
-
-
-@given(st.integers(1, 3000), st.integers(1, 3000), st.sampled_from(n14.BLOCK_TILES), clusters, st.integers(1, 66))
-def test_waves_by_handing_out_clusters_one_by_one(m, n, tile, cluster, at_once):
-    needed = [
-        (row, column)
-        for row in range(0, m, tile[0] * cluster[0])
-        for column in range(0, n, tile[1] * cluster[1])
-    ]  # fmt: skip
-    waves = [needed[first : first + at_once] for first in range(0, len(needed), at_once)]
-    assert hopper_gemm.count_waves(m, n, tile, cluster, at_once) == (len(waves), len(waves[-1]))
-
-
-@settings(max_examples=60)
-@given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 12))
-def test_stream_k_shares_the_work(count, tiles, k_tiles):
-    assert n14.shares_work(hopper_gemm.stream_k, count, tiles, k_tiles) is None
-
-
-def test_a_dequantized_product_is_deepgemms_sum_over_blocks():
-    (a, scale_a, _), (b, scale_b, _) = n14.quantised(40, 384, (1, 128), 1), n14.quantised(200, 384, (128, 128), 2)
-    product_ = hopper_gemm.dequantize(a, scale_a, (1, 128)) @ hopper_gemm.dequantize(b, scale_b, (128, 128)).T
-    by_block = torch.zeros(40, 200)
-    for block in range(3):
-        part = slice(128 * block, 128 * block + 128)
-        weights = scale_b[:, block].repeat_interleave(128)[:200]
-        by_block += (a[:, part].float() @ b[:, part].float().T) * scale_a[:, block, None] * weights
-    assert torch.allclose(product_, by_block, atol=1e-3, rtol=1e-4)
-
-
-@pytest.mark.parametrize("shape", [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192)])
-def test_the_model_knows_what_each_lever_is_for(shape):
-    def of(**changes):
-        return hopper_gemm.gemm_time(HopperConfig(**changes), *shape, hopper_gemm.Sm())
-
-    assert of(cluster=(2, 1)) < of(cluster=(1, 2)) < of()
-    if shape[0] == 2048:  # one wave
-        assert of(cluster=(2, 1), stream_k=True) > of(cluster=(2, 1)) < of(tile=(128, 192, 64), cluster=(2, 1))
-    if shape[0] == 8192:
-        assert of(cluster=(2, 1), stream_k=True) < of(cluster=(2, 1))
-
-
-# Right answers ---------------------------------------------------------------------------------------------------
+OWN = [(id, answer) for id, answer in load_answers("14_hopper_gemm").items() if find(id).needs]
+UNUSUAL = {id: answers for id, answers in RIGHT.items() if id[:2] == "14" and find(id).needs}
+WRONG_C = {"14.4": [answer for answer in WRONG["14.4"] if answer.kinds == {"wrong elements"}]}
 
 
 @pytest.mark.gpu("90a")
-@pytest.mark.parametrize(
-    "answer",
-    by_name({id: RIGHT[id] for id in ("14.1", "14.2")}),
-)
-def test_right_loops_give_right_results(answer):
+@pytest.mark.parametrize(("id", "answer"), OWN)
+def test_the_pages_own_parts_are_right_on_a_gpu(id, answer):
+    assert find(id).grade(answer).status == "passed"
+
+
+@pytest.mark.gpu("90a")
+@pytest.mark.parametrize("answer", by_name(UNUSUAL))
+def test_unusual_parts_give_a_right_c(answer):
     exercise = find(answer.exercise)
     launcher = exercise.launcher(exercise.evidence(Served(answer.function)))
-    assert all(find_fault(exercise.problem, launcher, shape) is None for shape in n14.LOOP_SHAPES)
+    assert [find_fault(exercise.problem, launcher, shape) for shape in exercise.shapes] == [None] * len(exercise.shapes)
 
 
-@pytest.mark.usefixtures("no_gpu")
-def test_a_right_configuration_is_right_in_the_simulator():
-    outcome = find("14.11").grade(partial(HopperConfig, tile=(256, 128, 64), cluster=(1, 2), polls=True))
-    assert outcome.points == find("14.11").correctness_points
-    assert outcome.message.endswith("right, simulated; speed not run: no GPU here")
-
-
-def test_lazy_configurations_are_slower_than_the_tiers_of_14_11():
-    """By the levers measured at 8192³, among them the default configuration and the best one of 4096³."""
-    sweep = json.loads((SWEEPS / "h200_hopper_levers.json").read_text(encoding="utf-8"))
-    ratios = {
-        HopperConfig(**point["config"]): point["baseline_us"] / point["median_us"]
-        for point in sweep["points"]
-        if point["shape"] == [8192] * 3 and point["config"].get("schedule") != "plain"
-    }
-    deferred = HopperConfig(cluster=(2, 1), defer_stores=True)
-    lazy = (HopperConfig(), HopperConfig(cluster=(2, 1)), deferred, replace(deferred, zigzag=True, polls=True))
-    best = ratios[solved("14.11")()]
-    assert best == max(ratios.values())
-    assert max(ratios[config] for config in lazy) < max(find("14.11").tiers) * best
-
-
-# Choosing a configuration -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def timed(monkeypatch):
-    """A GPU on which everything is right, and the second shape slower."""
-    monkeypatch.setattr(device, "need_gpu", lambda: H200)
-    monkeypatch.setattr(kernel, "recorded", lambda id, shape: None)
-    monkeypatch.setattr(
-        kernel,
-        "measure",
-        lambda problem, launcher, shape: replace(copied(RATIOS[shape]), shape=shape, baseline="cuBLAS", gbps=None),
-    )
-
-
-TIMED = ((256, 512, 1024), (512, 768, 8192))
-RATIOS = dict(zip(TIMED, (1.1, 0.8), strict=True))
-CHOICE = replace(
-    find("14.12"), id="99.1", part=Chosen(by_shape=True, timed=TIMED, close=1.14), points=3, tiers=(0.9,), spans=()
-)
-
-
-@pytest.mark.usefixtures("timed")
-@pytest.mark.parametrize(("target", "points"), [(None, 3), (0.8, 3), (0.9, 2)])
-def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
-    monkeypatch.setattr(results, "target_ratio", lambda arch, id: target)
-    verdict = CHOICE.time(None)
-    assert verdict.points == points
-    assert verdict.measurement.shape == TIMED[1]
-
-
-@pytest.mark.usefixtures("timed")
-def test_a_recorded_measurement_stands_for_all(monkeypatch):
-    monkeypatch.setattr(results, "target_ratio", lambda arch, id: 1.0)
-    before = replace(copied(0.95), shape=TIMED[0], baseline="cuBLAS")
-    monkeypatch.setattr(kernel, "recorded", lambda id, shape: before if shape == TIMED[0] else None)
-    assert CHOICE.time(None).measurement == before
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(
-    ("config", "says"),
-    [
-        (HopperConfig(), "for 256×512×1024 the course's model expects"),
-        (HopperConfig(dtype="fp16"), "A and B are bf16, not fp16"),
-        (HopperConfig(scaled=True), "scaled is not for this exercise"),
-        ((128, 256, 64), "not a HopperConfig"),
-    ],
-)
-def test_a_choice_that_is_refused_by_itself(config, says):
-    message = CHOICE.grade(lambda m, n, k: config).message
-    assert says in message
-
-
-def test_a_configuration_shows_what_differs():
-    assert shown(HopperConfig()) == "HopperConfig()"
-    assert shown(HopperConfig(cluster=(2, 1), polls=True)) == "cluster=(2, 1), polls=True"
-
-
-# Faults told ------------------------------------------------------------------------------------------------------
-
-
-def test_stream_k_says_what_is_wrong_with_all_shares_together():
-    right = solved("14.8")
-
-    def twice(cluster, count, tiles, k_tiles):
-        return right(cluster // 2 * 2, count, tiles, k_tiles)
-
-    assert "clusters 0 and 1 both compute K tile 0 of tile 0" in find("14.8").grade(twice).message
-
-
-def test_an_answer_that_is_no_list_of_items_is_told_so():
-    message = find("14.8").grade(lambda *args: None).message
-    assert "it should be a list of (tile, first K tile, end of the K tiles)" in message
-
-
-def test_a_cost_of_the_wrong_kind_and_one_that_raises():
-    exercise = find("14.10")
-    assert "it should be a number of µs" in exercise.grade(lambda *args: "fast").message
-    assert "ZeroDivisionError" in exercise.grade(lambda config, m, n, k, sm: 1 / 0).message
+@pytest.mark.gpu("90a")
+@pytest.mark.parametrize("answer", by_name(WRONG_C))
+def test_what_only_a_run_tells_fails_every_time(answer):
+    exercise = find(answer.exercise)
+    launcher = exercise.launcher(exercise.evidence(Served(answer.function)))
+    for _ in range(TIMES):
+        assert any(find_fault(exercise.problem, launcher, shape) for shape in exercise.shapes)

@@ -1,142 +1,237 @@
-"""Notebook 15: its references against torch, the real CuTe DSL and definitions."""
+"""Notebook 15: its references against the kernel, the real CuTe DSL and definitions; right answers that are unusual."""
 
-import itertools
-import random
-from fractions import Fraction
+import json
+from dataclasses import replace
+from functools import cache, partial
 
 import cutlass
 import pytest
-import torch
-from cutlass import Float32, Int32, cute, pipeline, utils
+from cutlass import cute
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.pages.p15 import by_warp_5
-from tutorlib.exercises import find
-from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
-from tutorlib.kernels.blackwell.parts import make_umma
-from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
-from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
-from tutorlib.models.memory import accumulator_place, ring_stages, tmem_columns
+from tests.pages.answers import RIGHT
+from tests.pages.table import by_name, solved
+from tests.stand_ins import H200, copied
+from tutorlib.checking import kernel
+from tutorlib.checking.answer import Served
+from tutorlib.checking.running import find_fault
+from tutorlib.exercises import find, p15, p16
+from tutorlib.exercises.judges.hopper import Chosen, shown
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.machine import device
+from tutorlib.measuring import results
+from tutorlib.models import hopper_gemm
+from tutorlib.paths import SWEEPS
 
-# Formats ----------------------------------------------------------------------------------------------------------
+sides = st.sampled_from([1, 2, 4])
+clusters = st.tuples(sides, sides).filter(lambda cluster: cluster[0] * cluster[1] <= 8)
 
-
-def test_e4m3_has_the_values_of_torch():
-    codes = torch.arange(127, dtype=torch.uint8).view(torch.float8_e4m3fn)
-    assert codes.double().tolist() == E4M3
-
-
-def test_e2m1_has_the_values_of_the_dsl():
-    assert E2M1 == [0, 0.5, 1, 1.5, 2, 3, 4, 6]
-    assert cutlass.Float4E2M1FN.width == 4
-
-
-def test_rounding_is_torchs():
-    rng = random.Random(1)
-    numbers = [rng.gauss(0, 1) * 2.0 ** rng.randint(-12, 9) for _ in range(2000)]
-    numbers += [(low + high) / 2 for low, high in itertools.pairwise(E4M3)]
-    torchs = torch.tensor(numbers, dtype=torch.float64).clamp(-448, 448).to(torch.float8_e4m3fn).double().tolist()
-    assert [to_nearest(x, E4M3) for x in numbers] == torchs
+# References ------------------------------------------------------------------------------------------------------
 
 
-def test_a_scale_is_torchs_e8m0_of_the_largest_number():
-    rng = random.Random(2)
-    for _ in range(100):
-        block = [rng.gauss(0, 2.0 ** rng.randint(-40, 40)) for _ in range(32)]
-        exponent, elements = quantize_mx(block)
-        scale = torch.tensor(2.0**exponent).to(torch.float8_e8m0fnu).float().item()
-        assert scale == 2.0**exponent
-        assert 256 <= Fraction(max(map(abs, block))) / Fraction(2) ** exponent < 512
-        assert all(x in E4M3 for x in map(abs, elements))
-
-
-def test_nvfp4_is_the_nearest_that_its_scale_allows():
-    rng = random.Random(3)
-    for tensor_scale in (1.0, 0.01, 3e-4):
-        block = [rng.gauss(0, 1) for _ in range(16)]
-        scale, elements = quantize_nv(block, tensor_scale)
-        assert scale in E4M3
-        for x, element in zip(block, elements, strict=True):
-            off = abs(element * scale * tensor_scale - x)
-            others = (abs(sign * other * scale * tensor_scale - x) for other in E2M1 for sign in (-1, 1))
-            assert off <= min(others) + 1e-12
-
-
-def test_a_dot_product_in_blocks_is_that_of_the_dequantized_numbers():
-    rng = random.Random(4)
-    rows = [[rng.gauss(0, 1) for _ in range(64)] for _ in range(2)]
-    blocks = [[quantize_mx(row[at : at + 32]) for at in (0, 32)] for row in rows]
-    whole = [[Fraction(x) * Fraction(2) ** e for e, elements in row for x in elements] for row in blocks]
-    exact = sum(x * y for x, y in zip(*whole, strict=True))
-    assert scaled_dot(*([(2.0**e, x) for e, x in row] for row in blocks)) == pytest.approx(float(exact), rel=1e-12)
-
-
-# Tensor memory ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("config", [SINGLE, PAIR, BlackwellConfig((128, 64, 64), accumulators=3)])
-def test_an_accumulator_lies_where_the_real_cute_has_it(config):
-    """One column for each of C's, one lane for each row; and as many columns are allocated as the kernel says."""
-    found = {}
+@cache
+def real_masks(cluster, mode):
+    """What the real CuTe DSL, which the kernel asks for it, has as the mask of every block of a cluster, by rank."""
+    masks = []
 
     @cute.jit
-    def look():
-        tiled_mma = make_umma(config.tile, config.pair)
-        shape = tiled_mma.partition_shape_C(config.tile[:2])
-        layout = tiled_mma.make_fragment_C(cute.append(shape, config.accumulators)).layout
-        for m, n, accumulator in ((0, 0, 0), (1, 0, 0), (77, 5, 0), (127, 63, config.accumulators - 1)):
-            found[m, n, accumulator] = int(layout(((m, n), 0, 0, accumulator)))
+    def trace(masks: cutlass.Constexpr):
+        layout = cute.make_layout(cluster)
+        for rank in cutlass.range_constexpr(cluster[0] * cluster[1]):
+            place = rank % cluster[0], rank // cluster[0]
+            masks.append(cute.make_layout_image_mask(layout, place, 1 - mode))
 
-    cute.compile(look, options="--gpu-arch sm_100a")
-    for (m, n, accumulator), offset in found.items():
-        _, _, lane, column = accumulator_place(m, n, accumulator, config.tile[1])
-        assert offset == lane << 16 | column
-    assert config.columns == tmem_columns(config.tile[1], config.accumulators)
+    trace(masks)
+    return [int(getattr(mask, "value", mask)) for mask in masks]
 
 
-def test_stages_are_those_of_the_kernel():
-    for config in (SINGLE, PAIR):
-        rest = config.smem_bytes - config.stages * config.stage_bytes
-        assert ring_stages(config.tile[1], config.pair, rest) == (config.stage_bytes, config.stages)
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("cluster", [(1, 1), (2, 1), (1, 2), (2, 2), (4, 2), (2, 4)])
+def test_multicast_has_the_masks_of_the_real_cute(cluster, mode):
+    ranks = range(cluster[0] * cluster[1])
+    assert [hopper_gemm.multicast(rank, cluster, 128, mode)[2] for rank in ranks] == real_masks(cluster, mode)
 
 
+@given(clusters, st.sampled_from([0, 1]))
+def test_the_parts_that_a_block_receives_are_the_whole_tile(cluster, mode):
+    ranks = range(cluster[0] * cluster[1])
+    loads = [hopper_gemm.multicast(rank, cluster, 128, mode) for rank in ranks]
+    for rank in ranks:
+        rows = sorted(row for first, count, mask in loads if mask >> rank & 1 for row in range(first, first + count))
+        assert rows == list(range(128))
+
+
+@pytest.mark.parametrize("tile", p16.BLOCK_TILES)
+@pytest.mark.parametrize("cluster", p16.CLUSTERS)
+def test_bytes_of_a_step_are_those_of_a_stage_and_of_all_loads_of_a_cluster(tile, cluster):
+    stage = HopperConfig(tile=tile).stage_bytes
+    (m, n, k), blocks = tile, range(cluster[0] * cluster[1])
+    assert hopper_gemm.step_bytes(tile, (1, 1))[1] == stage
+    assert hopper_gemm.step_bytes(tile, cluster)[0] == stage + m // 64 * (64 + n) * k * 2
+    loaded = sum(
+        hopper_gemm.multicast(rank, cluster, rows, mode)[1] for rank in blocks for mode, rows in enumerate((m, n))
+    )
+    assert hopper_gemm.step_bytes(tile, cluster)[1] * len(blocks) == loaded * k * 2
+
+
+def test_the_kernel_splits_registers_as_the_exercise_does():
+    two, three = HopperConfig(), HopperConfig(tile=(192, 192, 64), warpgroups=3)
+    assert two.register_split == hopper_gemm.register_split(2, 24)
+    assert three.register_split == hopper_gemm.register_split(3, 32)
+
+
+@given(st.integers(2, 5), st.integers(8, 60))
+def test_no_larger_split_fits_into_the_pool(warpgroups, need):
+    producer, consumer = hopper_gemm.register_split(warpgroups, need)
+    pool = (warpgroups + 1) * hopper_gemm.at_launch(warpgroups)
+    assert producer >= max(24, need)
+    assert producer % 8 == consumer % 8 == 0
+    assert producer + warpgroups * consumer <= pool < producer + warpgroups * (consumer + 8)
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000), st.sampled_from(p16.BLOCK_TILES), clusters, st.integers(1, 66))
+def test_waves_by_handing_out_clusters_one_by_one(m, n, tile, cluster, at_once):
+    needed = [
+        (row, column)
+        for row in range(0, m, tile[0] * cluster[0])
+        for column in range(0, n, tile[1] * cluster[1])
+    ]  # fmt: skip
+    waves = [needed[first : first + at_once] for first in range(0, len(needed), at_once)]
+    assert hopper_gemm.count_waves(m, n, tile, cluster, at_once) == (len(waves), len(waves[-1]))
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 12))
+def test_stream_k_shares_the_work(count, tiles, k_tiles):
+    assert p16.shares_work(hopper_gemm.stream_k, count, tiles, k_tiles) is None
+
+
+@pytest.mark.parametrize("shape", [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192)])
+def test_the_model_knows_what_each_lever_is_for(shape):
+    def of(**changes):
+        return hopper_gemm.gemm_time(HopperConfig(**changes), *shape, hopper_gemm.Sm())
+
+    assert of(cluster=(2, 1)) < of(cluster=(1, 2)) < of()
+    if shape[0] == 2048:  # one wave
+        assert of(cluster=(2, 1), stream_k=True) > of(cluster=(2, 1)) < of(tile=(128, 192, 64), cluster=(2, 1))
+    if shape[0] == 8192:
+        assert of(cluster=(2, 1), stream_k=True) < of(cluster=(2, 1))
+
+
+# Right answers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.gpu("90a")
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    "answer",
+    by_name({id: RIGHT[id] for id in ("15.1", "15.2")}),
+)
+def test_right_loops_give_right_results(answer):
+    exercise = find(answer.exercise)
+    launcher = exercise.launcher(exercise.evidence(Served(answer.function)))
+    assert all(find_fault(exercise.problem, launcher, shape) is None for shape in p15.LOOP_SHAPES)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_right_configuration_is_right_in_the_simulator():
+    outcome = find("16.6").grade(partial(HopperConfig, tile=(256, 128, 64), cluster=(1, 2), polls=True))
+    assert outcome.points == find("16.6").correctness_points
+    assert outcome.message.endswith("right, simulated; speed not run: no GPU here")
+
+
+def test_lazy_configurations_are_slower_than_the_tiers_of_14_11():
+    """By the levers measured at 8192³, among them the default configuration and the best one of 4096³."""
+    sweep = json.loads((SWEEPS / "h200_hopper_levers.json").read_text(encoding="utf-8"))
+    ratios = {
+        HopperConfig(**point["config"]): point["baseline_us"] / point["median_us"]
+        for point in sweep["points"]
+        if point["shape"] == [8192] * 3 and point["config"].get("schedule") != "plain"
+    }
+    deferred = HopperConfig(cluster=(2, 1), defer_stores=True)
+    lazy = (HopperConfig(), HopperConfig(cluster=(2, 1)), deferred, replace(deferred, zigzag=True, polls=True))
+    best = ratios[solved("16.6")()]
+    assert best == max(ratios.values())
+    assert max(ratios[config] for config in lazy) < max(find("16.6").tiers) * best
+
+
+# Choosing a configuration -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """A GPU on which everything is right, and the second shape slower."""
+    monkeypatch.setattr(device, "need_gpu", lambda: H200)
+    monkeypatch.setattr(kernel, "recorded", lambda id, shape: None)
+    monkeypatch.setattr(
+        kernel,
+        "measure",
+        lambda problem, launcher, shape: replace(copied(RATIOS[shape]), shape=shape, baseline="cuBLAS", gbps=None),
+    )
+
+
+TIMED = ((256, 512, 1024), (512, 768, 8192))
+RATIOS = dict(zip(TIMED, (1.1, 0.8), strict=True))
+CHOICE = replace(
+    find("16.5"), id="99.1", part=Chosen(by_shape=True, timed=TIMED, close=1.14), points=3, tiers=(0.9,), spans=()
+)
+
+
+@pytest.mark.usefixtures("timed")
+@pytest.mark.parametrize(("target", "points"), [(None, 3), (0.8, 3), (0.9, 2)])
+def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
+    monkeypatch.setattr(results, "target_ratio", lambda arch, id: target)
+    verdict = CHOICE.time(None)
+    assert verdict.points == points
+    assert verdict.measurement.shape == TIMED[1]
+
+
+@pytest.mark.usefixtures("timed")
+def test_a_recorded_measurement_stands_for_all(monkeypatch):
+    monkeypatch.setattr(results, "target_ratio", lambda arch, id: 1.0)
+    before = replace(copied(0.95), shape=TIMED[0], baseline="cuBLAS")
+    monkeypatch.setattr(kernel, "recorded", lambda id, shape: before if shape == TIMED[0] else None)
+    assert CHOICE.time(None).measurement == before
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("config", "says"),
     [
-        ({"accumulators": 3}, "tensor memory has 512"),
-        ({"stages": 5}, "a block can have"),
-        ({"tile": (256, 256, 64)}, "128 for a block"),
-        ({"tile": (128, 100, 64)}, "boxes of 64 columns"),
-        ({"tile": (128, 256, 32)}, "64 bf16"),
-        ({"stages": 1}, "at least 2 stages"),
+        (HopperConfig(), "for 256×512×1024 the course's model expects"),
+        (HopperConfig(dtype="fp16"), "A and B are bf16, not fp16"),
+        (HopperConfig(scaled=True), "scaled is not for this exercise"),
+        ((128, 256, 64), "not a HopperConfig"),
     ],
 )
-def test_a_configuration_that_cannot_be_says_why(fields, says):
-    with pytest.raises(BlackwellConfigError, match=says):
-        BlackwellConfig(**fields)
+def test_a_choice_that_is_refused_by_itself(config, says):
+    message = CHOICE.grade(lambda m, n, k: config).message
+    assert says in message
 
 
-# Answers -----------------------------------------------------------------------------------------------------------
+def test_a_configuration_shows_what_differs():
+    assert shown(HopperConfig()) == "HopperConfig()"
+    assert shown(HopperConfig(cluster=(2, 1), polls=True)) == "cluster=(2, 1), polls=True"
 
 
-@cute.jit
-def allocated_by_the_library(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
-    all_warps = pipeline.NamedBarrier(barrier_id=2, num_threads=192)
-    memory = utils.TmemAllocator(address, barrier_for_retrieve=all_warps, allocator_warp_id=4)
-    memory.allocate(columns)
-    memory.wait_for_alloc()
-    memory.relinquish_alloc_permit()
-    return memory.retrieve_ptr(Float32)
+# Faults told ------------------------------------------------------------------------------------------------------
 
 
-def test_nvidias_allocator_is_no_answer():
-    """It has the barrier and all calls."""
-    outcome = find("15.3").grade((allocated_by_the_library, by_warp_5))
-    assert outcome.points == 0
-    assert "NVIDIA's TmemAllocator" in outcome.message
+def test_stream_k_says_what_is_wrong_with_all_shares_together():
+    right = solved("16.2")
+
+    def twice(cluster, count, tiles, k_tiles):
+        return right(cluster // 2 * 2, count, tiles, k_tiles)
+
+    assert "clusters 0 and 1 both compute K tile 0 of tile 0" in find("16.2").grade(twice).message
 
 
-@pytest.mark.parametrize("answer", [load_steps, (load_steps, multiply_steps), 3])
-def test_a_pair_wants_three_loops(answer):
-    outcome = find("15.8").grade(answer)
-    assert outcome.points == 0
-    assert "(produce, multiply, store)" in outcome.message
+def test_an_answer_that_is_no_list_of_items_is_told_so():
+    message = find("16.2").grade(lambda *args: None).message
+    assert "it should be a list of (tile, first K tile, end of the K tiles)" in message
+
+
+def test_a_cost_of_the_wrong_kind_and_one_that_raises():
+    exercise = find("16.4")
+    assert "it should be a number of µs" in exercise.grade(lambda *args: "fast").message
+    assert "ZeroDivisionError" in exercise.grade(lambda config, m, n, k, sm: 1 / 0).message

@@ -77,7 +77,7 @@ class Outcome:
 class Exercise(ABC):
     """An exercise of the course. Its kinds override `judge`; `grade_served` is the same for all.
 
-    id: "02.3", the third exercise of notebook 02.
+    id: "03.1", the third exercise of notebook 03.
     points: whole.
     hints: from a nudge to nearly the answer. `hint` shows them one by one; `check` does not, since it cannot know
         whether they concern the failure.

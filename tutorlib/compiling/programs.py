@@ -30,7 +30,7 @@ OVER_MEMORY = 251  # exit status of a sandbox whose processes took more memory t
 NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas say that are refused memory
     r"out of memory|virtual memory exhausted|annot allocate memory|bad_alloc|emory allocation failure"
 )
-COMPILER_MEMORY = 2**31  # bytes that a compiler may use in a sandbox; measured of page 08: 0.36 GB at most
+COMPILER_MEMORY = 2**31  # bytes that a compiler may use in a sandbox; measured of page 09: 0.36 GB at most
 
 _sandbox: SandboxOf | None = None
 
@@ -218,11 +218,6 @@ def serialized(ptx: str) -> str | None:
     return found and " ".join(found[1].split())
 
 
-# nvdisasm's names of cp.async, commit_group, wait_group, bar.sync, ldmatrix, mma.sync and bra, with their predicates
-SASS = ("LDGSTS", "LDGDEPBAR", "DEPBAR", "BAR.SYNC", "LDSM", "HMMA", "BRA")
-SASS_OPCODES = {name: rf"(?:@!?U?P\d+ )?{re.escape(name)}\b" for name in SASS}
-
-
 def disassemble(cubin: bytes) -> str:
     """The instructions of a cubin, a line each: predicate, opcode, operands; labels in lines of their own.
 
@@ -239,15 +234,3 @@ def listing_of(cubin: bytes, *options: str) -> str:
         file.write_bytes(cubin)
         nvdisasm = packaged_program("nvidia-cuda-nvdisasm", "nvdisasm")
         return run_compiler([nvdisasm, "-c", *options, file], Path(folder)).stdout
-
-
-def main_loop_of(sass: str) -> str:
-    """The lines of the loop that multiplies: from a label to the branch back to it, with the most HMMA; "" for none."""
-    lines = sass.splitlines()
-    labels = {line.rstrip(":"): n for n, line in enumerate(lines) if line.endswith(":")}
-    loops = [
-        "\n".join(lines[labels[target[1]] + 1 : n + 1])
-        for n, line in enumerate(lines)
-        if (target := re.search(r"\bBRA\b.*?`\((\.L_\w+)\)", line)) and labels.get(target[1], n) < n
-    ]
-    return max(loops, key=lambda loop: loop.count("HMMA"), default="")

@@ -1,1 +1,1 @@
-"""The course: notebooks built from their sources and executed, the glossary, README's table, `tutor doctor`."""
+"""The course: notebooks built from their sources and executed, the glossary, the tables, `tutor doctor`."""

@@ -1,4 +1,4 @@
-"""The pages that are made of all notebooks: the contents page, with a row for each; README's table; the glossary."""
+"""The pages that are made of all notebooks: the contents page, README's paths, docs/results.md, the glossary."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ from tutorlib.course.evidence import code_sha256
 from tutorlib.course.source import BuildError, parse, read
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Result, Results, all_results
-from tutorlib.notebook.contents import Column, available, linked, table
+from tutorlib.notebook.contents import Column, available, linked, paths, table
 from tutorlib.notebook.measured import show_ratio
 from tutorlib.notebook.standing import CONTENTS, Course, Head, course_of
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS
@@ -83,26 +83,29 @@ def contents_page(source: Path, heads: tuple[Head, ...]) -> NotebookNode:
     calls = [cell for cell in notebook.cells if cell.cell_type == "code" and CALL in cell.source]
     if len(calls) != 1:
         raise BuildError(f"{source}:1: one cell should call {CALL}: the table is its output")
-    text = contents_table(course_of({}, heads))
+    course = course_of({}, heads)
+    text = f"{paths(course)}\n\n{contents_table(course)}"
     calls[0].outputs = [v4.new_output("display_data", {"text/markdown": text, "text/plain": text})]
     calls[0].execution_count = 1  # nbval refuses outputs without a count
     notebook.metadata["tutorlib"] = {"notebooks": [asdict(head) for head in heads]}
     return notebook
 
 
-# README's table: a row for each notebook, a column for each GPU on which the solutions ran ---------------------------
+# README has the paths through the course; docs/results.md a row for each notebook, a column for each GPU on which the
+# solutions ran --------------------------------------------------------------------------------------------------------
 
 README = ROOT / "README.md"
+RESULTS = ROOT / "docs" / "results.md"
 BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
 
 
-def readme_table(everything: Sequence[Results]) -> str:
-    """README's table. Raises BuildError if the head of a source has a fault."""
+def results_table(everything: Sequence[Results]) -> str:
+    """The table of docs/results.md. Raises BuildError if the head of a source has a fault."""
     course = course_of({}, read_heads())
     columns = points_columns(course)
     for found in everything:
         columns[f"{found.gpu}, {found.date}, torch {found.machine['packages']['torch']}"] = gpu_column(found)
-    return table(course, lambda head: f"[{head.title}](notebooks/{head.name}.ipynb)", columns)
+    return table(course, lambda head: f"[{head.title}](../notebooks/{head.name}.ipynb)", columns)
 
 
 def gpu_column(results: Results) -> Column:
@@ -134,17 +137,18 @@ def points_reached(found: Collection[Result]) -> str:
     return f"{sum(result.points for result in found):g} of {sum(result.max_points for result in found):g} points"
 
 
-def with_table(readme: str, everything: Sequence[Results]) -> str:
-    """README's text with the current table between its two markers."""
+def with_table(path: Path, text: str) -> str:
+    """A file's text with this table between its two markers."""
     inside = re.compile(f"(?<={BEGIN}\n).*(?=\n?{END})", re.DOTALL)
-    return inside.sub(lambda _: readme_table(everything) + "\n", readme)
+    return inside.sub(lambda _: text + "\n", path.read_text(encoding="utf-8"))
 
 
-def build(solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS, readme: Path = README) -> dict[Path, str]:
-    """README, the glossary and, if it has a source, the contents page: path → text. Raises BuildError."""
+def build(solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -> dict[Path, str]:
+    """README, the results, the glossary and, if it has a source, the contents page: path → text. Raises BuildError."""
     built = {}
     if (source := solutions / f"{CONTENTS}.py").exists():
         built[notebooks / f"{CONTENTS}.ipynb"] = text_of(contents_page(source, read_heads(solutions)))
-    built[readme] = with_table(readme.read_text(encoding="utf-8"), all_results())
+    built[README] = with_table(README, paths(course_of({}, read_heads())))
+    built[RESULTS] = with_table(RESULTS, results_table(all_results()))
     text = text_of(glossary.glossary_page(solutions))
     return built | {folder / f"{glossary.GLOSSARY}.ipynb": text for folder in (notebooks, solutions)}

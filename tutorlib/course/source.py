@@ -6,7 +6,7 @@ In it
     ...
     ### END SOLUTION
 
-marks (a part of) an answer, and the next code cell consists of `check("02.5", function)`. `course.build` derives ids,
+marks (a part of) an answer, and the next code cell consists of `check("03.5", function)`. `course.build` derives ids,
 roles and expected outputs.
 """
 
@@ -200,7 +200,7 @@ def pair_checks(cells: list[SourceCell], name: str) -> tuple[list[SourceCell], l
 
 
 def read_check(cell: SourceCell) -> tuple[str, str] | None:
-    """("02.5", "answer") if the cell consists of `check("02.5", answer)`."""
+    """("03.5", "answer") if the cell consists of `check("03.5", answer)`."""
     if cell.kind != "code":
         return None
     try:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 from tensor_layouts import complement, crd2flat, idx2crd, logical_product, mode, size
 
-from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.grid import CELL, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, category, ramp
 from tutorlib.layouts.matrix import PICTURES, coordinate, matrix, modes
 from tutorlib.layouts.notation import Tree, layout, text
@@ -272,9 +273,20 @@ def show_tv(source: Any, tile_shape: Tree, title: str = "") -> Picture:
     return figure([tv_grid(source, tile_shape, title)])
 
 
-def show_tvs(sources: Mapping[str, Any], tile_shape: Tree, axes: tuple[str, str] = ("", "")) -> Picture:
-    """Layouts by their titles, side by side, as `show_tv` draws them. axes: names of the tile's modes."""
-    return figure([tv_grid(source, tile_shape, title, axes) for title, source in sources.items()])
+def show_tvs(
+    sources: Mapping[str, Any],
+    tile_shape: Tree,
+    axes: tuple[str, str] = ("", ""),
+    outlined: Sequence[Iterable[tuple[int, int]]] = (),
+    largest: int = CELL,
+) -> Picture:
+    """Layouts by their titles, side by side, as `show_tv` draws them.
+
+    axes: names of the tile's modes. outlined: cells, for each layout. largest: pixels of a cell.
+    """
+    grids = [tv_grid(source, tile_shape, title, axes) for title, source in sources.items()]
+    marked = zip(grids, chain(outlined, repeat(())), strict=False)
+    return figure([replace(grid, outlined=frozenset(cells)) for grid, cells in marked], largest=largest)
 
 
 def tv_grid(source: Any, tile_shape: Tree, title: str = "", axes: tuple[str, str] = ("", "")) -> CellGrid:

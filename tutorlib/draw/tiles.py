@@ -1,6 +1,7 @@
-"""Pictures of a matrix in tiles: the order of blocks, the walk along K, arrays in tiles, warps, a reduction."""
+"""Pictures of a matrix in tiles: the order of blocks, the walk along K, arrays in tiles, warps, reductions."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from itertools import count, product
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
 from tutorlib.draw.palette import EMPTY, FAINT, INK, MARK, category, channels
 from tutorlib.draw.timelines import color_of
 from tutorlib.layouts.notation import layout
+from tutorlib.models.hopper_gemm import Pair, multicast
 from tutorlib.models.l2 import Order, TileGrid, coverage, waves
 
 # Blocks ---------------------------------------------------------------------------------------------------------------
@@ -249,6 +251,22 @@ def show_columns(*orders: tuple[Digit, ...], warps: tuple[int, int] = (2, 2)) ->
     return figure([grid(order) for order in orders], stacked=True)
 
 
+def show_gate(*widths: int, columns: int = 32) -> Picture:
+    """A row of a Hopper tile where B has `width` rows of gate, then of up, in turn: thread, and column of gate or up.
+
+    The columns that T0 holds are outlined.
+    """
+
+    def grid(width: int) -> CellGrid:
+        pieces = [divmod(column, width) for column in range(columns)]
+        says = [f"T{column % 8 // 2}\n{'gu'[n % 2]}{n // 2 * width + at}" for column, (n, at) in enumerate(pieces)]
+        mine = frozenset((0, column) for column in range(columns) if column % 8 < 2)
+        title = f"{width} rows of gate, then {width} of up"
+        return CellGrid(title, [says], [[category(n % 2) for n, _ in pieces]], outlined=mine)
+
+    return figure([grid(width) for width in widths], stacked=True)
+
+
 # A reduction ----------------------------------------------------------------------------------------------------------
 
 
@@ -279,3 +297,53 @@ def combined(values: list[int], places: int) -> str:
         return "all"
     named = [str(n) for n in sorted(values)]
     return "\n".join(" ".join(named[n : n + 2]) for n in range(0, len(named), 2))
+
+
+# Clusters -------------------------------------------------------------------------------------------------------------
+
+ROWS = 32  # of a tile in a cell
+
+
+def show_multicast(cluster: Pair, tile: Pair) -> Picture:
+    """A row for each block's stage: the rank of the block that loads each slice of its tile of A, and of B."""
+    return figure([slices_grid(cluster, mode, rows) for mode, rows in enumerate(tile)])
+
+
+def slices_grid(cluster: Pair, mode: int, rows: int) -> CellGrid:
+    blocks, cells = range(cluster[0] * cluster[1]), range(rows // ROWS)
+    loaders = [[-1] * len(cells) for _ in blocks]
+    for loader in blocks:
+        first, count, mask = multicast(loader, cluster, rows, mode)
+        for block, cell in product(blocks, range(first // ROWS, (first + count) // ROWS)):
+            loaders[block][cell] = loader if mask >> block & 1 else loaders[block][cell]
+    return CellGrid(
+        f"{'AB'[mode]}'s tile, {rows} rows",
+        [[str(loader) for loader in row] for row in loaders],
+        [[category(loader) for loader in row] for row in loaders],
+        [f"block {rank} ({rank % cluster[0]}, {rank // cluster[0]})" for rank in blocks],
+        [str(ROWS * cell) for cell in cells],
+        {block: 2.0 for block in blocks[1:]},
+    )
+
+
+# A softmax ------------------------------------------------------------------------------------------------------------
+
+
+def show_rescaling(row: Sequence[float], tile: int) -> Picture:
+    """An online softmax of a row, a panel for each tile that has come: bars of exp(x - m), m the largest x so far."""
+    ends = range(tile, len(row) + tile, tile)
+    picture = Picture(figsize=(WIDTH / DPI, 2.9), dpi=DPI, facecolor="white")
+    panels = picture.subplots(1, len(ends), sharey=True)
+    for number, (axes, end) in enumerate(zip(panels, ends, strict=True)):
+        largest, before = max(row[:end]), max(row[: end - tile], default=0)
+        bars = [math.exp(x - largest) for x in row[:end]]
+        axes.bar(range(len(bars)), bars, color=[category(n // tile) for n in range(len(bars))], edgecolor="white")
+        axes.set(xlim=(-0.7, len(row) - 0.3), ylim=(0, 1.12), xticks=range(len(row)), yticks=(0, 1))
+        axes.tick_params(labelsize=8, colors=FAINT)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        shrunk = f"earlier bars × exp({before:g} - {largest:g}) = {math.exp(before - largest):.2f}" if number else ""
+        title = f"after tile {number}: m = {largest:g}, sum {sum(bars):.2f}"
+        axes.set_title(f"{title}\n{shrunk}", size=9, color=INK)
+    picture.tight_layout()
+    return picture

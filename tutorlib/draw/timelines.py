@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
@@ -15,6 +16,7 @@ from tutorlib.models.timelines import (
     Span,
     Timeline,
     attention_chart,
+    launches_chart,
     roles_chart,
     sm_chart,
 )
@@ -78,13 +80,37 @@ def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
             (buffer, step.started, step.done, str(tile), color),
             ("math", step.started, step.done, str(tile), color),
         ]
+    barrier = "" if timeline.at_once else ", one barrier a tile"
     title = (
-        f"{timeline.stages} stage{'s' if timeline.stages > 1 else ''}: {timeline.total} ticks for {timeline.tiles} "
+        f"{timeline.stages} stage{'s' * (timeline.stages > 1)}{barrier}: {timeline.total} ticks for {timeline.tiles} "
         f"tiles; once it runs, one every {timeline.period:.3g}, computing {timeline.busy:.0%} of the time"
     )
     rows = [*(f"buf {n}" for n in range(timeline.stages)), "math"]
     ticks = ticks or timeline.total
     return tick_grid(title, rows, ticks, spans, {timeline.stages: 2.0}, idle=min(timeline.total, ticks))
+
+
+def show_fetches(tiles: int = 3, k_blocks: int = 4) -> Picture:
+    """A warp's K blocks, "tile.block", over time: each fetched and then multiplied, and each fetched one block ahead.
+
+    A thick line is the barrier after the wait for a tile. Gray: the tile's copies are in flight. Hatched: the tensor
+    cores wait.
+    """
+    grids = []
+    for title, step in {"fetch, then multiply": 2, "fetch the next block, then multiply": 1}.items():
+        blocks = {step * at: divmod(at, k_blocks) for at in range(tiles * k_blocks)}  # when fetched
+        barriers = [tick for tick, (_, block) in blocks.items() if block == 0]
+        spans: list[TickSpan] = [
+            (row, tick + later, tick + later + 1, f"{tile}.{block}", color_of(tile))
+            for tick, (tile, block) in blocks.items()
+            for later, row in enumerate(("ldmatrix", "mma"))
+        ]
+        for tile, (begin, end) in enumerate(pairwise(barriers), 1):
+            spans.append(("cp.async", begin + (step == 1), end, str(tile), ARRIVING))
+        total = max(blocks) + 2
+        grid = tick_grid(f"{title}: {total} ticks", ("cp.async", "ldmatrix", "mma"), 2 * len(blocks), spans, {}, total)
+        grids.append(replace(grid, column_breaks=dict.fromkeys(barriers, 3.0)))
+    return figure(grids, stacked=True)
 
 
 def color_of(tile: int) -> str:
@@ -101,6 +127,14 @@ def chart_grid(
         spans.append((span.row, span.begin, span.end, "", color(span)))
         spans.append((span.row, span.begin, span.begin + 1, span.label, color(span)))
     return tick_grid(title, chart.rows, ticks, spans, breaks, idle=chart.total)
+
+
+def show_launches(ways: Mapping[str, tuple[int, int]]) -> Picture:
+    """A host that launches a few kernels, and its GPU. Hatched: the GPU is idle.
+
+    ways: title → ticks of the host for a launch, and of the GPU for the kernel.
+    """
+    return over_time([launches_chart(title, *ticks) for title, ticks in ways.items()], idle_grid)
 
 
 # Roles ----------------------------------------------------------------------------------------------------------------
@@ -203,8 +237,27 @@ def show_tiles(*blocks: Blocks) -> Picture:
 def idle_grid(chart: Chart, ticks: int) -> CellGrid:
     """The title counts the ticks without a span in the last row."""
     grid = chart_grid("", chart, ticks, {len(chart.rows) - 1: 2.0}, lambda span: category(span.tile))
-    idle = grid.colors[-1].count(None)
-    return replace(grid, title=f"{chart.title}: {chart.total} ticks, the tensor cores idle in {idle} of them")
+    idle, cores = grid.colors[-1].count(None), "tensor cores" if chart.cores == "mma" else chart.cores
+    return replace(grid, title=f"{chart.title}: {chart.total} ticks, the {cores} idle in {idle} of them")
+
+
+def show_attention_loop(tiles: Sequence[Sequence[int]]) -> Picture:
+    """A column for each step of a block's loop: Q stays, a color is a tile of keys; between them a query's sums.
+
+    tiles: the query's scores in each, as exponents of two. Outlined: what came before is rescaled.
+    """
+    largest, total, steps = float("-inf"), 0.0, []
+    for n, scores in enumerate(tiles):
+        new = max(largest, *scores)
+        factor = 2.0 ** (largest - new)
+        largest, total = new, total * factor + sum(2.0 ** (score - new) for score in scores)
+        sums = ",".join(map(str, scores)), str(new), f"{factor:.3g}", f"{total:.2f}"
+        steps.append(("Q", f"K {n}", *sums, f"V {n}"))
+    colors = [[ARRIVING, color_of(n), *[EMPTY] * 4, color_of(n)] for n in range(len(steps))]
+    labels, shades = (list(zip(*table, strict=True)) for table in (steps, colors))
+    rescaled = frozenset((4, n) for n, step in enumerate(steps) if 0 < float(step[4]) < 1)
+    rows = ("Q, loaded once", "tile of K", "a query's scores", "maximum so far", "factor", "total so far", "tile of V")
+    return figure([CellGrid("", labels, shades, rows, row_breaks={1: 2.0, 2: 2.0, 6: 2.0}, outlined=rescaled)])
 
 
 def show_key_tiles(queries: int, keys: int, tm: int, tn: int) -> Picture:

@@ -1,6 +1,6 @@
 """The registry: exercises by id.
 
-The exercises of notebook 02_layout_algebra are EXERCISES of `p02`, a module that is imported when one of them is asked
+The exercises of notebook 03_layout_algebra are EXERCISES of `p02`, a module that is imported when one of them is asked
 for, so that `import tutorlib` stays fast. `judges` has what the process of an answer needs of a page, since it takes
 part in judging the answer (`checking.evidence`); the sandbox shows it that and no module of exercises. `words` has the
 hints.
@@ -27,17 +27,18 @@ def pages() -> tuple[str, ...]:
 
 @cache
 def of_notebook(name: str) -> tuple[Exercise, ...]:
-    """The exercises of a notebook in order; none where it has no module. name: "02_layout_algebra", or its number."""
+    """The exercises of a notebook in order; none where it has no module. name: "03_layout_algebra", or its number."""
     if name[:2] not in pages():
         return ()
-    return tuple(map(with_words, import_module(f"{__name__}.p{name[:2]}").EXERCISES))
+    exercises = map(with_words, import_module(f"{__name__}.p{name[:2]}").EXERCISES)
+    return tuple(sorted(exercises, key=lambda exercise: int(exercise.id[3:])))
 
 
 @cache
 def find(id: str) -> Exercise:
     """The exercise with this id. Raises UnknownExercise."""
     if not isinstance(id, str) or not EXERCISE_ID.fullmatch(id):
-        raise UnknownExercise(f'{id!r} is not an exercise: ids look like "02.3".')
+        raise UnknownExercise(f'{id!r} is not an exercise: ids look like "03.1".')
     exercises = of_notebook(id[:2])
     if not exercises:
         raise UnknownExercise(f"No exercise {id}: there is no notebook {id[:2]}.")

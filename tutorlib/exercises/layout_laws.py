@@ -23,7 +23,7 @@ Shape = int | tuple
 
 
 class LayoutFlaw(FailureKind):
-    """Errors in a layout. OFFSET: an element [mode: 0 where the coordinates of all later modes are 0, else 1]."""
+    """Errors in a layout."""
 
     MODES = "other modes"
     OFFSET = "another offset"
@@ -80,16 +80,18 @@ def same_function(reference: Answer, shape: Callable[..., Shape] = lambda want, 
         should_be = offsets(want) if isinstance(want, Layout) else want
         for index, (at, should) in enumerate(zip(offsets(got), should_be, strict=True)):
             if at != should:
-                beyond = isinstance(wanted, tuple) and index >= size(wanted[0])
                 what = f"it sends {idx2crd(index, wanted)} to {at} and should send it to {should}"
-                return Flaw(what, LayoutFlaw.OFFSET(mode=int(beyond)))
+                return Flaw(what, LayoutFlaw.OFFSET)
         return None
 
     return holds
 
 
-def offset_and_layout(reference: Answer) -> Law:
-    """The law that the pair (start, R) is that of `reference`: the same start, and the same function."""
+def offset_and_layout(reference: Answer, shape: Callable[..., Shape] = its_own) -> Law:
+    """The law that the pair (start, R) is that of `reference`: the same start, and the same function.
+
+    shape: as in `same_function`.
+    """
 
     def holds(got: Any, *args: Any) -> str | None:
         match got:
@@ -98,9 +100,7 @@ def offset_and_layout(reference: Answer) -> Law:
             case _:
                 return Flaw("it should be a pair: the offset where it begins, and its Layout", LayoutFlaw.NO_PAIR)
         first, want = reference(*args)
-        return (
-            f"it begins at {first}, not at {start}" if start != first else same_function(lambda: want, its_own)(within)
-        )
+        return f"it begins at {first}, not at {start}" if start != first else same_function(lambda: want, shape)(within)
 
     return holds
 
@@ -191,17 +191,14 @@ def scaled(*written: str) -> Drawn:
 def alike(*written: str) -> Drawn:
     """The calls of this text; the grader tries more with layouts of other sizes, but of the same kind: see `resized`.
 
-    A number beside a layout is the bound of its complement, and grows with it. One of the known calls has an extent
-    above 1.
+    One of the known calls has an extent above 1.
     """
     known = calls(*written)
 
     def draw(rng: Random) -> tuple:
         call = rng.choice(known)
-        new: list[Any] = [resized(one, rng) if isinstance(one, Layout) else one for one in call]
-        if isinstance(call[-1], int):
-            new[-1] = -(-call[-1] * reach(new[0]) // reach(call[0]))
-        return draw(rng) if tuple(new) in known else tuple(new)
+        new = tuple(resized(one, rng) for one in call)
+        return draw(rng) if new in known else new
 
     return beside(known, draw, 3)
 
@@ -221,11 +218,6 @@ def resized(layout: Layout, rng: Random) -> Layout:
         return tuple(nested(one, values) for one in part) if isinstance(part, tuple) else next(values)
 
     return Layout(nested(layout.shape, shapes), nested(layout.stride, strides_left))
-
-
-def reach(layout: Layout) -> int:
-    """The first offset that a layout and its inner gaps leave free."""
-    return max([1, *(n * step for n, step in zip(flatten((layout.shape,)), flatten((layout.stride,)), strict=True))])
 
 
 # Random layouts -----------------------------------------------------------------------------------------------------
@@ -261,17 +253,6 @@ def composable(rng: Random) -> tuple[Layout, Layout]:
     while cosize(b := random_layout(rng, largest=size(a))) > size(a):
         pass
     return a, b
-
-
-def layout_and_bound(rng: Random) -> tuple[Layout, int]:
-    """A layout of up to 32 elements, and one, two or three times its cosize as the bound of its complement."""
-    layout = random_layout(rng, largest=32)
-    return layout, cosize(layout) * rng.choice((1, 2, 3))
-
-
-def block_and_grid(rng: Random) -> tuple[Layout, Layout]:
-    """A block of up to 32 elements, and a grid of up to 16 copies of it without holes."""
-    return random_layout(rng, largest=32), random_layout(rng, largest=16, holes=False)
 
 
 def matrix(rng: Random, rows: int, columns: int, apart: int = 1, pad: int = 1) -> Layout:

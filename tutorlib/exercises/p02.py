@@ -1,387 +1,316 @@
-"""Exercises of notebook 02: the layout algebra.
+"""Exercises of notebook 02: first kernels.
 
-Every operator is compared, as a function, with tensor_layouts', on known layouts and on those that a seed draws. Tests
-compare both with the real CuTe DSL.
+Functions that launch nothing run on the CPU, so 02.5 to 02.6 are graded everywhere, by the real CuTe. Their tensors
+hold small integers: every result is exact in fp32, in whatever order it is computed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, flatten, mode, size
+import numpy as np
 
-from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import Drawn, beside
-from tutorlib.exercises.layout_laws import (
-    alike,
-    block_and_grid,
-    by_halves,
-    by_mode,
-    coalesced,
-    composable,
-    is_right_inverse,
-    its_own,
-    layout_and_bound,
-    offset_and_layout,
-    offsets,
-    one_layout,
-    refuses,
-    same_function,
-    scaled,
-    stretched,
-    two_matrices,
-    two_ways_to_store,
-)
-from tutorlib.exercises.values import drawn, of_tl, value_exercise
-from tutorlib.layouts.notation import calls
-from tutorlib.layouts.views import TiledCopyView, tiled_copy_view
+from tutorlib.checking.answer import Served
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, lean, stored_once, warps
+from tutorlib.checking.randomness import beside, more_for_points
+from tutorlib.checking.values import Case
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.judges.cute_host import call_on_vectors
+from tutorlib.exercises.values import case_exercise, value_exercise
+from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.problems.catalogue import one_rounding, vector_add
+from tutorlib.problems.differences import Wrong, count
+from tutorlib.problems.problem import Operand, Problem, Shape
 
-OPERATORS = (  # in the page's order: each may be written with those before it, and many of the later ones call it
-    *("coalesce", "compose", "complement", "logical_divide", "zipped_divide", "tiled_divide", "flat_divide"),
-    *("logical_product", "zipped_product", "tiled_product", "flat_product", "blocked_product", "raked_product"),
-    *("right_inverse", "left_inverse", "max_common_layout", "max_common_vector"),
-)
-# CuTe, and the algebra as torch has it: no answer may ask them.
-ELSEWHERE: dict[str, Any] = {name: name for name in ("ask", "oracle", "cutlass", "_pycute")}
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-def from_here_on(operator: str) -> dict[str, Answer]:
-    """The library of the exercise that asks for this operator: it and the later ones."""
-    return of_tl(*OPERATORS[OPERATORS.index(operator) :]) | ELSEWHERE
+# 02.5 and 02.4: functions that CuTe compiles for the host -------------------------------------------------------------
+
+Formula = Callable[[Any, np.ndarray, np.ndarray], Any]  # the argument before x, x, y before the call → y after it
+MARGIN = 4  # elements on either side of x and y that must stay as they are
+ALPHA, FINE = 2.5, 4096.25  # FINE times a small number is exact in fp32, and not in fp16, bf16 or tf32
 
 
-# References -----------------------------------------------------------------------------------------------------------
+class VectorFlaw(FailureKind):
+    """Faults in the vector that a function writes."""
+
+    OUTSIDE = "written outside"
+    ELEMENT = "wrong element"
+    CHANGED = "x is changed"
 
 
-def composed(a: Layout, b: Layout) -> list[int]:
-    """A(B(i)) for every index i of B. Past A's end its last mode continues, as in CuTe."""
-    *modes, (_, last) = zip(flatten((a.shape,)), flatten((a.stride,)), strict=True)
+def on_cpu(
+    name: str, lead: Any, sizes: tuple[int, ...], draw: Callable[[Random], Any], formula: Formula, dynamic: bool = True
+) -> Case:
+    """A case that is right when answer(lead, x, y) leaves formula(lead, x, y) in y, for vectors of each size.
 
-    def offset_at(index: int) -> int:
-        total = 0
-        for extent, stride in modes:
-            index, at = divmod(index, extent)
-            total += at * stride
-        return total + index * last
-
-    return list(map(offset_at, offsets(b)))
-
-
-def by_ones(tiler: Sequence[int]) -> tuple[Layout, ...]:
-    """A tiler of plain numbers as CuTe takes it."""
-    return tuple(Layout(extent, 1) for extent in tiler)
-
-
-def tiles_of(layout: Layout, tile: Sequence[int]) -> Layout:
-    return tl.zipped_divide(layout, by_ones(tile))
-
-
-def block_tile(layout: Layout, tile: tuple[int, int], block: tuple[int, int]) -> tuple[int, Layout]:
-    """start + R(i, j) == A(block · tile + (i, j)), for the pair (start, R), where R has the shape `tile`.
-
-    What local_tile gives a thread block in the GEMM tutorial of the CuTe docs (0x_gemm_tutorial.md).
+    draw: makes the grader's lead, for vectors of other numbers. dynamic: the layouts are dynamic, so that one
+    compilation serves all sizes.
     """
-    tiles = tiles_of(layout, tile)
-    return tiles(((0, 0), block)), mode(tiles, 0)
+
+    def known(n: int) -> np.ndarray:
+        return np.array([np.arange(n) % 5 - 2, np.arange(n) % 3], np.float32)
+
+    def another(rng: Random) -> tuple[Any, np.ndarray]:
+        n = rng.randint(2, 40)
+        return draw(rng), np.array([[rng.randint(-9, 9) for _ in range(n)] for _ in "xy"], np.float32)
+
+    def judge(answer: Served) -> Wrong | None:
+        for first, vectors in [(lead, known(n)) for n in sizes] + more_for_points(another, 2):
+            before = np.pad(vectors, ((0, 0), (MARGIN, MARGIN)), constant_values=99)
+            try:
+                after = answer.ask(call_on_vectors, first, before, MARGIN, dynamic)
+            except CompileFailed as failed:
+                message, *words = failed.lines
+                return Wrong(f"{answer.__name__} does not compile: {message}", *words)
+            want = before.copy()
+            want[1, MARGIN:-MARGIN] = formula(first, *vectors)
+            if flaw := vector_flaw(name, f"{answer.__name__}({first}, x, y)", after, want, vectors):
+                return Wrong(flaw)
+        return None
+
+    return Case(name, judge)
 
 
-def paired(block: Layout, grid: Layout) -> Layout:
-    """The blocked product: rows with rows, columns with columns."""
-    inside, copies = (mode(tl.logical_product(block, grid), half) for half in range(2))
-    return Layout(*(Layout(mode(inside, n), mode(copies, n)) for n in range(2)))
+def vector_flaw(case: str, call: str, after: Any, want: np.ndarray, vectors: np.ndarray) -> str:
+    """The fault in x and y after a call, with the margins around them; "" if there is none. vectors: before it."""
+    n = vectors.shape[1]
+    if after is None:
+        what = f"{call} crashes, or never ends: does it stay within x and y, which have {count(n, 'element')}?"
+        return Flaw(what, VectorFlaw.OUTSIDE)
+    got = np.asarray(after)
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{call} gives y back as something else."
+    wrong = got != want
+    changed, wrongly = (np.flatnonzero(row) for row in wrong[:, MARGIN:-MARGIN])
+    if wrong.sum() > changed.size + wrongly.size:
+        return Flaw(f"{call} writes outside y, which has {count(n, 'element')}.", VectorFlaw.OUTSIDE)
+    if wrongly.size:
+        at = wrongly[0]
+        (x, y), is_, should = vectors[:, at], got[1, MARGIN + at], want[1, MARGIN + at]
+        what = f"y[{at}] should be {should:g} and is {is_:g}; x[{at}] is {x:g}, and y[{at}] was {y:g}."
+        return Flaw(f"{call} with {count(n, 'element')}: {what}", VectorFlaw.ELEMENT(case=case))
+    if changed.size:
+        at = changed[0]
+        what = f"{call} changes x, its input: x[{at}] was {vectors[0, at]:g} and is {got[0, MARGIN + at]:g}."
+        return Flaw(what, VectorFlaw.CHANGED)
+    return ""
 
 
-def threads_and_values(threads: Layout, values: Layout, tile: Layout | None = None) -> Layout:
-    """make_layout_tv. tile: thread and value of an element, as one number; without it the raked product."""
-    inverse = tl.right_inverse(tile or tl.raked_product(threads, values))
-    return tl.compose(inverse, Layout((size(threads), size(values))))
+def some_alpha(rng: Random) -> float:
+    return rng.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
 
 
-def swapped(layout: Layout) -> Layout:
-    return Layout(mode(layout, 1), mode(layout, 0))
+def axpy(alpha: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return alpha * x + y
 
 
-def times(layout: Layout, factor: int) -> Layout:
-    return Layout(layout.shape, tl.transform_tuple(layout.stride, lambda step: step * factor))
+def polynomial(name: str, *coefficients: float) -> Case:
+    def draw(rng: Random) -> tuple[float, ...]:
+        return tuple(float(rng.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
+
+    def formula(coefficients: tuple[float, ...], x: np.ndarray, y: np.ndarray) -> Any:
+        return sum(c * x**power for power, c in enumerate(coefficients))
+
+    return on_cpu(name, coefficients, (5, 3), draw, formula)
 
 
-def stored(*written: str, apart: int = 1) -> Drawn:
-    """Calls with two ways to store a matrix, beside those of this text."""
-    return beside(calls(*written), partial(two_ways_to_store, apart=apart), 3)
-
-
-def row_or_column(rng: Random) -> tuple[int, int]:
-    n = rng.randint(2, 40)
-    return (1, n) if rng.random() < 0.5 else (n, 1)
-
-
-# 02.1 to 02.4 ---------------------------------------------------------------------------------------------------------
-
-FUNCTIONS = (
-    value_exercise(
-        ("02.1", "coalesce", 3),
-        None,
-        {
-            "modes that continue each other become one": alike(
-                "(4,8):(1,4)", "(2,(2,3)):(5,(10,20))", "(3,5):(0,0)", "(2,(1,6)):(1,(6,2))"
-            ),
-            "modes that do not stay apart": alike(
-                "(4,8):(8,1)", "(4,8):(1,8)", "(4,(2,3)):(6,(1,2))", "((2,2),(4,2)):((1,16),(2,8))"
-            ),
-            "modes of extent 1 go": alike("(2,1,6):(1,7,2)", "(1,(1,4)):(9,(1,2))", "(1,1):(3,5)", "1:7"),
-            "random layouts": drawn(21, one_layout),
-        },
-        holds=coalesced(tl.coalesce),
-        mistakes={
-            "always_merged": lambda layout: Layout(size(layout), flatten(layout.stride)[0]),
-            "merged_from_the_right": lambda layout: tl.coalesce(
-                Layout(flatten(layout.shape)[::-1], flatten(layout.stride)[::-1])
-            ),
-        },
-        library=from_here_on("coalesce"),
+ON_THE_HOST = (
+    case_exercise(
+        ("02.5", "axpy", 2),
+        on_cpu("a static layout", ALPHA, (6,), some_alpha, axpy, dynamic=False),
+        on_cpu("dynamic layouts of three sizes", FINE, (1, 5, 8), some_alpha, axpy),
     ),
-    value_exercise(
-        ("02.2", "compose", 4),
-        None,
-        {
-            "B stays inside A's first mode": scaled(
-                "8:3 4:2", "(8,4):(4,1) 4:2", "(6,4):(4,1) 2:4", "20:2 (5,4):(4,1)"
-            ),
-            "B runs through several modes of A": scaled(
-                *("(4,8):(8,1) 8:1", "(6,4):(4,1) 12:2", "(4,6):(1,4) 5:3", "(2,3,4):(12,4,1) (4,6):(6,1)"),
-                *("(8,4):(4,1) (4,8):(8,1)", "(6,2):(8,2) (4,3):(3,1)", "(10,2):(16,4) (5,4):(1,5)"),
-            ),
-            "B goes on past A's end": scaled("8:3 16:1", "(4,8):(8,1) 64:1", "(4,8):(8,1) 16:4", "(4,2):(3,100) 2:16"),
-            "B steps over whole modes of A": scaled("(4,8):(8,1) 4:4", "(4,8):(8,1) 4:8", "(2,2,4):(1,100,10) 2:8"),
-            "stride 0 and extent 1": scaled("(4,8):(8,1) (3,4):(0,1)", "(4,8):(8,1) (4,1):(1,5)"),
-            "random layouts": drawn(22, composable),
-        },
-        refuses(
-            "no layout is the answer",
-            "B's steps do not go evenly into A's modes",
-            "(4,6):(1,10) 5:3",
-            "(4,6):(1,10) 3:2",
-            "(6,2):(8,2) 3:4",
-            "(4,3):(1,8) 6:1",
-            valid=composable,
+    case_exercise(
+        ("02.4", "polynomial", 2),
+        polynomial("a line", 2.0, -3.0),
+        polynomial("a cubic", FINE, 0.0, -1.0, 2.0),
+        polynomial("a constant", 7.0),
+        polynomial("six coefficients", 3.0, 1.0, 4.0, 1.0, 5.0, 9.0),
+    ),
+)
+
+# 02.6: how often CuTe compiles a function -----------------------------------------------------------------------------
+
+ShapeAndStride = tuple[tuple[int, ...], tuple[int, ...]]
+ROWS = [((n, n + 3), (n + 3, 1)) for n in (4, 8, 16)]
+COLUMNS = [((n, n + 3), (1, n)) for n in (4, 8)]
+PADDED = [((4, 7), (8, 1)), ((4, 7), (16, 1))]
+VECTORS = [((n,), (1,)) for n in (3, 5, 3, 100, 5)]
+CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))]
+
+
+def compilations(layouts: list[ShapeAndStride], dynamic: bool) -> int:
+    if dynamic:
+        return len({(len(shape), stride.index(1)) for shape, stride in layouts})
+    return len(set(layouts))
+
+
+def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
+    """The layouts of some matrices, vectors and blocks of three modes, many of them alike."""
+
+    def one() -> ShapeAndStride:
+        shape = tuple(rng.choice((4, 8, 12)) for _ in range(rng.choice((1, 2, 2, 3))))
+        stride, step = [0] * len(shape), 1
+        for mode in rng.sample(range(len(shape)), len(shape)):
+            stride[mode], step = step, step * shape[mode] * rng.choice((1, 1, 2))
+        return shape, tuple(stride)
+
+    kinds = [one() for _ in range(rng.randint(3, 9))]
+    return [rng.choice(kinds) for _ in range(rng.randint(6, 20))]
+
+
+COUNTING = value_exercise(
+    ("02.6", "compilations_for", 2),
+    compilations,
+    {
+        "static layouts": beside(
+            [(VECTORS, False), (ROWS + COLUMNS + ROWS, False), (PADDED, False), (CUBES, False)],
+            lambda rng: (layouts_of_calls(rng), False),
         ),
-        holds=same_function(composed, lambda want, a, b: b.shape),
-        mistakes={"b_itself": lambda a, b: b, "b_of_a": lambda a, b: tl.compose(b, a) if a != b else None},
-        library=from_here_on("compose"),
-    ),
-    value_exercise(
-        ("02.3", "transposing", 2),
-        None,
-        {
-            "4 rows": beside([(4, 8)], lambda rng: (4, rng.randint(5, 40)), 3),
-            "more rows than columns": beside([(6, 3), (16, 2)], lambda rng: (rng.randint(9, 40), 8), 3),
-            "one row, one column": beside([(1, 8), (8, 1)], row_or_column, 3),
-            "any size": beside([(5, 7)], lambda rng: (rng.randint(2, 20), rng.randint(2, 20)), 3),
-        },
-        holds=same_function(lambda rows, columns: Layout((columns, rows), (rows, 1)), its_own),
-        mistakes={
-            "reshaped": lambda rows, columns: Layout((columns, rows), (1, columns)),
-            "rows_for_columns": lambda rows, columns: Layout((columns, rows), (columns, 1)),
-            "turned_shape_only": lambda rows, columns: Layout((columns, rows), (1, rows)),
-        },
-        library=ELSEWHERE,
-    ),
-    value_exercise(
-        ("02.4", "complement", 3),
-        None,
-        {
-            "holes after the layout": alike("4:1 24", "(4,2):(1,4) 8"),
-            "holes inside it too": alike("4:2 24", "(2,2):(1,6) 24", "3:5 15"),
-            "modes in any order, nested": alike("(2,2):(8,2) 32", "(2,(2,3)):(6,(1,24)) 144"),
-            "extent 1 and stride 0 reach nothing new": alike("(4,3):(1,0) 24", "(1,4):(5,2) 16", "1:0 6"),
-            "a bound that is no multiple": alike("4:1 10", "4:2 17", "(2,2):(1,4) 9"),
-            "random layouts": drawn(24, layout_and_bound),
-        },
-        refuses(
-            "no layout is the answer",
-            "the modes get in each other's way",
-            "(4,2):(2,3) 24",
-            "(2,2):(2,3) 12",
-            "(2,2):(6,2) 24",
-            valid=layout_and_bound,
+        "dynamic layouts": beside(
+            [(VECTORS, True), (ROWS + COLUMNS + ROWS, True), (PADDED, True), (CUBES + VECTORS, True)],
+            lambda rng: (layouts_of_calls(rng), True),
         ),
-        holds=same_function(tl.complement),
-        mistakes={
-            "up_to_the_last_offset": lambda layout, bound: tl.complement(layout, cosize(layout)),
-            "after_the_last_offset": lambda layout, bound: Layout(-(-bound // cosize(layout)), cosize(layout)),
-            "size_apart": lambda layout, bound: Layout(-(-bound // size(layout)), size(layout)),
-        },
-        library=from_here_on("complement"),
-    ),
+    },
+    mistakes={
+        "one_for_all": lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
+        "one_per_rank": lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
+        "static": lambda layouts, dynamic: len(set(layouts)),
+        "calls_each": lambda layouts, dynamic: len(layouts),
+        "by_shape": lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({s for s, _ in layouts}),
+        "dynamic": lambda layouts, dynamic: compilations(layouts, True),
+    },
 )
 
-# 02.5 to 02.7: division into tiles ------------------------------------------------------------------------------------
+# 02.1 to 02.8: kernels ------------------------------------------------------------------------------------------------
 
-DIVISIONS = ("zipped_divide", "tiled_divide", "flat_divide")
-DIVIDING = (
-    value_exercise(
-        ("02.5", "logical_divide", 2),
-        None,
-        {
-            "a contiguous tile": scaled("24:3 4:1", "(4,8):(8,1) 8:1"),
-            "a tile of every third, every eighth": scaled("24:2 4:3", "(4,8):(8,1) 4:8", "(4,2,3):(2,1,8) 4:2"),
-            "random layouts": drawn(25, composable),
-            "a last tile that sticks out": scaled("10:1 4:1", "17:1 5:1"),
-        },
-        holds=same_function(tl.logical_divide, by_mode),
-        mistakes={
-            "modes_swapped": lambda layout, tile: swapped(tl.logical_divide(layout, tile)),
-            "cosize_of_the_layout": lambda layout, tile: tl.compose(
-                layout, Layout(tile, tl.complement(tile, cosize(layout)))
-            ),
-            "indices": lambda layout, tile: Layout(tile, tl.complement(tile, size(layout))),
-        },
-        library=of_tl("logical_divide", *DIVISIONS) | ELSEWHERE,
+
+def fp32_problem(
+    name: str, dims: str, inputs: tuple[Operand, ...], output: tuple[str, str], reference: Callable[..., "Tensor"]
+) -> Problem:
+    """A problem of fp32 tensors whose results are rounded once. output: its name and modes."""
+    return Problem(name, dims, inputs, Operand(*output, "fp32"), reference, one_rounding)
+
+
+LEAKY_RELU = fp32_problem(  # y = x where x > 0, else x / 8
+    "leaky_relu", "N", (Operand("x", "N", "fp32"),), ("y", "N"), lambda x: x.where(x > 0, x / 8)
+)
+ADD_BIAS = fp32_problem(  # y = x + bias in every row
+    "add_bias", "MN", (Operand("x", "MN", "fp32"), Operand("bias", "N", "fp32")), ("y", "MN"), lambda x, bias: x + bias
+)
+ROW_MAX = Problem(  # exact, in whatever order
+    name="row_max",
+    dims="MN",
+    inputs=(Operand("x", "MN", "fp32", scale=1e6, pattern="masked"),),
+    output=Operand("maxima", "M", "fp32"),
+    reference=lambda x: x.amax(-1),
+    bound=None,
+)
+ARITHMETIC = "add.f32|sub.f32|mul.f32|fma.rn.f32"
+
+
+def in_blocks_of_8_by_32(shape: Shape, storers: np.ndarray) -> str | None:
+    """A sentence about blocks that do not have 8 rows and 32 columns each, or None. storers: (M, N)."""
+    (rows, columns), (height, width) = shape, (8, 32)
+    tiles = storers.reshape(rows // height, height, columns // width, width)
+    first = tiles[:, 0, :, 0]
+    if (tiles == first[:, None, :, None]).all() and len(set(first.flat)) == first.size:
+        return None
+    what = "a block of 32×8 threads owns 8 rows of 32 columns; the blocks of this launch store others."
+    return Flaw(what, Fail.TOO_FEW(instruction="block"))
+
+
+kernel_exercise = partial(CuteExercise.of, shared_rules=(lean("ld.global", "st.global"), stored_once))
+EXERCISES = (
+    *ON_THE_HOST,
+    COUNTING,
+    kernel_exercise(
+        ("02.1", "vector_add", 3),
+        problem=vector_add("fp32"),
+        shapes=((128,), (4096,), (128 * 1001,)),
+        simulated_shapes=((128,), (4096,), (128 * 50,)),  # where each block adds all, the work grows with the square
+        counted=(4096,),
+        rules=(
+            blocks >= 8,
+            busy >= 1.0,
+            blocks <= 32,
+            *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
+            NOTHING_SHARED,
+            issued("") <= 3072,
+        ),
     ),
-    value_exercise(
-        ("02.6", "zipped_divide", 3),
-        None,
-        {
-            "a matrix": scaled("(16,8):(8,1) (4,4)", "(16,8):(1,16) (8,2)", "(12,10):(10,1) (3,5)"),
-            "three modes": scaled("(4,6,8):(48,8,1) (2,3,4)"),
-            "modes that are nested": scaled(
-                "((2,2),(4,2)):((1,16),(2,8)) (2,4)",
-                "((4,2),(4,2)):((1,32),(4,16)) (2,2)",
-                "((4,2),8):((1,32),4) (2,4)",
-                "(8,(2,4)):(8,(1,2)) (4,4)",
-            ),
-            "tiles that stick out": scaled("(10,8):(8,1) (4,3)"),
-        },
-        holds=same_function(tiles_of, by_halves),
-        mistakes={
-            "mode_by_mode": lambda layout, tiler: tl.logical_divide(layout, by_ones(tiler)),
-            "halves_swapped": lambda layout, tiler: swapped(tiles_of(layout, tiler)),
-            "plain_numbers": tl.zipped_divide,
-        },
-        library=of_tl("hier_unzip", *DIVISIONS) | ELSEWHERE,
+    kernel_exercise(
+        ("02.2", "vector_add of any size", 4),
+        problem=vector_add("fp32"),
+        shapes=((1,), (128,), (1000,), (100_003,)),
+        simulated_shapes=((1,), (128,), (904,), (30_003,)),
+        counted=(904,),
+        rules=(
+            # of 32 warps, the last 3 have no element
+            blocks >= 4,
+            busy >= 0.9,
+            blocks <= 8,
+            *at_most({"st.global": 29, "ld.global": 58, ARITHMETIC: 29}),
+            NOTHING_SHARED,
+            issued("") <= 1200,
+        ),
+        rules_at={(128,): (blocks <= 1,)},
+        dynamic=True,
     ),
-    value_exercise(
-        ("02.7", "block_tile", 2),
-        None,
-        {
-            "every block of the 16×8": stretched(
-                [(Layout((16, 8), (8, 1)), (4, 4), (row, column)) for row in range(4) for column in range(2)]
-            ),
-            "tiles that are not square": scaled("(16,8):(1,16) (8,2) (1,3)", "(16,8):(8,1) (2,8) (5,0)"),
-            "a matrix stored in blocks": scaled(
-                "((2,4),(2,4)):((1,16),(2,4)) (2,4) (3,1)",
-                "((4,4),(4,2)):((1,32),(4,16)) (2,2) (3,2)",
-                "((4,2),(4,2)):((1,32),(4,16)) (2,2) (2,1)",
-                "((4,2),(4,2)):((1,32),(4,16)) (8,2) (0,3)",
-            ),
-            "a large matrix": scaled("(4096,4096):(4096,1) (32,8) (127,3)", "(640,512):(520,1) (32,16) (2,31)"),
-        },
-        holds=offset_and_layout(block_tile),
-        mistakes={
-            "coordinate_in_the_tile": lambda layout, tile, block: (
-                tiles_of(layout, tile)((block, (0, 0))),
-                block_tile(layout, tile, block)[1],
-            ),
-            "block_turned": lambda layout, tile, block: block_tile(layout, tile, block[::-1]),
-        },
-        library=ELSEWHERE,
+    kernel_exercise(
+        ("02.7", "leaky_relu, four elements a thread", 4),
+        problem=LEAKY_RELU,
+        shapes=((4,), (2048,), (4 * 12_347,)),
+        counted=(2048,),
+        rules=(
+            blocks >= 2,
+            busy >= 1.0,
+            blocks <= 4,
+            issued("ld.global") <= 16,
+            issued("st.global") <= 16,
+            NOTHING_SHARED,
+            issued("") <= 900,
+        ),
+        dynamic=True,
+        divisible=4,
+        requires=("ld.global.v4", "st.global.v4"),
+    ),
+    kernel_exercise(
+        ("02.3", "add_bias, in two directions", 3),
+        problem=ADD_BIAS,
+        shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
+        rules=(
+            # there may be blocks beyond the matrix
+            blocks >= 8,
+            warps >= 128,
+            busy >= 0.6,
+            *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
+            NOTHING_SHARED,
+            issued("") <= 6500,
+        ),
+        rules_at={(5, 100): (issued("st.global") <= 20,)},  # of 32 warps, 12 are below the last row
+        dynamic=True,
+        order=in_blocks_of_8_by_32,
+    ),
+    kernel_exercise(
+        ("02.8", "row_max, a reduction", 4),
+        problem=ROW_MAX,
+        shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
+        counted=(5, 1000),
+        shared_rules=(lean("ld.global", "ld.shared", "st.shared"), stored_once),
+        rules=(
+            # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
+            blocks >= 5,
+            busy >= 1.0,
+            blocks <= 5,
+            *at_most({"st.global": 5, "ld.global": 240, "ld.shared": 255, "bar.sync": 160, "": 4500}),
+        ),
+        dynamic=True,
+        requires=("st.shared", "ld.shared", "bar.sync"),
     ),
 )
-
-# 02.8 to 02.12: products, inverses, thread-value layouts --------------------------------------------------------------
-
-PRODUCTS = (
-    value_exercise(
-        ("02.8", "logical_product", 3),
-        None,
-        {
-            "copies of a row": alike("4:1 6:1", "5:1 (2,3):(3,1)"),
-            "a block with holes": alike("(2,2):(4,1) 6:1", "4:2 4:1"),
-            "copies in another order": alike("(2,2):(1,2) (3,4):(4,1)", "(2,2):(4,1) (4,2):(2,1)"),
-            "a grid with holes": alike("4:2 2:2", "4:1 2:3", "2:4 (2,2):(1,4)"),
-            "random layouts": drawn(28, block_and_grid),
-        },
-        holds=same_function(tl.logical_product, by_mode),
-        mistakes={
-            "size_apart": lambda block, grid: Layout(block, times(grid, size(block))),
-            "cosize_apart": lambda block, grid: Layout(block, times(grid, cosize(block))),
-            "modes_swapped": lambda block, grid: swapped(tl.logical_product(block, grid)),
-        },
-        library=of_tl(*(name for name in OPERATORS if name.endswith("_product"))) | ELSEWHERE,
-    ),
-    value_exercise(
-        ("02.9", "blocked_product", 2),
-        None,
-        {
-            "blocks side by side": alike(
-                "(2,2):(1,2) (2,3):(3,1)", "(4,2):(2,1) (2,2):(1,2)", "(1,4):(4,1) (8,4):(4,1)"
-            ),
-            "a block with holes": alike("(2,2):(4,1) (2,3):(1,2)", "(2,2):(2,8) (2,2):(2,1)"),
-            "random matrices": drawn(29, two_matrices),
-        },
-        holds=same_function(paired, by_mode),
-        mistakes={"raked": tl.raked_product, "not_paired": tl.logical_product},
-        library=of_tl("blocked_product") | ELSEWHERE,
-    ),
-    value_exercise(
-        ("02.10", "right_inverse", 3),
-        None,
-        {
-            "compact layouts": alike("(4,8):(8,1)", "(4,8):(1,4)", "(2,3,4):(4,8,1)", "8:1"),
-            "nested ones": alike("((2,2),(4,2)):((1,16),(2,8))", "(4,(2,3)):(2,(1,8))"),
-            "memory with holes": alike("(4,8):(16,1)", "(4,3):(1,8)", "(2,4,2):(1,2,16)"),
-            "modes of extent 1": alike("(1,4):(0,1)", "(4,1,8):(1,2,4)", "1:3"),
-            "nothing at offset 1": beside(calls("4:2", "(4,4):(16,4)", "(2,4):(8,2)"), one_layout, 3),
-            "random layouts": drawn(210, one_layout),
-        },
-        holds=is_right_inverse,
-        mistakes={
-            "stride_and_shape_swapped": lambda layout: Layout(layout.stride, layout.shape),
-            "holes": tl.left_inverse,
-            "one_mode": lambda layout: mode(tl.right_inverse(layout), 0),
-            "itself": tl.coalesce,
-        },
-        library=from_here_on("right_inverse"),
-    ),
-    value_exercise(
-        ("02.11", "common_vector", 2),
-        tl.max_common_vector,
-        {
-            "the same order": stored("(4,8):(8,1) (4,8):(8,1)", "(8,4):(1,8) (8,4):(1,16)", "64:1 (8,8):(1,8)"),
-            "rows, padded or in blocks": stored(
-                "(4,8):(8,1) (4,8):(16,1)", "(4,8):(16,1) (4,8):(8,1)", "(4,8):(8,1) (4,(4,2)):(4,(1,16))"
-            ),
-            "another order": stored(
-                "(4,8):(8,1) (4,8):(1,4)", "(4,8):(1,4) (4,8):(8,1)", "((2,2),(4,2)):((1,16),(2,8)) (4,8):(1,4)"
-            ),
-            "nothing side by side": stored("64:2 64:2", "(4,4):(8,2) (4,4):(4,1)", apart=2),
-            "random layouts": drawn(211, two_ways_to_store),
-        },
-        mistakes={
-            "each_by_itself": lambda a, b: min(size(tl.right_inverse(a)), size(tl.right_inverse(b))),
-            "any_stride": lambda a, b: flatten((tl.coalesce(tl.compose(b, tl.right_inverse(a))).shape,))[0],
-            "a_alone": lambda a, b: size(tl.right_inverse(a)),
-            "b_alone": lambda a, b: size(tl.right_inverse(b)),
-        },
-        library=of_tl("max_common_vector", "max_common_layout") | ELSEWHERE,
-    ),
-    value_exercise(
-        ("02.12", "layout_tv", 3),
-        None,
-        {
-            "vectors along a row": alike("(8,4):(4,1) (1,4):(4,1)", "(8,16):(16,1) (1,8):(8,1)"),
-            "small matrices": alike("(2,3):(3,1) (2,2):(2,1)", "(4,8):(1,4) (2,2):(1,2)", "(4,8):(8,1) (4,2):(1,4)"),
-            "one value each, one thread": alike("(4,8):(8,1) (1,1):(1,1)", "(1,1):(1,1) (4,2):(2,1)"),
-            "random matrices": drawn(212, two_matrices),
-        },
-        holds=same_function(threads_and_values, by_mode),
-        mistakes={
-            "blocked": lambda threads, values: threads_and_values(threads, values, tl.blocked_product(threads, values)),
-            "modes_swapped": lambda threads, values: swapped(threads_and_values(threads, values)),
-        },
-        library={"tiled_copy_view": tiled_copy_view, "TiledCopyView.layout": TiledCopyView.layout} | ELSEWHERE,
-    ),
-)
-EXERCISES = (*FUNCTIONS, *DIVIDING, *PRODUCTS)

@@ -1,369 +1,392 @@
-"""Exercises of notebook 03: banks, padding, swizzles and thread-value layouts.
+"""Exercises of notebook 03: the layout algebra.
 
-Swizzles, layouts and the fragments of mma are tensor_layouts'; wavefronts are counted by `models.memory`. Tests compare
-them with the real CuTe DSL and with the formulas of the PTX ISA.
+Every operator is compared, as a function, with tensor_layouts', on known layouts and on those that a seed draws. Tests
+compare both with the real CuTe DSL.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from math import ceil
+from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
-from tensor_layouts import ComposedLayout, Layout, Swizzle, compose, is_layout, rank, size
-from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
+import tensor_layouts as tl
+from tensor_layouts import Layout, cosize, flatten, mode, size
 
-from tutorlib.checking.randomness import beside
-from tutorlib.checking.values import same
-from tutorlib.exercises.values import Draw, Law, value_exercise
-from tutorlib.failure import FailureKind, Flaw
-from tutorlib.models import memory
-
-CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
-TILE = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))  # 16 atoms (8,(8,8)):(8,(1,64)), one below the other
-SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
-LANES = range(32)
-
-# 03.1 and 03.2: the cost of an access, and padding --------------------------------------------------------------------
-
-
-def wavefronts(addresses: list[int], width: int) -> int:
-    return memory.wavefronts(addresses, element_bytes=1, vector=width)
-
-
-def phases(addresses: list[int], width: int) -> list[list[int]]:
-    """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
-    together = min(memory.WARP, memory.WAVEFRONT // width)
-    return [addresses[first : first + together] for first in range(0, len(addresses), together)]
-
-
-def warps(width: int, *addresses: Callable[[int], int], lanes: int = memory.WARP) -> list[tuple[list[int], int]]:
-    """Calls with the address of each lane."""
-    return [([address(lane) for lane in range(lanes)], width) for address in addresses]
-
-
-def scattered(width: int, *within: int) -> Draw:
-    """Calls with 32 aligned addresses below one of `within`."""
-
-    def draw(rng: Random) -> tuple:
-        places = rng.choice(within or (4096,)) // width
-        return [rng.randrange(places) * width for _ in LANES], width
-
-    return draw
-
-
-def strided(width: int, lanes: int = memory.WARP) -> Draw:
-    """Calls with lanes that are one step apart, of any number of vectors."""
-
-    def draw(rng: Random) -> tuple:
-        start, step = (width * rng.randint(0, 40) for _ in range(2))
-        return [start + step * lane for lane in range(lanes)], width
-
-    return draw
-
-
-def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
-    vectors = ceil(columns * element_bytes / vector_bytes)
-    return (vectors | 1) * vector_bytes // element_bytes
-
-
-def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Draw:
-    """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
-
-    def draw(rng: Random) -> tuple:
-        element_bytes, vector_bytes = rng.choice(element), rng.choice(vector)
-        each = vector_bytes // element_bytes
-        return each * rng.randint(2, 40) - (0 if whole else rng.randint(1, each - 1)), element_bytes, vector_bytes
-
-    return draw
-
-
-COSTS = (
-    value_exercise(
-        ("03.1", "wavefronts", 4),
-        wavefronts,
-        {
-            "32 words in 32 banks": beside(
-                warps(4, lambda t: 4 * t, lambda t: 132 * t, lambda t: 124 - 4 * t), strided(4)
-            ),
-            "words that share a bank": beside(
-                warps(4, lambda t: 8 * t, lambda t: 128 * t, lambda t: 144 * t), strided(4)
-            ),
-            "lanes that want the same word": beside(
-                [
-                    *warps(4, lambda t: 64, lambda t: t // 16 * 128),
-                    *warps(2, lambda t: 2 * t),
-                    scattered(4)(Random(1)),
-                ],
-                scattered(2, 64, 128, 512, 2048),
-            ),
-            "8 bytes for each lane": beside(
-                [
-                    *warps(8, lambda t: 8 * t, lambda t: t % 16 * 8, lambda t: t * (128 if t < 16 else 8)),
-                    scattered(8)(Random(2)),
-                ],
-                scattered(8),
-            ),
-            "16 bytes for each lane": beside(
-                [
-                    *warps(16, lambda t: 16 * t, lambda t: t % 8 * 16),
-                    *warps(16, lambda t: 128 * t + t // 4 * 16, lambda t: 128 * t + t % 8 * 16),
-                    scattered(16)(Random(3)),
-                ],
-                scattered(16),
-            ),
-            "the eight rows of one ldmatrix matrix": beside(
-                warps(16, lambda t: 128 * t, lambda t: 144 * t, lambda t: 64 * t, lanes=8), strided(16, lanes=8)
-            ),
-        },
-        mistakes={
-            "all_at_once": lambda addresses, width: memory.ways(addresses, 1, width),
-            "slowest_group": lambda addresses, width: max(
-                wavefronts(phase, width) for phase in phases(addresses, width)
-            ),
-            "byte_banks": lambda addresses, width: sum(
-                max(Counter(address % memory.BANKS for address in set(phase)).values())
-                for phase in phases(addresses, width)
-            ),
-        },
-        library={"memory.wavefronts": memory.wavefronts, "memory.ways": memory.ways},
-    ),
-    value_exercise(
-        ("03.2", "padded_stride", 3),
-        padded_stride,
-        {
-            "fp32, word by word": beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,))),
-            "16-byte vectors": beside([(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded((1, 2, 4), (16,))),
-            "4- and 8-byte vectors": beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8))),
-            "an odd number of vectors": beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16))),
-            "rows that end inside a vector": beside(
-                [(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded((2, 4), (16,), whole=False)
-            ),
-        },
-        mistakes={
-            "no_padding": lambda columns, element_bytes, vector_bytes: columns,
-            "always_one_vector": lambda columns, element_bytes, vector_bytes: (
-                (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
-            ),
-            "one_element": lambda columns, element_bytes, vector_bytes: columns + 1,
-        },
-    ),
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.randomness import Drawn, beside
+from tutorlib.exercises.layout_laws import (
+    alike,
+    by_halves,
+    by_mode,
+    coalesced,
+    composable,
+    is_right_inverse,
+    its_own,
+    offset_and_layout,
+    offsets,
+    one_layout,
+    refuses,
+    same_function,
+    scaled,
+    stretched,
+    two_matrices,
+    two_ways_to_store,
 )
+from tutorlib.exercises.values import drawn, of_tl, value_exercise
+from tutorlib.layouts.notation import calls
+from tutorlib.layouts.views import TiledCopyView, tiled_copy_view
 
-# 03.3 to 03.5: swizzles -----------------------------------------------------------------------------------------------
-
-
-def swizzle(b: int, m: int, s: int, offset: int) -> int:
-    return Swizzle(b, m, s)(offset)
-
-
-def bits(b: int, start: int, offset: int) -> int:
-    """The b bits of the offset from bit `start` on."""
-    return offset >> start & (1 << b) - 1
-
-
-def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
-    """Calls for every offset up to where the swizzle repeats itself."""
-    return [(b, m, s, offset) for offset in range(1 << (b + m + s))]
+OPERATORS = (  # in the page's order: each may be written with those before it, and many of the later ones call it
+    *("coalesce", "compose", "complement", "logical_divide", "zipped_divide", "tiled_divide", "flat_divide"),
+    *("logical_product", "zipped_product", "tiled_product", "flat_product", "blocked_product", "raked_product"),
+    *("right_inverse", "left_inverse", "max_common_layout", "max_common_vector"),
+)
+# CuTe, and the algebra as torch has it: no answer may ask them.
+ELSEWHERE: dict[str, Any] = {name: name for name in ("ask", "oracle", "cutlass", "_pycute")}
 
 
-def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Draw:
-    """Calls of `swizzle` with some of these ⟨B,M,S⟩, at offsets anywhere."""
-    return lambda rng: (rng.choice(b), rng.choice(m), rng.choice(s), rng.randrange(2**20))
+def from_here_on(operator: str) -> dict[str, Answer]:
+    """The library of the exercise that asks for this operator: it and the later ones."""
+    return of_tl(*OPERATORS[OPERATORS.index(operator) :]) | ELSEWHERE
 
 
-def log2(power_of_two: int) -> int:
-    return power_of_two.bit_length() - 1
+# References -----------------------------------------------------------------------------------------------------------
 
 
-class SwizzleFlaw(FailureKind):
-    """Errors in a choice of (B, M, S)."""
+def composed(a: Layout, b: Layout) -> list[int]:
+    """A(B(i)) for every index i of B. Past A's end its last mode continues, as in CuTe."""
+    *modes, (_, last) = zip(flatten((a.shape,)), flatten((a.stride,)), strict=True)
 
-    OVERLAP = "groups of bits overlap"
-    TEARS = "chunks torn apart"
-    WAVEFRONTS = "several wavefronts"
+    def offset_at(index: int) -> int:
+        total = 0
+        for extent, stride in modes:
+            index, at = divmod(index, extent)
+            total += at * stride
+        return total + index * last
 
-
-def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
-    """The fault of a (B, M, S) on eight rows of `row_bytes`; None if it is the right one."""
-    want = log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(memory.WAVEFRONT // CHUNK)
-    if same(got, want):
-        return None
-    if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
-        return "it should be a tuple (B, M, S) of three small whole numbers"
-    b, m, s = got
-    if s < b:
-        return Flaw(f"S = {s} is less than B = {b}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
-    chunk, row = CHUNK // element_bytes, row_bytes // element_bytes  # in elements
-    starts = range(0, 8 * row, chunk)
-    if any(swizzle(b, m, s, start + n) != swizzle(b, m, s, start) + n for start in starts for n in range(chunk)):
-        return Flaw("it tears 16-byte chunks apart", SwizzleFlaw.TEARS)
-    for first in range(0, row, chunk):
-        down = [swizzle(b, m, s, first + row * n) for n in range(8)]
-        if (cost := memory.wavefronts(down, element_bytes, chunk)) > 1:
-            return Flaw(f"eight chunks down a column then take {cost} wavefronts", SwizzleFlaw.WAVEFRONTS)
-    return f"it works with more bits than are needed: B = {want[0]} is enough"
+    return list(map(offset_at, offsets(b)))
 
 
-def tile_offset(row: int, column: int) -> int:
-    return SWIZZLED_TILE(row, column)
+def by_ones(tiler: Sequence[int]) -> tuple[Layout, ...]:
+    """A tiler of plain numbers as CuTe takes it."""
+    return tuple(Layout(extent, 1) for extent in tiler)
 
 
-def anywhere(rng: Random) -> tuple[int, int]:
-    """In the tile."""
-    return rng.randrange(128), rng.randrange(64)
+def tiles_of(layout: Layout, tile: Sequence[int]) -> Layout:
+    return tl.zipped_divide(layout, by_ones(tile))
 
 
-SWIZZLES = (
+def block_tile(layout: Layout, tile: tuple[int, int], block: tuple[int, int]) -> tuple[int, Layout]:
+    """start + R(i, j) == A(block · tile + (i, j)), for the pair (start, R), where R has the shape `tile`.
+
+    What local_tile gives a thread block in the GEMM tutorial of the CuTe docs (0x_gemm_tutorial.md).
+    """
+    tiles = tiles_of(layout, tile)
+    return tiles(((0, 0), block)), mode(tiles, 0)
+
+
+def thread_tile(matrix: Layout, tile: tuple[int, int], block: tuple[int, int], tv: Layout) -> tuple[int, Layout]:
+    """start + R(t, v) is the offset of the element that thread t of the block has as its value v."""
+    start, inside = block_tile(matrix, tile, block)
+    return start, tl.compose(inside, tv)
+
+
+def paired(block: Layout, grid: Layout) -> Layout:
+    """The blocked product: rows with rows, columns with columns."""
+    inside, copies = (mode(tl.logical_product(block, grid), half) for half in range(2))
+    return Layout(*(Layout(mode(inside, n), mode(copies, n)) for n in range(2)))
+
+
+def threads_and_values(threads: Layout, values: Layout, tile: Layout | None = None) -> Layout:
+    """make_layout_tv. tile: thread and value of an element, as one number; without it the raked product."""
+    inverse = tl.right_inverse(tile or tl.raked_product(threads, values))
+    return tl.compose(inverse, Layout((size(threads), size(values))))
+
+
+def swapped(layout: Layout) -> Layout:
+    return Layout(mode(layout, 1), mode(layout, 0))
+
+
+def times(layout: Layout, factor: int) -> Layout:
+    return Layout(layout.shape, tl.transform_tuple(layout.stride, lambda step: step * factor))
+
+
+def stored(*written: str, apart: int = 1) -> Drawn:
+    """Calls with two ways to store a matrix, beside those of this text."""
+    return beside(calls(*written), partial(two_ways_to_store, apart=apart), 3)
+
+
+def claimed(rng: Random) -> tuple[Layout, Layout, Layout]:
+    """Layouts A and B, and one that may be A ∘ B."""
+    a, b = composable(rng)
+    return a, b, times(tl.compose(a, b), rng.choice((1, 2)))
+
+
+def row_or_column(rng: Random) -> tuple[int, int]:
+    n = rng.randint(2, 40)
+    return (1, n) if rng.random() < 0.5 else (n, 1)
+
+
+BY_ROWS = Layout(((4, 8), 4), ((32, 1), 8))  # the threads and values of the page's pictures
+
+# 03.2 to 03.4 ---------------------------------------------------------------------------------------------------------
+
+FUNCTIONS = (
     value_exercise(
-        ("03.3", "swizzle", 3),
-        swizzle,
-        {
-            "all of one period of ⟨3,3,3⟩": beside(period(3, 3, 3), swizzled((3,), (3,), (3,))),
-            "fewer bits": beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,))),
-            "groups further apart": beside(period(2, 1, 4) + period(1, 2, 5), swizzled((1, 2), (1, 2, 3), (4, 5, 6))),
-            "offsets past one period, and B = 0": beside(
-                [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
-                swizzled((0, 1, 2, 3), range(6), (3, 4)),
-            ),
-        },
-        mistakes={
-            "identity": lambda b, m, s, offset: offset,
-            "replaced": lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
-            "own_bits": lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
-            "wrong_way": lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
-            "b_and_s_exchanged": lambda b, m, s, offset: swizzle(s, m, b, offset),
-            "added": lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
-        },
-        library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
-    ),
-    value_exercise(
-        ("03.4", "choose_swizzle", 3),
+        ("03.2", "coalesce", 3),
         None,
-        {f"rows of {row} bytes, of bf16, fp32 and fp8": [(row, 2), (row, 4), (row, 1)] for row in (128, 64, 32)},
-        holds=swizzle_flaw,
-        mistakes={
-            "always_3_3_3": lambda row_bytes, element_bytes: (3, 3, 3),
-            "in_bytes": lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
-        },
-    ),
-    value_exercise(
-        ("03.5", "tile_offset", 3),
-        tile_offset,
         {
-            "row 0": beside(
-                [(0, column) for column in range(64)], lambda rng: (8 * rng.randrange(16), rng.randrange(64))
+            "modes that continue each other become one": alike(
+                "(4,8):(1,4)", "(2,(2,3)):(5,(10,20))", "(3,5):(0,0)", "(2,(1,6)):(1,(6,2))"
             ),
-            "the atom": beside([(row, column) for row in range(8) for column in range(64)], anywhere),
-            "one element of every chunk of the tile": beside(
-                [(row, 8 * chunk + row % 8) for row in range(128) for chunk in range(8)], anywhere
+            "modes that do not stay apart": alike(
+                "(4,8):(8,1)", "(4,8):(1,8)", "(4,(2,3)):(6,(1,2))", "((2,2),(4,2)):((1,16),(2,8))"
+            ),
+            "modes of extent 1 go": alike("(2,1,6):(1,7,2)", "(1,(1,4)):(9,(1,2))", "(1,1):(3,5)", "1:7"),
+            "random layouts": drawn(21, one_layout),
+        },
+        holds=coalesced(tl.coalesce),
+        mistakes={
+            "always_merged": lambda layout: Layout(size(layout), flatten(layout.stride)[0]),
+            "merged_from_the_right": lambda layout: tl.coalesce(
+                Layout(flatten(layout.shape)[::-1], flatten(layout.stride)[::-1])
             ),
         },
-        mistakes={
-            "no_swizzle": TILE,
-            "chunk_moved": lambda row, column: TILE(row, column ^ row % 8 * 8),
-            "element_moved": lambda row, column: TILE(row, column ^ column // 8),
-            "row_alone": lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
-            "one_atom": lambda row, column: tile_offset(row % 8, column),
-            "atom_by_rows": lambda row, column: swizzle(3, 3, 3, row * 64 + column),
-        },
-        library={
-            "the swizzled layout": ComposedLayout.__call__,
-            "a Layout": Layout.__call__,
-            "a Swizzle": Swizzle.__call__,
-        },
-    ),
-)
-
-# 03.6 to 03.8: fragments of mma, and ldmatrix -------------------------------------------------------------------------
-
-
-def c_coordinate(lane: int, value: int) -> tuple[int, int]:
-    column, row = divmod(MMA.c_layout(lane, value), 16)
-    return row, column
-
-
-def of_atom(layout: str) -> dict[str, Any]:
-    """The library of an exercise that asks for this layout of CuTe's MMA atom."""
-    atom = f"tensor_layouts.atoms_nv:SM80_16x8x16_F32BF16BF16F32_TN.{layout}"
-    return {f"mma.{layout}": layout, f"mma's {layout}": atom}
-
-
-class FragmentFlaw(FailureKind):
-    """Errors in a layout of A's fragment: its modes, an element [value: its number]."""
-
-    MODES = "a fragment's modes"
-    ELEMENT = "a fragment's element"
-
-
-def fragment(lanes: Sequence[int], values: Sequence[int]) -> Law:
-    """The law that these lanes have these values of A where MMA's atom has them."""
-
-    def holds(got: Any) -> str | None:
-        if not is_layout(got):
-            return "it should be a Layout"
-        if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):
-            return Flaw("it should have two modes, of 32 lanes and of 8 values", FragmentFlaw.MODES)
-        for lane in lanes:
-            for value in values:
-                (k, row), (want_k, want_row) = (divmod(layout(lane, value), 16) for layout in (got, MMA.a_layout))
-                if (row, k) != (want_row, want_k):
-                    told = f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
-                    return Flaw(told, FragmentFlaw.ELEMENT(value=value))
-        return None
-
-    return holds
-
-
-FRAGMENTS = {
-    "the first value of every lane": fragment(LANES, [0]),
-    "the values of lane 0": fragment([0], range(8)),
-    "all of it": fragment(LANES, range(8)),
-}
-EXERCISES = (
-    *COSTS,
-    *SWIZZLES,
-    value_exercise(
-        ("03.6", "c_coordinate", 2),
-        c_coordinate,
-        {f"value {value} of every lane": [(lane, value) for lane in LANES] for value in range(4)},
-        mistakes={
-            "turned": lambda lane, value: c_coordinate(lane, value)[::-1],
-            "index": lambda lane, value: MMA.c_layout(lane, value),
-            "one_column_wide": lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
-            "next_row": lambda lane, value: (lane // 4 + value // 2, lane % 4 * 2 + value % 2),
-            "values_exchanged": lambda lane, value: c_coordinate(lane, (0, 2, 1, 3)[value]),
-            "eight_lanes_a_row": lambda lane, value: (lane // 8 + value // 2 * 8, lane % 8),
-        },
-        library=of_atom("c_layout"),
+        library=from_here_on("coalesce"),
     ),
     value_exercise(
-        ("03.7", "a_fragment", 3),
+        ("03.3", "compose", 4),
         None,
-        {name: [()] for name in FRAGMENTS},
-        holds=FRAGMENTS,
-        mistakes={
-            "along_the_rows": lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
-            "value_bits_exchanged": lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
-            "lanes_down_first": lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
+        {
+            "B stays inside A's first mode": scaled(
+                "8:3 4:2", "(8,4):(4,1) 4:2", "(6,4):(4,1) 2:4", "20:2 (5,4):(4,1)"
+            ),
+            "B runs through several modes of A": scaled(
+                *("(4,8):(8,1) 8:1", "(6,4):(4,1) 12:2", "(4,6):(1,4) 5:3", "(2,3,4):(12,4,1) (4,6):(6,1)"),
+                *("(8,4):(4,1) (4,8):(8,1)", "(6,2):(8,2) (4,3):(3,1)", "(10,2):(16,4) (5,4):(1,5)"),
+            ),
+            "B goes on past A's end": scaled("8:3 16:1", "(4,8):(8,1) 64:1", "(4,8):(8,1) 16:4", "(4,2):(3,100) 2:16"),
+            "B steps over whole modes of A": scaled("(4,8):(8,1) 4:4", "(4,8):(8,1) 4:8", "(2,2,4):(1,100,10) 2:8"),
+            "stride 0 and extent 1": scaled("(4,8):(8,1) (3,4):(0,1)", "(4,8):(8,1) (4,1):(1,5)"),
+            "random layouts": drawn(22, composable),
         },
-        library=of_atom("a_layout"),
+        refuses(
+            "no layout is the answer",
+            "B's steps do not go evenly into A's modes",
+            "(4,6):(1,10) 5:3",
+            "(4,6):(1,10) 3:2",
+            "(6,2):(8,2) 3:4",
+            "(4,3):(1,8) 6:1",
+            valid=composable,
+        ),
+        holds=same_function(composed, lambda want, a, b: b.shape),
+        mistakes={"b_itself": lambda a, b: b, "b_of_a": lambda a, b: tl.compose(b, a) if a != b else None},
+        library=from_here_on("compose"),
     ),
     value_exercise(
-        ("03.8", "ldmatrix_row", 2),
-        lambda lane: (lane % 16, lane // 16 * 8),
+        ("03.1", "transposing", 2),
+        None,
         {
-            "matrix 0, lanes 0 to 7": [(lane,) for lane in LANES[:8]],
-            "matrix 1, lanes 8 to 15": [(lane,) for lane in LANES[8:16]],
-            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in LANES[16:]],
+            "4 rows": beside([(4, 8)], lambda rng: (4, rng.randint(5, 40)), 3),
+            "more rows than columns": beside([(6, 3), (16, 2)], lambda rng: (rng.randint(9, 40), 8), 3),
+            "one row, one column": beside([(1, 8), (8, 1)], row_or_column, 3),
+            "any size": beside([(5, 7)], lambda rng: (rng.randint(2, 20), rng.randint(2, 20)), 3),
+        },
+        holds=same_function(lambda rows, columns: Layout((columns, rows), (rows, 1)), its_own),
+        mistakes={
+            "reshaped": lambda rows, columns: Layout((columns, rows), (1, columns)),
+            "rows_for_columns": lambda rows, columns: Layout((columns, rows), (columns, 1)),
+            "turned_shape_only": lambda rows, columns: Layout((columns, rows), (1, rows)),
+        },
+        library=ELSEWHERE,
+    ),
+    value_exercise(
+        ("03.4", "obeys", 2),
+        lambda a, b, r: offsets(r) == composed(a, b),
+        {
+            "B of one mode": beside(calls("(4,8):(8,1) 4:8 4:2", "(4,8):(8,1) 4:2 (2,2):(1,16)"), claimed, 10),
+            "modes that carry": beside(
+                calls("(6,2):(1,7) (3,2):(2,3) (3,2):(2,3)", "(6,2):(1,7) (2,2):(2,3) (2,2):(2,3)"), claimed, 10
+            ),
+            "random layouts": drawn(24, claimed),
         },
         mistakes={
-            "matrices_exchanged": lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
-            "rows_once_more": lambda lane: (lane % 16, 0),
-            "second_chunk_at_1": lambda lane: (lane % 16, lane // 16),
-            "turned": lambda lane: (lane // 16 * 8, lane % 16),
-            "received_element": lambda lane: (lane // 4, lane % 4 * 2),
-            "matrices_alternate": lambda lane: (lane // 2, lane % 2 * 8),
+            "law_of_b": lambda a, b, r: offsets(r) == composed(b, a),
+            "last_index": lambda a, b, r: offsets(r)[-1] == composed(a, b)[-1],
         },
+        library=ELSEWHERE,
     ),
 )
+
+# 03.5 to 03.7: division into tiles ------------------------------------------------------------------------------------
+
+DIVISIONS = ("zipped_divide", "tiled_divide", "flat_divide")
+DIVIDING = (
+    value_exercise(
+        ("03.5", "logical_divide", 2),
+        None,
+        {
+            "a contiguous tile": scaled("24:3 4:1", "(4,8):(8,1) 8:1"),
+            "a tile of every third, every eighth": scaled("24:2 4:3", "(4,8):(8,1) 4:8", "(4,2,3):(2,1,8) 4:2"),
+            "random layouts": drawn(25, composable),
+            "a last tile that sticks out": scaled("10:1 4:1", "17:1 5:1"),
+        },
+        holds=same_function(tl.logical_divide, by_mode),
+        mistakes={
+            "modes_swapped": lambda layout, tile: swapped(tl.logical_divide(layout, tile)),
+            "cosize_of_the_layout": lambda layout, tile: tl.compose(
+                layout, Layout(tile, tl.complement(tile, cosize(layout)))
+            ),
+            "indices": lambda layout, tile: Layout(tile, tl.complement(tile, size(layout))),
+        },
+        library=of_tl("logical_divide", *DIVISIONS) | ELSEWHERE,
+    ),
+    value_exercise(
+        ("03.6", "zipped_divide", 3),
+        None,
+        {
+            "a matrix": scaled("(16,8):(8,1) (4,4)", "(16,8):(1,16) (8,2)", "(12,10):(10,1) (3,5)"),
+            "three modes": scaled("(4,6,8):(48,8,1) (2,3,4)"),
+            "modes that are nested": scaled(
+                "((2,2),(4,2)):((1,16),(2,8)) (2,4)",
+                "((4,2),(4,2)):((1,32),(4,16)) (2,2)",
+                "((4,2),8):((1,32),4) (2,4)",
+                "(8,(2,4)):(8,(1,2)) (4,4)",
+            ),
+            "tiles that stick out": scaled("(10,8):(8,1) (4,3)"),
+        },
+        holds=same_function(tiles_of, by_halves),
+        mistakes={
+            "mode_by_mode": lambda layout, tiler: tl.logical_divide(layout, by_ones(tiler)),
+            "halves_swapped": lambda layout, tiler: swapped(tiles_of(layout, tiler)),
+            "plain_numbers": tl.zipped_divide,
+        },
+        library=of_tl("hier_unzip", *DIVISIONS) | ELSEWHERE,
+    ),
+    value_exercise(
+        ("03.7", "block_tile", 2),
+        None,
+        {
+            "every block of the 16×8": stretched(
+                [(Layout((16, 8), (8, 1)), (4, 4), (row, column)) for row in range(4) for column in range(2)]
+            ),
+            "tiles that are not square": scaled("(16,8):(1,16) (8,2) (1,3)", "(16,8):(8,1) (2,8) (5,0)"),
+            "a matrix stored in blocks": scaled(
+                "((2,4),(2,4)):((1,16),(2,4)) (2,4) (3,1)",
+                "((4,4),(4,2)):((1,32),(4,16)) (2,2) (3,2)",
+                "((4,2),(4,2)):((1,32),(4,16)) (2,2) (2,1)",
+                "((4,2),(4,2)):((1,32),(4,16)) (8,2) (0,3)",
+            ),
+            "a large matrix": scaled("(4096,4096):(4096,1) (32,8) (127,3)", "(640,512):(520,1) (32,16) (2,31)"),
+        },
+        holds=offset_and_layout(block_tile),
+        mistakes={
+            "coordinate_in_the_tile": lambda layout, tile, block: (
+                tiles_of(layout, tile)((block, (0, 0))),
+                block_tile(layout, tile, block)[1],
+            ),
+            "block_turned": lambda layout, tile, block: block_tile(layout, tile, block[::-1]),
+        },
+        library=ELSEWHERE,
+    ),
+)
+
+# 03.8 to 03.12: products, inverses, thread-value layouts --------------------------------------------------------------
+
+PRODUCTS = (
+    value_exercise(
+        ("03.12", "thread_tile", 4),
+        None,
+        {
+            "every block of the 16×32": stretched(
+                [(Layout((16, 32), (32, 1)), (8, 16), (n % 2, n // 2), BY_ROWS) for n in range(4)]
+            ),
+            "other threads, padded rows": scaled(
+                "(16,32):(40,1) (8,16) (1,0) ((8,4),4):((1,32),8)", "(640,512):(1,640) (4,4) (31,2) (8,2):(1,8)"
+            ),
+            "a matrix stored in blocks": scaled(
+                "((2,4),(2,4)):((1,16),(2,4)) (4,4) (1,1) ((4,2),2):((1,8),4)",
+                "((4,4),(4,2)):((1,32),(4,16)) (8,4) (0,1) (8,(2,2)):(1,(16,8))",
+            ),
+        },
+        holds=offset_and_layout(thread_tile, by_mode),
+        mistakes={
+            "in_the_tile": lambda matrix, tile, block, tv: (block_tile(matrix, tile, block)[0], tv),
+            "block_turned": lambda matrix, tile, block, tv: thread_tile(matrix, tile, block[::-1], tv),
+        },
+        library=ELSEWHERE,
+    ),
+    value_exercise(
+        ("03.8", "blocked_product", 2),
+        None,
+        {
+            "blocks side by side": alike(
+                "(2,2):(1,2) (2,3):(3,1)", "(4,2):(2,1) (2,2):(1,2)", "(1,4):(4,1) (8,4):(4,1)"
+            ),
+            "a block with holes": alike("(2,2):(4,1) (2,3):(1,2)", "(2,2):(2,8) (2,2):(2,1)"),
+            "random matrices": drawn(29, two_matrices),
+        },
+        holds=same_function(paired, by_mode),
+        mistakes={"raked": tl.raked_product, "not_paired": tl.logical_product},
+        library=of_tl("blocked_product") | ELSEWHERE,
+    ),
+    value_exercise(
+        ("03.9", "right_inverse", 3),
+        None,
+        {
+            "compact layouts": alike("(4,8):(8,1)", "(4,8):(1,4)", "(2,3,4):(4,8,1)", "8:1"),
+            "nested ones": alike("((2,2),(4,2)):((1,16),(2,8))", "(4,(2,3)):(2,(1,8))"),
+            "memory with holes": alike("(4,8):(16,1)", "(4,3):(1,8)", "(2,4,2):(1,2,16)"),
+            "modes of extent 1": alike("(1,4):(0,1)", "(4,1,8):(1,2,4)", "1:3"),
+            "nothing at offset 1": beside(calls("4:2", "(4,4):(16,4)", "(2,4):(8,2)"), one_layout, 3),
+            "random layouts": drawn(210, one_layout),
+        },
+        holds=is_right_inverse,
+        mistakes={
+            "stride_and_shape_swapped": lambda layout: Layout(layout.stride, layout.shape),
+            "holes": tl.left_inverse,
+            "one_mode": lambda layout: mode(tl.right_inverse(layout), 0),
+            "itself": tl.coalesce,
+        },
+        library=from_here_on("right_inverse"),
+    ),
+    value_exercise(
+        ("03.10", "common_vector", 2),
+        tl.max_common_vector,
+        {
+            "the same order": stored("(4,8):(8,1) (4,8):(8,1)", "(8,4):(1,8) (8,4):(1,16)", "64:1 (8,8):(1,8)"),
+            "rows, padded or in blocks": stored(
+                "(4,8):(8,1) (4,8):(16,1)", "(4,8):(16,1) (4,8):(8,1)", "(4,8):(8,1) (4,(4,2)):(4,(1,16))"
+            ),
+            "another order": stored(
+                "(4,8):(8,1) (4,8):(1,4)", "(4,8):(1,4) (4,8):(8,1)", "((2,2),(4,2)):((1,16),(2,8)) (4,8):(1,4)"
+            ),
+            "nothing side by side": stored("64:2 64:2", "(4,4):(8,2) (4,4):(4,1)", apart=2),
+            "random layouts": drawn(211, two_ways_to_store),
+        },
+        mistakes={
+            "each_by_itself": lambda a, b: min(size(tl.right_inverse(a)), size(tl.right_inverse(b))),
+            "any_stride": lambda a, b: flatten((tl.coalesce(tl.compose(b, tl.right_inverse(a))).shape,))[0],
+            "a_alone": lambda a, b: size(tl.right_inverse(a)),
+            "b_alone": lambda a, b: size(tl.right_inverse(b)),
+        },
+        library=of_tl("max_common_vector", "max_common_layout") | ELSEWHERE,
+    ),
+    value_exercise(
+        ("03.11", "layout_tv", 3),
+        None,
+        {
+            "vectors along a row": alike("(8,4):(4,1) (1,4):(4,1)", "(8,16):(16,1) (1,8):(8,1)"),
+            "small matrices": alike("(2,3):(3,1) (2,2):(2,1)", "(4,8):(1,4) (2,2):(1,2)", "(4,8):(8,1) (4,2):(1,4)"),
+            "one value each, one thread": alike("(4,8):(8,1) (1,1):(1,1)", "(1,1):(1,1) (4,2):(2,1)"),
+            "random matrices": drawn(212, two_matrices),
+        },
+        holds=same_function(threads_and_values, by_mode),
+        mistakes={
+            "blocked": lambda threads, values: threads_and_values(threads, values, tl.blocked_product(threads, values)),
+            "modes_swapped": lambda threads, values: swapped(threads_and_values(threads, values)),
+        },
+        library={"tiled_copy_view": tiled_copy_view, "TiledCopyView.layout": TiledCopyView.layout} | ELSEWHERE,
+    ),
+)
+EXERCISES = (*FUNCTIONS, *DIVIDING, *PRODUCTS)

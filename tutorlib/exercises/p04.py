@@ -1,315 +1,276 @@
-"""Exercises of notebook 04: first kernels.
+"""Exercises of notebook 04: banks, padding and swizzles.
 
-Functions that launch nothing run on the CPU, so 04.1 to 04.3 are graded everywhere, by the real CuTe. Their tensors
-hold small integers: every result is exact in fp32, in whatever order it is computed.
+Swizzles and layouts are tensor_layouts'; wavefronts are counted by `models.memory`. Tests compare them with the real
+CuTe DSL.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import ceil
 from random import Random
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from tensor_layouts import ComposedLayout, Layout, Swizzle, compose
 
-from tutorlib.checking.answer import Served
-from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, lean, stored_once, warps
-from tutorlib.checking.randomness import beside, more_for_points
-from tutorlib.checking.values import Case
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.judges.cute_host import call_on_vectors
-from tutorlib.exercises.values import case_exercise, value_exercise
-from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.problems.catalogue import one_rounding, vector_add
-from tutorlib.problems.differences import Wrong, count
-from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.checking.randomness import beside
+from tutorlib.checking.values import same
+from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.failure import FailureKind, Flaw
+from tutorlib.models import memory
 
-if TYPE_CHECKING:
-    from torch import Tensor
+CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
+TILE = Layout(((8, 1 << 17), (8, 8)), ((8, 512), (1, 64)))  # atoms (8,(8,8)):(8,(1,64)), one below the other
+SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
+LANES = range(32)
+
+# 04.1 and 04.2: the cost of an access, and padding --------------------------------------------------------------------
 
 
-# 04.1 and 04.2: functions that CuTe compiles for the host -------------------------------------------------------------
-
-Formula = Callable[[Any, np.ndarray, np.ndarray], Any]  # the argument before x, x, y before the call → y after it
-MARGIN = 4  # elements on either side of x and y that must stay as they are
-ALPHA, FINE = 2.5, 4096.25  # FINE times a small number is exact in fp32, and not in fp16, bf16 or tf32
+def wavefronts(addresses: list[int], width: int) -> int:
+    return memory.wavefronts(addresses, element_bytes=1, vector=width)
 
 
-class VectorFlaw(FailureKind):
-    """Faults in the vector that a function writes."""
-
-    OUTSIDE = "written outside"
-    ELEMENT = "wrong element"
-    CHANGED = "x is changed"
+def phases(addresses: list[int], width: int) -> list[list[int]]:
+    """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
+    together = min(memory.WARP, memory.WAVEFRONT // width)
+    return [addresses[first : first + together] for first in range(0, len(addresses), together)]
 
 
-def on_cpu(
-    name: str, lead: Any, sizes: tuple[int, ...], draw: Callable[[Random], Any], formula: Formula, dynamic: bool = True
-) -> Case:
-    """A case that is right when answer(lead, x, y) leaves formula(lead, x, y) in y, for vectors of each size.
+def warps(width: int, *addresses: Callable[[int], int], lanes: int = memory.WARP) -> list[tuple[list[int], int]]:
+    """Calls with the address of each lane."""
+    return [([address(lane) for lane in range(lanes)], width) for address in addresses]
 
-    draw: makes the grader's lead, for vectors of other numbers. dynamic: the layouts are dynamic, so that one
-    compilation serves all sizes.
-    """
 
-    def known(n: int) -> np.ndarray:
-        return np.array([np.arange(n) % 5 - 2, np.arange(n) % 3], np.float32)
+def scattered(width: int, *within: int) -> Draw:
+    """Calls with 32 aligned addresses below one of `within`."""
 
-    def another(rng: Random) -> tuple[Any, np.ndarray]:
-        n = rng.randint(2, 40)
-        return draw(rng), np.array([[rng.randint(-9, 9) for _ in range(n)] for _ in "xy"], np.float32)
+    def draw(rng: Random) -> tuple:
+        places = rng.choice(within or (4096,)) // width
+        return [rng.randrange(places) * width for _ in LANES], width
 
-    def judge(answer: Served) -> Wrong | None:
-        for first, vectors in [(lead, known(n)) for n in sizes] + more_for_points(another, 2):
-            before = np.pad(vectors, ((0, 0), (MARGIN, MARGIN)), constant_values=99)
-            try:
-                after = answer.ask(call_on_vectors, first, before, MARGIN, dynamic)
-            except CompileFailed as failed:
-                message, *words = failed.lines
-                return Wrong(f"{answer.__name__} does not compile: {message}", *words)
-            want = before.copy()
-            want[1, MARGIN:-MARGIN] = formula(first, *vectors)
-            if flaw := vector_flaw(name, f"{answer.__name__}({first}, x, y)", after, want, vectors):
-                return Wrong(flaw)
+    return draw
+
+
+def strided(width: int, lanes: int = memory.WARP) -> Draw:
+    """Calls with lanes that are one step apart, of any number of vectors."""
+
+    def draw(rng: Random) -> tuple:
+        start, step = (width * rng.randint(0, 40) for _ in range(2))
+        return [start + step * lane for lane in range(lanes)], width
+
+    return draw
+
+
+def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
+    vectors = ceil(columns * element_bytes / vector_bytes)
+    return (vectors | 1) * vector_bytes // element_bytes
+
+
+def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Draw:
+    """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
+
+    def draw(rng: Random) -> tuple:
+        element_bytes, vector_bytes = rng.choice(element), rng.choice(vector)
+        each = vector_bytes // element_bytes
+        return each * rng.randint(2, 40) - (0 if whole else rng.randint(1, each - 1)), element_bytes, vector_bytes
+
+    return draw
+
+
+COSTS = (
+    value_exercise(
+        ("04.1", "wavefronts", 4),
+        wavefronts,
+        {
+            "32 words in 32 banks": beside(
+                warps(4, lambda t: 4 * t, lambda t: 132 * t, lambda t: 124 - 4 * t), strided(4)
+            ),
+            "words that share a bank": beside(
+                warps(4, lambda t: 8 * t, lambda t: 128 * t, lambda t: 144 * t), strided(4)
+            ),
+            "lanes that want the same word": beside(
+                [
+                    *warps(4, lambda t: 64, lambda t: t // 16 * 128),
+                    *warps(2, lambda t: 2 * t),
+                    scattered(4)(Random(1)),
+                ],
+                scattered(2, 64, 128, 512, 2048),
+            ),
+            "8 bytes for each lane": beside(
+                [
+                    *warps(8, lambda t: 8 * t, lambda t: t % 16 * 8, lambda t: t * (128 if t < 16 else 8)),
+                    scattered(8)(Random(2)),
+                ],
+                scattered(8),
+            ),
+            "16 bytes for each lane": beside(
+                [
+                    *warps(16, lambda t: 16 * t, lambda t: t % 8 * 16),
+                    *warps(16, lambda t: 128 * t + t // 4 * 16, lambda t: 128 * t + t % 8 * 16),
+                    scattered(16)(Random(3)),
+                ],
+                scattered(16),
+            ),
+            "the eight rows of one ldmatrix matrix": beside(
+                warps(16, lambda t: 128 * t, lambda t: 144 * t, lambda t: 64 * t, lanes=8), strided(16, lanes=8)
+            ),
+        },
+        mistakes={
+            "all_at_once": lambda addresses, width: memory.ways(addresses, 1, width),
+            "slowest_group": lambda addresses, width: max(
+                wavefronts(phase, width) for phase in phases(addresses, width)
+            ),
+            "byte_banks": lambda addresses, width: sum(
+                max(Counter(address % memory.BANKS for address in set(phase)).values())
+                for phase in phases(addresses, width)
+            ),
+        },
+        library={"memory.wavefronts": memory.wavefronts, "memory.ways": memory.ways},
+    ),
+    value_exercise(
+        ("04.2", "padded_stride", 3),
+        padded_stride,
+        {
+            "fp32, word by word": beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,))),
+            "16-byte vectors": beside([(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded((1, 2, 4), (16,))),
+            "4- and 8-byte vectors": beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8))),
+            "an odd number of vectors": beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16))),
+            "rows that end inside a vector": beside(
+                [(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded((2, 4), (16,), whole=False)
+            ),
+        },
+        mistakes={
+            "no_padding": lambda columns, element_bytes, vector_bytes: columns,
+            "always_one_vector": lambda columns, element_bytes, vector_bytes: (
+                (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
+            ),
+            "one_element": lambda columns, element_bytes, vector_bytes: columns + 1,
+        },
+    ),
+)
+
+# 04.3 to 04.5: swizzles -----------------------------------------------------------------------------------------------
+
+
+def swizzle(b: int, m: int, s: int, offset: int) -> int:
+    return Swizzle(b, m, s)(offset)
+
+
+def bits(b: int, start: int, offset: int) -> int:
+    """The b bits of the offset from bit `start` on."""
+    return offset >> start & (1 << b) - 1
+
+
+def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
+    """Calls for every offset up to where the swizzle repeats itself."""
+    return [(b, m, s, offset) for offset in range(1 << (b + m + s))]
+
+
+def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Draw:
+    """Calls of `swizzle` with some of these ⟨B,M,S⟩, at offsets anywhere."""
+    return lambda rng: (rng.choice(b), rng.choice(m), rng.choice(s), rng.randrange(2**20))
+
+
+def log2(power_of_two: int) -> int:
+    return power_of_two.bit_length() - 1
+
+
+class SwizzleFlaw(FailureKind):
+    """Errors in a choice of (B, M, S)."""
+
+    OVERLAP = "groups of bits overlap"
+    TEARS = "chunks torn apart"
+    WAVEFRONTS = "several wavefronts"
+
+
+def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
+    """The fault of a (B, M, S) on eight rows of `row_bytes`; None if it is the right one."""
+    want = log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(memory.WAVEFRONT // CHUNK)
+    if same(got, want):
         return None
-
-    return Case(name, judge)
-
-
-def vector_flaw(case: str, call: str, after: Any, want: np.ndarray, vectors: np.ndarray) -> str:
-    """The fault in x and y after a call, with the margins around them; "" if there is none. vectors: before it."""
-    n = vectors.shape[1]
-    if after is None:
-        what = f"{call} crashes, or never ends: does it stay within x and y, which have {count(n, 'element')}?"
-        return Flaw(what, VectorFlaw.OUTSIDE)
-    got = np.asarray(after)
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{call} gives y back as something else."
-    wrong = got != want
-    changed, wrongly = (np.flatnonzero(row) for row in wrong[:, MARGIN:-MARGIN])
-    if wrong.sum() > changed.size + wrongly.size:
-        return Flaw(f"{call} writes outside y, which has {count(n, 'element')}.", VectorFlaw.OUTSIDE)
-    if wrongly.size:
-        at = wrongly[0]
-        (x, y), is_, should = vectors[:, at], got[1, MARGIN + at], want[1, MARGIN + at]
-        what = f"y[{at}] should be {should:g} and is {is_:g}; x[{at}] is {x:g}, and y[{at}] was {y:g}."
-        return Flaw(f"{call} with {count(n, 'element')}: {what}", VectorFlaw.ELEMENT(case=case))
-    if changed.size:
-        at = changed[0]
-        what = f"{call} changes x, its input: x[{at}] was {vectors[0, at]:g} and is {got[0, MARGIN + at]:g}."
-        return Flaw(what, VectorFlaw.CHANGED)
-    return ""
+    if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
+        return "it should be a tuple (B, M, S) of three small whole numbers"
+    b, m, s = got
+    if s < b:
+        return Flaw(f"S = {s} is less than B = {b}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
+    chunk, row = CHUNK // element_bytes, row_bytes // element_bytes  # in elements
+    starts = range(0, 8 * row, chunk)
+    if any(swizzle(b, m, s, start + n) != swizzle(b, m, s, start) + n for start in starts for n in range(chunk)):
+        return Flaw("it tears 16-byte chunks apart", SwizzleFlaw.TEARS)
+    for first in range(0, row, chunk):
+        down = [swizzle(b, m, s, first + row * n) for n in range(8)]
+        if (cost := memory.wavefronts(down, element_bytes, chunk)) > 1:
+            return Flaw(f"eight chunks down a column then take {cost} wavefronts", SwizzleFlaw.WAVEFRONTS)
+    return f"it works with more bits than are needed: B = {want[0]} is enough"
 
 
-def some_alpha(rng: Random) -> float:
-    return rng.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
+def tile_offset(row: int, column: int) -> int:
+    return SWIZZLED_TILE(row, column)
 
 
-def axpy(alpha: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return alpha * x + y
+def anywhere(rng: Random) -> tuple[int, int]:
+    """In a tile with more rows than a table holds."""
+    return rng.randrange(1 << 20), rng.randrange(64)
 
 
-def polynomial(name: str, *coefficients: float) -> Case:
-    def draw(rng: Random) -> tuple[float, ...]:
-        return tuple(float(rng.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
-
-    def formula(coefficients: tuple[float, ...], x: np.ndarray, y: np.ndarray) -> Any:
-        return sum(c * x**power for power, c in enumerate(coefficients))
-
-    return on_cpu(name, coefficients, (5, 3), draw, formula)
-
-
-ON_THE_HOST = (
-    case_exercise(
-        ("04.1", "axpy", 2),
-        on_cpu("a static layout", ALPHA, (6,), some_alpha, axpy, dynamic=False),
-        on_cpu("dynamic layouts of three sizes", FINE, (1, 5, 8), some_alpha, axpy),
+SWIZZLES = (
+    value_exercise(
+        ("04.3", "swizzle", 3),
+        swizzle,
+        {
+            "all of one period of ⟨3,3,3⟩": beside(period(3, 3, 3), swizzled((3,), (3,), (3,))),
+            "fewer bits": beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,))),
+            "groups further apart": beside(period(2, 1, 4) + period(1, 2, 5), swizzled((1, 2), (1, 2, 3), (4, 5, 6))),
+            "offsets past one period, and B = 0": beside(
+                [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
+                swizzled((0, 1, 2, 3), range(6), (3, 4)),
+            ),
+        },
+        mistakes={
+            "identity": lambda b, m, s, offset: offset,
+            "replaced": lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
+            "own_bits": lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
+            "wrong_way": lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
+            "b_and_s_exchanged": lambda b, m, s, offset: swizzle(s, m, b, offset),
+            "added": lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
+        },
+        library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
     ),
-    case_exercise(
-        ("04.2", "polynomial", 2),
-        polynomial("a line", 2.0, -3.0),
-        polynomial("a cubic", FINE, 0.0, -1.0, 2.0),
-        polynomial("a constant", 7.0),
-        polynomial("six coefficients", 3.0, 1.0, 4.0, 1.0, 5.0, 9.0),
+    value_exercise(
+        ("04.4", "choose_swizzle", 3),
+        None,
+        {f"rows of {row} bytes, of bf16, fp32 and fp8": [(row, 2), (row, 4), (row, 1)] for row in (128, 64, 32)},
+        holds=swizzle_flaw,
+        mistakes={
+            "always_3_3_3": lambda row_bytes, element_bytes: (3, 3, 3),
+            "in_bytes": lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
+        },
     ),
-)
-
-# 04.3: how often CuTe compiles a function -----------------------------------------------------------------------------
-
-ShapeAndStride = tuple[tuple[int, ...], tuple[int, ...]]
-ROWS = [((n, n + 3), (n + 3, 1)) for n in (4, 8, 16)]
-COLUMNS = [((n, n + 3), (1, n)) for n in (4, 8)]
-PADDED = [((4, 7), (8, 1)), ((4, 7), (16, 1))]
-VECTORS = [((n,), (1,)) for n in (3, 5, 3, 100, 5)]
-CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))]
-
-
-def compilations(layouts: list[ShapeAndStride], dynamic: bool) -> int:
-    if dynamic:
-        return len({(len(shape), stride.index(1)) for shape, stride in layouts})
-    return len(set(layouts))
-
-
-def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
-    """The layouts of some matrices, vectors and blocks of three modes, many of them alike."""
-
-    def one() -> ShapeAndStride:
-        shape = tuple(rng.choice((4, 8, 12)) for _ in range(rng.choice((1, 2, 2, 3))))
-        stride, step = [0] * len(shape), 1
-        for mode in rng.sample(range(len(shape)), len(shape)):
-            stride[mode], step = step, step * shape[mode] * rng.choice((1, 1, 2))
-        return shape, tuple(stride)
-
-    kinds = [one() for _ in range(rng.randint(3, 9))]
-    return [rng.choice(kinds) for _ in range(rng.randint(6, 20))]
-
-
-COUNTING = value_exercise(
-    ("04.3", "compilations_for", 2),
-    compilations,
-    {
-        "static layouts": beside(
-            [(VECTORS, False), (ROWS + COLUMNS + ROWS, False), (PADDED, False), (CUBES, False)],
-            lambda rng: (layouts_of_calls(rng), False),
-        ),
-        "dynamic layouts": beside(
-            [(VECTORS, True), (ROWS + COLUMNS + ROWS, True), (PADDED, True), (CUBES + VECTORS, True)],
-            lambda rng: (layouts_of_calls(rng), True),
-        ),
-    },
-    mistakes={
-        "one_for_all": lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
-        "one_per_rank": lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
-        "static": lambda layouts, dynamic: len(set(layouts)),
-        "calls_each": lambda layouts, dynamic: len(layouts),
-        "by_shape": lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({s for s, _ in layouts}),
-        "dynamic": lambda layouts, dynamic: compilations(layouts, True),
-    },
-)
-
-# 04.4 to 04.8: kernels ------------------------------------------------------------------------------------------------
-
-
-def fp32_problem(
-    name: str, dims: str, inputs: tuple[Operand, ...], output: tuple[str, str], reference: Callable[..., "Tensor"]
-) -> Problem:
-    """A problem of fp32 tensors whose results are rounded once. output: its name and modes."""
-    return Problem(name, dims, inputs, Operand(*output, "fp32"), reference, one_rounding)
-
-
-LEAKY_RELU = fp32_problem(  # y = x where x > 0, else x / 8
-    "leaky_relu", "N", (Operand("x", "N", "fp32"),), ("y", "N"), lambda x: x.where(x > 0, x / 8)
-)
-ADD_BIAS = fp32_problem(  # y = x + bias in every row
-    "add_bias", "MN", (Operand("x", "MN", "fp32"), Operand("bias", "N", "fp32")), ("y", "MN"), lambda x, bias: x + bias
-)
-ROW_MAX = Problem(  # exact, in whatever order
-    name="row_max",
-    dims="MN",
-    inputs=(Operand("x", "MN", "fp32", scale=1e6, pattern="masked"),),
-    output=Operand("maxima", "M", "fp32"),
-    reference=lambda x: x.amax(-1),
-    bound=None,
-)
-ARITHMETIC = "add.f32|sub.f32|mul.f32|fma.rn.f32"
-
-
-def in_blocks_of_8_by_32(shape: Shape, storers: np.ndarray) -> str | None:
-    """A sentence about blocks that do not have 8 rows and 32 columns each, or None. storers: (M, N)."""
-    (rows, columns), (height, width) = shape, (8, 32)
-    tiles = storers.reshape(rows // height, height, columns // width, width)
-    first = tiles[:, 0, :, 0]
-    if (tiles == first[:, None, :, None]).all() and len(set(first.flat)) == first.size:
-        return None
-    what = "a block of 32×8 threads owns 8 rows of 32 columns; the blocks of this launch store others."
-    return Flaw(what, Fail.TOO_FEW(instruction="block"))
-
-
-kernel_exercise = partial(CuteExercise.of, shared_rules=(lean("ld.global", "st.global"), stored_once))
-EXERCISES = (
-    *ON_THE_HOST,
-    COUNTING,
-    kernel_exercise(
-        ("04.4", "vector_add", 3),
-        problem=vector_add("fp32"),
-        shapes=((128,), (4096,), (128 * 1001,)),
-        simulated_shapes=((128,), (4096,), (128 * 250,)),  # where each block adds all, the work grows with the square
-        counted=(4096,),
-        rules=(
-            blocks >= 8,
-            busy >= 1.0,
-            blocks <= 32,
-            *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
-            NOTHING_SHARED,
-            issued("") <= 3072,
-        ),
-    ),
-    kernel_exercise(
-        ("04.5", "vector_add of any size", 4),
-        problem=vector_add("fp32"),
-        shapes=((1,), (127,), (1000,), (100_003,)),
-        simulated_shapes=((1,), (127,), (904,), (30_003,)),
-        counted=(904,),
-        rules=(
-            # of 32 warps, the last 3 have no element
-            blocks >= 4,
-            busy >= 0.9,
-            blocks <= 8,
-            *at_most({"st.global": 29, "ld.global": 58, ARITHMETIC: 29}),
-            NOTHING_SHARED,
-            issued("") <= 1200,
-        ),
-        dynamic=True,
-    ),
-    kernel_exercise(
-        ("04.6", "leaky_relu, four elements a thread", 4),
-        problem=LEAKY_RELU,
-        shapes=((4,), (2048,), (4 * 12_347,)),
-        counted=(2048,),
-        rules=(
-            blocks >= 2,
-            busy >= 1.0,
-            blocks <= 4,
-            issued("ld.global") <= 16,
-            issued("st.global") <= 16,
-            NOTHING_SHARED,
-            issued("") <= 900,
-        ),
-        dynamic=True,
-        divisible=4,
-        requires=("ld.global.v4", "st.global.v4"),
-    ),
-    kernel_exercise(
-        ("04.7", "add_bias, in two directions", 3),
-        problem=ADD_BIAS,
-        shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
-        rules=(
-            # there may be blocks beyond the matrix
-            blocks >= 8,
-            warps >= 128,
-            busy >= 0.6,
-            *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
-            NOTHING_SHARED,
-            issued("") <= 6500,
-        ),
-        rules_at={(5, 100): (issued("st.global") <= 20,)},  # of 32 warps, 12 are below the last row
-        dynamic=True,
-        order=in_blocks_of_8_by_32,
-    ),
-    kernel_exercise(
-        ("04.8", "row_max, a reduction", 4),
-        problem=ROW_MAX,
-        shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
-        counted=(5, 1000),
-        shared_rules=(lean("ld.global", "ld.shared", "st.shared"), stored_once),
-        rules=(
-            # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
-            blocks >= 5,
-            busy >= 1.0,
-            blocks <= 5,
-            *at_most({"st.global": 5, "ld.global": 240, "ld.shared": 255, "bar.sync": 160, "": 4500}),
-        ),
-        dynamic=True,
-        requires=("st.shared", "ld.shared", "bar.sync"),
+    value_exercise(
+        ("04.5", "tile_offset", 3),
+        tile_offset,
+        {
+            "row 0": beside(
+                [(0, column) for column in range(64)], lambda rng: (8 * rng.randrange(1 << 17), rng.randrange(64))
+            ),
+            "the atom": beside([(row, column) for row in range(8) for column in range(64)], anywhere),
+            "rows further down": beside(
+                [(row, 8 * chunk + row % 8) for row in range(0, 4096, 33) for chunk in range(8)], anywhere
+            ),
+        },
+        mistakes={
+            "no_swizzle": TILE,
+            "chunk_moved": lambda row, column: TILE(row, column ^ row % 8 * 8),
+            "element_moved": lambda row, column: TILE(row, column ^ column // 8),
+            "row_alone": lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
+            "one_atom": lambda row, column: tile_offset(row % 8, column),
+            "atom_by_rows": lambda row, column: swizzle(3, 3, 3, row * 64 + column),
+        },
+        library={
+            "the swizzled layout": ComposedLayout.__call__,
+            "a Layout": Layout.__call__,
+            "a Swizzle": Swizzle.__call__,
+        },
     ),
 )
+
+EXERCISES = (*COSTS, *SWIZZLES)

@@ -1,17 +1,13 @@
 """Exercises of notebook 06: cuTile's arrays, tiles and blocks."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from functools import partial
-from random import Random
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.facts import issued
-from tutorlib.checking.randomness import beside
 from tutorlib.compiling.spec import DType
-from tutorlib.exercises.values import value_exercise
 from tutorlib.kernels.cpp import tiles
 from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, softmax, vector_add
 from tutorlib.problems.differences import by, count
@@ -21,30 +17,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.checking.cutile_evidence import Planned
-
-# 06.2 broadcast_shape -------------------------------------------------------------------------------------------------
-
-
-def broadcast_shape(x: Shape, y: Shape) -> Shape | None:
-    pairs = list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1))
-    if any(a != b and 1 not in (a, b) for a, b in pairs):
-        return None
-    return tuple(max(pair) for pair in reversed(pairs))
-
-
-def pair_of_shapes(rng: Random) -> tuple[Shape, Shape]:
-    """Two shapes; as many of the pairs fit as do not."""
-    whole = [rng.choice((1, 2, 4, 8, 32)) for _ in range(rng.randint(1, 4))]
-    x, y = (tuple(rng.choice((n, n, 1)) for n in whole[rng.randint(0, len(whole) - 1) :]) for _ in range(2))
-    return (x, y) if rng.random() < 0.5 else ((*x[:-1], 64), (*y[:-1], 16))
-
-
-PAIRS = [
-    *(((4, 8), (4, 8)), ((4, 8), (8,)), ((4, 1), (8,)), ((), (2, 2)), ((1,), (1, 1)), ((32, 1, 64), (64, 64))),
-    ((2**40, 1, 2**40), (8, 1)),  # no array or view has this size: a rule finds it, NumPy and torch do not
-    ((), ()),
-]
-CLASHES = [((32, 1, 64), (64, 2)), ((4,), (8,)), ((2, 4), (4, 2)), ((8, 4), (8,))]
 
 # Problems -------------------------------------------------------------------------------------------------------------
 
@@ -79,6 +51,7 @@ def power_of_two(n: int) -> int:
 
 
 WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
+IN_A_TILE = 4096  # elements, of short rows that share a tile
 IN_FP32 = issued("cvt.f64") <= 0  # of double-precision arithmetic a GPU has little, and fp32 does
 # On Hopper, cuda-tile 1.7.0 stores a one-dimensional tile by TMA, which writes whole 16 bytes: with 70 sums in fp32 the
 # guard band behind them is hit, whatever the answer. So rows that give a sum come in fours.
@@ -109,17 +82,19 @@ def row_tile(shape: Shape) -> int:
 
 
 def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
-    """Not a block for each row, more launches than one, a copy of x or y, or another tile than a row needs."""
-    if (blocks := sum(math.prod(launch.grid) for launch in launched)) != shape[0]:
-        return f"it launches {count(blocks, 'block')} for {count(shape[0], 'row')}"
+    """More launches than one, a copy of x or y, or other tiles than whole rows, as many as make IN_A_TILE elements."""
+    width = power_of_two(shape[1])
+    height = max(1, IN_A_TILE // width)
     if len(launched) > 1:
-        return f"it launches {len(launched)} times, and one launch has a block for each row"
+        return f"it launches {len(launched)} times, and one launch has all blocks"
+    if (blocks := math.prod(launched[0].grid)) != (enough := tiles(shape[0], height)):
+        return f"it launches {count(blocks, 'block')} for {by(shape)}: {count(enough, 'tile')} of {height}×{width}"
     copied = next((arg for arg in launched[0].args if getattr(arg, "memory", 0) > 1), None)  # x is 0, y is 1
     if copied:
         return f"it launches the kernel on a tensor of {by(copied.shape)}: x and y will do, since a load pads"
-    for tile in (arg for arg in launched[0].args if isinstance(arg, int)):
-        if tile != power_of_two(shape[1]):
-            return f"a tile of {tile} for a row of {shape[1]}: take the smallest power of two that holds it"
+    for number in (arg for arg in launched[0].args if isinstance(arg, int)):
+        if number not in (height, width):
+            return f"it passes {number} for rows of {shape[1]}: a tile is {height}×{width} there"
     return None
 
 
@@ -135,24 +110,8 @@ EXERCISES = (
         loads=lambda shape: {0: shape[0], 1: shape[0]},
         tiles=lambda shape: {0: vector_tile(shape), 1: vector_tile(shape)},
     ),
-    value_exercise(
-        ("06.2", "broadcast_shape", 2),
-        broadcast_shape,
-        {
-            "shapes that fit": beside(PAIRS, pair_of_shapes, n=20),
-            "shapes that do not": beside(CLASHES, pair_of_shapes, n=20),
-        },
-        library={
-            "broadcast_shapes": "broadcast_shapes",
-            "np.broadcast_shapes": "numpy:broadcast_shapes",
-            "torch.broadcast_shapes": "torch:broadcast_shapes",
-            "the shape of a result": "shape",
-            "the size of a result": "size",
-            "torch._refs._broadcast_shapes": "_broadcast_shapes",
-        },
-    ),
     kernel_exercise(
-        ("06.3", "scale_rows", 3),
+        ("06.2", "scale_rows", 3),
         problem=SCALE_ROWS,
         rules=(IN_FP32, issued("mul.rn.f32|fma.rn.f32") <= 384),  # of 6,144 elements
         shapes=WHOLE_AND_RAGGED,
@@ -163,7 +122,7 @@ EXERCISES = (
         tiles=lambda shape: {0: math.prod(square_tiles(shape))},
     ),
     kernel_exercise(
-        ("06.4", "row_sums", 3),
+        ("06.3", "row_sums", 3),
         problem=ROW_SUMS,
         counted=ROWS_IN_FOURS[1],
         rules=(IN_FP32, issued("add.rn.f32") <= 4000),
@@ -175,7 +134,7 @@ EXERCISES = (
         tiles=lambda shape: {0: math.prod(long_tiles(shape))},
     ),
     kernel_exercise(
-        ("06.5", "softmax", 4),
+        ("06.4", "softmax", 4),
         problem=softmax("fp32", "steep"),
         shapes=((5, 64), (100, 100), (3, 1)),
         grid=lambda shape: (shape[0],),
@@ -184,15 +143,16 @@ EXERCISES = (
         loads=each_once,
     ),
     CutileExercise.of(
-        ("06.6", "softmax_of", 3),
-        problem=softmax("fp32"),
+        ("06.6", "softmax_of", 5),
+        problem=softmax("fp32", "steep"),
         shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
         simulated_shapes=((5, 64), (7, 129)),
+        bench_shape=(65536, 1024),
         planned=((2, 5000), (3000, 9)),
         unlike=unlike_one_launch,
     ),
     kernel_exercise(
-        ("06.7", "long_softmax", 4),
+        ("06.5", "long_softmax", 4),
         problem=softmax("fp32", "steep"),
         shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),
         grid=lambda shape: (shape[0],),

@@ -16,21 +16,17 @@ from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, attempt, plain, same, show_call
-from tutorlib.exercises.judges.p07 import beyond_registers, parts_of_gemm
 from tutorlib.exercises.values import Draw, case_exercise, value_exercise
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
-from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
-from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
-from tutorlib.problems.differences import Wrong, count
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from tutorlib.checking.cutile_evidence import Planned
 
 
 # 07.3 hints -----------------------------------------------------------------------------------------------------------
@@ -61,7 +57,7 @@ def no_spill(got: object, tm: int, tn: int) -> str | None:
     return None
 
 
-# 07.5 fits --------------------------------------------------------------------------------------------------------
+# 07.4 fits --------------------------------------------------------------------------------------------------------
 
 
 def fits(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
@@ -118,7 +114,7 @@ SHARING = [
     *((32, 32, 128, 2, 1, 4, 7), (32, 16, 64, 2, 1, 4, 19)),  # 224 and 228 KiB: KiB of 1,024 bytes, and 227 of them
 ]
 FITS = value_exercise(
-    ("07.5", "fits", 3),
+    ("07.4", "fits", 3),
     fits,
     {
         "registers": beside(REGISTERS, configs(ctas=(1, 2), sides=LONG_SIDES), n=12),
@@ -156,7 +152,7 @@ def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
     return (min(most, gpu.sms) if gpu and shape in (BENCH, BENCH_FP8) else max(1, min(most - 1, 3)),)
 
 
-# 07.1 and 07.4: the tile of C that a block computes -------------------------------------------------------------------
+# 07.1 and 07.5: the tile of C that a block computes -------------------------------------------------------------------
 
 
 def plain_tile(shape: Shape) -> tuple[int, int, int]:
@@ -198,10 +194,10 @@ def persistent_blocks(shape: Shape) -> tuple[int]:
 
 STEP = 16  # along K
 
-COURSE_GEMMS = of_course("cutile", "plain", "persistent", "slabs")
+COURSE_GEMMS = of_course("cutile", "plain", "persistent", "slabs", "tile_of_product")
 
 
-# 07.2 and 07.4: blocks in strips --------------------------------------------------------------------------------------
+# 07.2 and 07.5: blocks in strips --------------------------------------------------------------------------------------
 
 Grid = tuple[int, int, int]  # rows, columns, group
 GRIDS: list[Grid] = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # the group divides the rows
@@ -257,7 +253,7 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
 
 
 def in_strips(shape: Shape, writers: "np.ndarray") -> str | None:
-    """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
+    """A tile of 07.5 that another block computed than the order of 07.2 says, as a sentence, or None.
 
     In which order the tiles of one column of a strip come is left to the answer.
     """
@@ -281,47 +277,11 @@ def in_strips(shape: Shape, writers: "np.ndarray") -> str | None:
     return None
 
 
-# 07.9 split_gemm ------------------------------------------------------------------------------------------------
-
-
-def as_many_as_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
-    """Whether K is cut where C has too few tiles, and only there; whether the sums have more blocks then; and whether
-    each pass is launched once. Fewer parts are as good where each would have a single step.
-    """
-    if len(launched) > 2:
-        return f"it launches {len(launched)} kernels, and two passes are enough"
-    m, n, k = shape
-    of_c, blocks = math.prod(tiles(shape, 128, 128)), math.prod(launched[0].grid)
-    if blocks < (enough := of_c * (sms // of_c)) and k >= 128 * (sms // of_c):
-        return (
-            f"the GPU has {sms} SMs (torch.cuda.get_device_properties says so), and the launch has "
-            f"{count(blocks, 'block')}: {enough} have a part of K each"
-        )
-    if of_c < sms < blocks:
-        return f"the GPU has {sms} SMs, and of {blocks} blocks some wait for a second wave: round down"
-    shared = [arg.shape for one in launched for arg in one.args if len(getattr(arg, "shape", ())) == 3]
-    if m * n >= 128 * 128 * sms and any(parts[0] > 1 for parts in shared):
-        return f"C has tiles for all {sms} SMs already: {shared[0][0]} parts are extra work there"
-    if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
-        return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
-    adding = math.prod(launched[-1].grid)
-    if shared and adding <= of_c < sms:
-        return f"the second pass has {count(adding, 'block')} for {sms} SMs: give it tiles smaller than 128×128"
-    return None
-
-
-# 07.7 fp8 ---------------------------------------------------------------------------------------------------------
-
-
-def skinny_tile(shape: Shape) -> tuple[int, int]:
-    """tn and tk."""
-    return (128, 128) if shape == BENCH_FP8 else (32, 16)
-
-
 # The ladder -------------------------------------------------------------------------------------------------------
 
 # 432 mma of 16×8×16 are all the work at 136×72×40, in tiles of 64×32 and steps of 16.
-ON_TENSOR_CORES = (issued("mma.sync") >= 216,)
+BY_TENSOR_CORES = issued("add.rn.f32") <= 0  # accumulators start from C, not from 0 at each step
+ON_TENSOR_CORES = (BY_TENSOR_CORES, issued("mma.sync") >= 216)
 
 tiled_gemm = partial(
     CutileExercise.of,
@@ -341,7 +301,6 @@ tiled_gemm = partial(
 EXERCISES = (
     tiled_gemm(
         ("07.1", "gemm", 4),
-        library=COURSE_GEMMS | of_course("cutile", "tile_of_product"),
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
     ),
@@ -358,71 +317,11 @@ EXERCISES = (
         holds=no_spill,
     ),
     tiled_gemm(
-        ("07.4", "persistent gemm", 5),
+        ("07.5", "persistent gemm", 5),
         tiers=(0.7, 0.9),
         order=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
     ),
     FITS,
-    tiled_gemm(
-        ("07.6", "gemm through tf32", 3),
-        problem=gemm_tf32(),
-        factors="tfloat32",
-        besides=(gemm("bf16"), "bfloat16"),
-        rules=(issued("mma.sync") >= 432,),  # 16×8×8 each; 864 are all the work
-        tiers=(0.7,),
-        requires=("mma.sync",),
-        inspected=SMALL[2],
-        grid=persistent_blocks,
-        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
-    ),
-    CutileExercise.of(
-        ("07.7", "fp8, 320 rows", 6),
-        needs=FP8_MMA,
-        problem=gemm_fp8(),
-        once=True,
-        factors="float8_e4m3fn",
-        tiled=True,
-        shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
-        bench_shape=BENCH_FP8,
-        tiers=(0.7, 0.9),
-        requires=("wgmma",),
-        arch="90",
-        vain=beyond_registers,
-        grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
-        constants=skinny_tile,
-        loads=lambda shape: {  # a block has all rows of A, so B comes from memory once
-            0: -(-shape[1] // skinny_tile(shape)[0]) * shape[0] * shape[2],
-            1: shape[1] * shape[2],
-        },
-        products=lambda shape: 320 * padded(shape[1:], skinny_tile(shape)),
-        library=COURSE_GEMMS,
-    ),
-    CutileExercise.of(
-        ("07.8", "partial_products", 4),
-        problem=parts_of_gemm(STEP),
-        shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 88)),  # 6 steps in 5 parts: runs of 2
-        simulated_shapes=((3, 136, 72, 40),),
-        once=True,
-        factors="bfloat16",
-        tiled=True,
-        tiles=factor_tiles,
-        loads=loads_of_tiles,
-        products=products_of_tiles,
-        rules=ON_TENSOR_CORES,
-        grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
-        constants=lambda shape: (64, 32, STEP),
-        library=COURSE_GEMMS,
-    ),
-    CutileExercise.of(
-        ("07.9", "split_gemm", 4),
-        problem=gemm("bf16"),
-        shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
-        simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
-        rules=(issued("mma.sync") <= 1536, issued("mma.sync") >= 1536),
-        bench_shape=(512, 512, 16384),
-        unlike=as_many_as_needed,
-        library=COURSE_GEMMS,
-    ),
 )

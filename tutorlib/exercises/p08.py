@@ -1,183 +1,134 @@
-"""Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
+"""Exercises of notebook 08: FP8, tf32 and split-K in cuTile."""
 
-from collections.abc import Callable
-from functools import partial
-from itertools import product
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tutorlib.checking.cpp import CppExercise
-from tutorlib.checking.facts import at_most, count_issued, counted, issued, stored_once
-from tutorlib.checking.randomness import beside
-from tutorlib.exercises.values import Draw, value_exercise
-from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.cpp import Variant, blocks_of, in_tiles, persistent_grid, tile_grid
-from tutorlib.models.l2 import grouped
-from tutorlib.problems.catalogue import gemm, vector_add
+from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.facts import issued
+from tutorlib.exercises.judges.p08 import beyond_registers, parts_of_gemm
+from tutorlib.exercises.p07 import (
+    BENCH,
+    BENCH_FP8,
+    BY_TENSOR_CORES,
+    COURSE_GEMMS,
+    ON_TENSOR_CORES,
+    SMALL,
+    STEP,
+    blocks_at_once,
+    factor_tiles,
+    loads_of_tiles,
+    padded,
+    persistent_blocks,
+    plain_tile,
+    products_of_tiles,
+    tiled_gemm,
+    tiles,
+)
+from tutorlib.machine.features import FP8_MMA
+from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
+from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Shape
 
-# Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
-LOAD_AND_WAIT = "cp.async.mbarrier.arrive"
-PIPELINED = (
-    counted(
-        "as far as the compiler knows, a store to C may change A or B: no load is in flight during the arithmetic, and "
-        "{have} times a warp waits for the tile that it has just begun to load",
-        LOAD_AND_WAIT,
-        count_issued,
-        above=Fail.NO_OVERLAP,
-    )
-    <= 0
-)
+if TYPE_CHECKING:
+    from tutorlib.checking.cutile_evidence import Planned
 
-# 08.5: the order in which persistent blocks take the tiles of C, from the block that stored each element.
+# 08.3 split_gemm ------------------------------------------------------------------------------------------------
 
 
-Order = Callable[[int, int, int], tuple[int, int]]  # a block's number, rows and columns of tiles → the tile
-SIDES = (32, 64, 128, 256)  # of a tile
-HEIGHTS = range(2, 17)  # of a strip, in tiles: 8 is asked for, and others share tiles of A and B as well
+def as_many_as_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
+    """Whether K is cut where C has too few tiles, and only there; whether the sums have more blocks then; and whether
+    each pass is launched once. Fewer parts are as good where each would have a single step.
+    """
+    if len(launched) > 2:
+        return f"it launches {len(launched)} kernels, and two passes are enough"
+    m, n, k = shape
+    of_c, blocks = math.prod(tiles(shape, 128, 128)), math.prod(launched[0].grid)
+    if blocks < (enough := of_c * (sms // of_c)) and k >= 128 * (sms // of_c):
+        return (
+            f"the GPU has {sms} SMs (torch.cuda.get_device_properties says so), and the launch has "
+            f"{count(blocks, 'block')}: {enough} have a part of K each"
+        )
+    if of_c < sms < blocks:
+        return f"the GPU has {sms} SMs, and of {blocks} blocks some wait for a second wave: round down"
+    shared = [arg.shape for one in launched for arg in one.args if len(getattr(arg, "shape", ())) == 3]
+    if m * n >= 128 * 128 * sms and any(parts[0] > 1 for parts in shared):
+        return f"C has tiles for all {sms} SMs already: {shared[0][0]} parts are extra work there"
+    if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
+        return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
+    adding = math.prod(launched[-1].grid)
+    if shared and adding <= of_c < sms:
+        return f"the second pass has {count(adding, 'block')} for {sms} SMs: give it tiles smaller than 128×128"
+    return None
 
 
-class OrderFlaw(FailureKind):
-    NO_STRIPS = "no strips"
+# 08.4 fp8 ---------------------------------------------------------------------------------------------------------
 
 
-def rotated(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    """Strips as cuTile's samples have them: in a last strip that is lower they may begin below its first row."""
-    first = block // (group * columns) * group
-    height = min(rows - first, group)
-    return first + block % height, block % (group * columns) // height
+def skinny_tile(shape: Shape) -> tuple[int, int]:
+    """tn and tk."""
+    return (128, 128) if shape == BENCH_FP8 else (32, 16)
 
 
-def not_in_strips(shape: Shape, storers: np.ndarray) -> str | None:
-    """Why the blocks do not take the tiles in strips, as a sentence; None where they do. storers: (M, N)."""
-    for tile in product(SIDES, SIDES):
-        rows = -(-shape[0] // tile[0])
-        heights = (height for height in HEIGHTS if height < rows)
-        if any(takes(storers, tile, partial(of, group=height)) for height in heights for of in (grouped, rotated)):
-            return None
-    why = "In strips of 8 rows of tiles, blocks that run together share tiles of A and of B."
-    return Flaw(f"it takes the tiles of C in another order than asked for. {why}", OrderFlaw.NO_STRIPS)
-
-
-def takes(storers: np.ndarray, tile: tuple[int, int], order: Order) -> bool:
-    """Whether these are the storers of persistent blocks that take tiles of this size in this order."""
-    shape = storers.shape
-    rows, columns = (-(-length // side) for length, side in zip(shape, tile, strict=True))
-    (blocks,) = persistent_grid((*shape, 0))
-    by_tile = np.empty((rows, columns), storers.dtype)
-    for number in range(rows * columns):
-        by_tile[order(number, rows, columns)] = number % blocks
-    wanted = by_tile.repeat(tile[0], 0).repeat(tile[1], 1)[: shape[0], : shape[1]]
-    return bool(np.array_equal(storers, wanted))
-
-
-VECTOR_TILE = 1024
-CUBE = (256, 256, 256)
-RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
-RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
-# Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
-TALL = (2064, 264, 72)
-VECTORS = (*at_most({"ld.global": 320, "st.global": 160, "cvt.f64": 0}),)  # of 5 tiles of 1,024 elements
-# As many stores as 256×128 elements take, if each thread stores one; mma of 16×8×16; and loads of 4 tiles of 128×128.
-FIRST = at_most({"st.global": 1024, "mma.sync": 2048, "ld.global": 2048})
-BENCH = (4096, 4096, 4096)
-# Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
-SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
-
-
-def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
-    """08.1's blocks without a tile of their own, as a sentence, or None."""
-    (blocks,), busy = blocks_of(VECTOR_TILE)(shape), len(np.unique(storers))
-    what = f"{busy} of {blocks} blocks store all elements, and the others none: a tile has {VECTOR_TILE:,}."
-    return Flaw(what, Fail.TOO_FEW_BLOCKS) if busy < blocks else None
-
-
-# 08.3 tma_carries -----------------------------------------------------------------------------------------------------
-
-
-def tma_carries(m: int, n: int, k: int, element_bytes: int) -> str:
-    return by_pitch(element_bytes, a=k, b=k, c=n)
-
-
-def by_pitch(element_bytes: int, **pitches: int) -> str:
-    """The names of the matrices whose pitch is a multiple of 16 bytes."""
-    return "".join(name for name, pitch in pitches.items() if pitch * element_bytes % 16 == 0)
-
-
-def matrices(*element_bytes: int) -> Draw:
-    """Calls with pitches of which some are multiples of 16 bytes."""
-    return lambda rng: (
-        *(rng.randint(1, 40) * rng.choice((1, 2, 4, 8)) for _ in range(3)),
-        rng.choice(element_bytes),
-    )
-
-
-BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12, 2), (64, 100, 64, 2), (7, 12, 9, 2)]
-OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
-
-gemm_exercise = partial(
-    CppExercise.of,
-    problem=gemm("bf16"),
-    patterned=False,
-    shared_rules=(stored_once,),
-    requires=("wgmma",),
-    library={"Variant.source": Variant.source},
-)
 EXERCISES = (
-    CppExercise.of(
-        ("08.1", "vector_add", 3),
-        problem=vector_add("fp32"),
-        shapes=((1024,), (1,), (5000,)),
-        counted=(5000,),
-        shared_rules=(stored_once,),
-        rules=VECTORS,
-        order=idle_blocks,
-        bench_shape=(2**27,),
-        tiers=(0.9,),
-        grid=blocks_of(VECTOR_TILE),
-        library={"in_tiles": in_tiles},
+    tiled_gemm(
+        ("08.1", "gemm through tf32", 3),
+        problem=gemm_tf32(),
+        factors="tfloat32",
+        besides=(gemm("bf16"), "bfloat16"),
+        rules=(BY_TENSOR_CORES, issued("mma.sync") >= 432),  # 16×8×8 each; 864 are all the work
+        tiers=(0.7,),
+        requires=("mma.sync",),
+        inspected=SMALL[2],
+        grid=persistent_blocks,
+        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
     ),
-    gemm_exercise(
-        ("08.2", "first gemm", 3),
-        shapes=RAGGED,
-        simulated_shapes=SHORT,
-        rules=FIRST,
-        grid=tile_grid,
-    ),
-    value_exercise(
-        ("08.3", "tma_carries", 2),
-        tma_carries,
-        {"bf16": beside(BF16, matrices(2)), "elements of other sizes": beside(OTHERS, matrices(1, 4, 8))},
-        mistakes={
-            "number_of_rows": lambda m, n, k, size: by_pitch(size, a=m, b=n, c=m),
-            "in_elements": lambda m, n, k, size: tma_carries(m, n, k, 1),
-            "two_bytes": lambda m, n, k, size: tma_carries(m, n, k, 2),
-            "b_by_columns": lambda m, n, k, size: by_pitch(size, a=k, b=n, c=n),
-        },
-    ),
-    gemm_exercise(
-        ("08.4", "gemm with promises", 4),
-        shapes=RAGGED_VECTORS,
-        simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # enough steps that one too wide for its tile shows
-        bench_shape=BENCH,
-        tiers=(0.9,),
-        divisible=8,
-        tma=True,
-        rules=(PIPELINED, *at_most({"st.global": 512, "mma.sync": 8192, "cp.async.ca|cp.async.cg|ld.global": 1024})),
-        grid=tile_grid,
-    ),
-    gemm_exercise(
-        ("08.5", "persistent gemm", 5),
-        shapes=(*RAGGED_VECTORS, TALL),
-        simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
-        counted=TALL,
-        order=not_in_strips,
-        rules=(PIPELINED, issued("st.global") <= 6192, issued("mma.sync") <= 73728),  # in tiles of up to 256×256
-        bench_shape=BENCH,
+    CutileExercise.of(
+        ("08.4", "fp8, 320 rows", 6),
+        needs=FP8_MMA,
+        problem=gemm_fp8(),
+        once=True,
+        factors="float8_e4m3fn",
+        tiled=True,
+        shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
+        bench_shape=BENCH_FP8,
         tiers=(0.7, 0.9),
-        divisible=8,
-        tma=True,
-        spills=False,
-        grid=persistent_grid,
+        requires=("wgmma",),
+        arch="90",
+        vain=beyond_registers,
+        grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
+        constants=skinny_tile,
+        loads=lambda shape: {  # a block has all rows of A, so B comes from memory once
+            0: -(-shape[1] // skinny_tile(shape)[0]) * shape[0] * shape[2],
+            1: shape[1] * shape[2],
+        },
+        products=lambda shape: 320 * padded(shape[1:], skinny_tile(shape)),
+        library=COURSE_GEMMS,
+    ),
+    CutileExercise.of(
+        ("08.2", "partial_products", 4),
+        problem=parts_of_gemm(STEP),
+        shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 88)),  # 6 steps in 5 parts: runs of 2
+        simulated_shapes=((3, 136, 72, 40),),
+        once=True,
+        factors="bfloat16",
+        tiled=True,
+        tiles=factor_tiles,
+        loads=loads_of_tiles,
+        products=products_of_tiles,
+        rules=ON_TENSOR_CORES,
+        grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
+        constants=lambda shape: (64, 32, STEP),
+        library=COURSE_GEMMS,
+    ),
+    CutileExercise.of(
+        ("08.3", "split_gemm", 4),
+        problem=gemm("bf16"),
+        shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
+        simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
+        rules=(issued("mma.sync") <= 1536, issued("mma.sync") >= 1536),
+        bench_shape=(512, 512, 16384),
+        unlike=as_many_as_needed,
+        library=COURSE_GEMMS,
     ),
 )

@@ -1,247 +1,185 @@
-"""Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
+"""Exercises of notebook 09: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
 
+from collections.abc import Callable
 from functools import partial
-from random import Random
+from itertools import product
 
-from tensor_layouts import Layout, is_layout, size
+import numpy as np
 
-from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import Rule, at_most, issued, lean, looped, stored_once
-from tutorlib.checking.library_use import of_course
-from tutorlib.checking.part import KernelSettings, Small, inside
+from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.facts import at_most, count_issued, counted, issued, stored_once
 from tutorlib.checking.randomness import beside
-from tutorlib.checking.values import shorten
-from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere, ampere_in_groups, ampere_method
-from tutorlib.exercises.judges.cute_host import layout_returned
-from tutorlib.exercises.values import Draw, drawn, value_exercise
-from tutorlib.failure import FailureKind, Flaw
-from tutorlib.problems.catalogue import gemm
+from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.kernels.cpp import Variant, blocks_of, in_tiles, persistent_grid, tile_grid
+from tutorlib.models.l2 import grouped
+from tutorlib.problems.catalogue import gemm, vector_add
+from tutorlib.problems.problem import Shape
 
+# Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
+LOAD_AND_WAIT = "cp.async.mbarrier.arrive"
+PIPELINED = (
+    counted(
+        "as far as the compiler knows, a store to C may change A or B: no load is in flight during the arithmetic, and "
+        "{have} times a warp waits for the tile that it has just begun to load",
+        LOAD_AND_WAIT,
+        count_issued,
+        above=Fail.NO_OVERLAP,
+    )
+    <= 0
+)
+
+BY_TENSOR_CORES = issued("add.rn.f32") <= 0
+
+# 09.5: the order in which persistent blocks take the tiles of C, from the block that stored each element.
+
+
+Order = Callable[[int, int, int], tuple[int, int]]  # a block's number, rows and columns of tiles → the tile
+SIDES = (32, 64, 128, 256)  # of a tile
+HEIGHTS = range(2, 17)  # of a strip, in tiles: 8 is asked for, and others share tiles of A and B as well
+
+
+class OrderFlaw(FailureKind):
+    NO_STRIPS = "no strips"
+
+
+def rotated(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    """Strips as cuTile's samples have them: in a last strip that is lower they may begin below its first row."""
+    first = block // (group * columns) * group
+    height = min(rows - first, group)
+    return first + block % height, block % (group * columns) // height
+
+
+def not_in_strips(shape: Shape, storers: np.ndarray) -> str | None:
+    """Why the blocks do not take the tiles in strips, as a sentence; None where they do. storers: (M, N)."""
+    for tile in product(SIDES, SIDES):
+        rows = -(-shape[0] // tile[0])
+        heights = (height for height in HEIGHTS if height < rows)
+        if any(takes(storers, tile, partial(of, group=height)) for height in heights for of in (grouped, rotated)):
+            return None
+    why = "In strips of 8 rows of tiles, blocks that run together share tiles of A and of B."
+    return Flaw(f"it takes the tiles of C in another order than asked for. {why}", OrderFlaw.NO_STRIPS)
+
+
+def takes(storers: np.ndarray, tile: tuple[int, int], order: Order) -> bool:
+    """Whether these are the storers of persistent blocks that take tiles of this size in this order."""
+    shape = storers.shape
+    rows, columns = (-(-length // side) for length, side in zip(shape, tile, strict=True))
+    (blocks,) = persistent_grid((*shape, 0))
+    by_tile = np.empty((rows, columns), storers.dtype)
+    for number in range(rows * columns):
+        by_tile[order(number, rows, columns)] = number % blocks
+    wanted = by_tile.repeat(tile[0], 0).repeat(tile[1], 1)[: shape[0], : shape[1]]
+    return bool(np.array_equal(storers, wanted))
+
+
+VECTOR_TILE = 1024
+CUBE = (256, 256, 256)
+RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
+RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
+# Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
+TALL = (2064, 264, 72)
+VECTORS = (*at_most({"ld.global": 320, "st.global": 160, "cvt.f64": 0}),)  # of 5 tiles of 1,024 elements
+# As many stores as 256×128 elements take, if each thread stores one; mma of 16×8×16; and loads of 4 tiles of 128×128.
+FIRST = at_most({"st.global": 1024, "mma.sync": 2048, "ld.global": 2048})
 BENCH = (4096, 4096, 4096)
-VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
-WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
-EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
-TWO_VECTORS: KernelSettings = {"tile": (64, 64, 128), "stages": 2}  # of a row a thread copies two vectors
-ONE_STAGE: Small = {(65, 72, 136): {"tile": (64, 64, 64)}, (64, 64, 128): {"tile": (64, 64, 32)}}
-K_BLOCKS: Small = {  # four, two
-    (129, 200, 136): {"stages": 2},
-    (64, 64, 64): {"tile": (64, 64, 32), "stages": 2},
-}
-WHOLE_TILES = (64, 128, 192)
-MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
-    (65, 72, 136): {"tile": (64, 64, 32)},
-    WHOLE_TILES: {"tile": (64, 128, 64), "warps": (2, 4), "stages": 2},
-}
-RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
+# Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
+SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
 
 
-course = partial(of_course, "ampere.thread_share")
-PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply")
+def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
+    """09.1's blocks without a tile of their own, as a sentence, or None."""
+    (blocks,), busy = blocks_of(VECTOR_TILE)(shape), len(np.unique(storers))
+    what = f"{busy} of {blocks} blocks store all elements, and the others none: a tile has {VECTOR_TILE:,}."
+    return Flaw(what, Fail.TOO_FEW_BLOCKS) if busy < blocks else None
 
 
-def no_other_waits(loop: int) -> tuple[Rule, ...]:
-    """No barrier, commit or wait but the main loop's."""
-    return at_most({"bar.sync": loop, "cp.async.commit": loop, "cp.async.wait": loop})
+# 09.3 tma_carries -----------------------------------------------------------------------------------------------------
 
 
-# 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
+def tma_carries(m: int, n: int, k: int, element_bytes: int) -> str:
+    return by_pitch(element_bytes, a=k, b=k, c=n)
 
 
-def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
-    blocks = -(-m // tile_m) * -(-n // tile_n)
-    return blocks * (tile_m + tile_n) * k * 2
+def by_pitch(element_bytes: int, **pitches: int) -> str:
+    """The names of the matrices whose pitch is a multiple of 16 bytes."""
+    return "".join(name for name, pitch in pitches.items() if pitch * element_bytes % 16 == 0)
 
 
-def problem(whole: bool) -> Draw:
-    """Calls of `loaded_bytes` with a C of whole tiles, or one whose last tiles are partly outside."""
-
-    def draw(rng: Random) -> tuple:
-        tile = rng.choice((64, 128, 256)), rng.choice((32, 128, 256))
-        m, n = (t * rng.randrange(1, 9) + (0 if whole else rng.randrange(1, t)) for t in tile)
-        return m, n, rng.randrange(8, 4096, 8), *tile
-
-    return draw
+def matrices(*element_bytes: int) -> Draw:
+    """Calls with pitches of which some are multiples of 16 bytes."""
+    return lambda rng: (
+        *(rng.randint(1, 40) * rng.choice((1, 2, 4, 8)) for _ in range(3)),
+        rng.choice(element_bytes),
+    )
 
 
-LOADED = value_exercise(
-    ("09.1", "loaded_bytes", 2),
-    loaded_bytes,
-    {"whole tiles": drawn(1, problem(whole=True), 20), "tiles partly outside": drawn(2, problem(whole=False), 20)},
-    mistakes={
-        "each_matrix_once": lambda m, n, k, tm, tn: (m + n) * k * 2,
-        "elements": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) // 2,
-        "rounded_down": lambda m, n, k, tm, tn: (m // tm) * (n // tn) * (tm + tn) * k * 2,
-        "c_counted": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) + 2 * m * n,
-        "b_missing": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) * tm // (tm + tn),
-    },
-)
+BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12, 2), (64, 100, 64, 2), (7, 12, 9, 2)]
+OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
 
-# 09.7 columns ---------------------------------------------------------------------------------------------------------
-
-
-def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
-    """The MMA's column of a thread's value: lanes 0 to 3 of a row, atoms of 8 columns."""
-    return value + 2 * lane + 8 * warp + 8 * warps * atom
-
-
-def wide(warps: int) -> Draw:
-    """Calls with tiles of any width."""
-    return lambda rng: (warps, 32 * warps * rng.randint(1, 9))
-
-
-class ColumnFlaw(FailureKind):
-    """Reasons why a warp does not store whole sectors."""
-
-    NO_LAYOUT = "no layout"
-    SIZE = "number of columns"
-    NOT_ALL = "columns not all hit"
-    NO_VECTOR = "no neighbors"
-    HALF_SECTORS = "half sectors"
-
-
-def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
-    """Why a thread's accumulators of 4 neighboring atoms are not 8 neighbors in memory, or None."""
-    if not is_layout(got):
-        return Flaw("it should be a layout", ColumnFlaw.NO_LAYOUT)
-    if size(got) != tile_n:
-        return Flaw(f"it has {size(got)} columns, the tile has {tile_n}", ColumnFlaw.SIZE)
-    places = [got(column) for column in range(tile_n)]
-    if sorted(places) != list(range(tile_n)):
-        return Flaw(f"the columns 0 to {tile_n - 1} should all be hit, each once", ColumnFlaw.NOT_ALL)
-    for warp in range(warps):
-        for lane in range(4):
-            for four in range(0, tile_n // (8 * warps), 4):
-                mine = [
-                    places[mma_column(value, lane, warp, atom, warps)]
-                    for atom in range(four, four + 4)
-                    for value in range(2)
-                ]
-                if mine != list(range(mine[0], mine[0] + 8)) or mine[0] % 8:
-                    return Flaw(
-                        f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
-                        "they should be 8 neighbors that begin at a multiple of 8",
-                        ColumnFlaw.NO_VECTOR,
-                    )
-    return half_sectors(places, warps)
-
-
-def half_sectors(places: list[int], warps: int) -> str | None:
-    """Why a warp's stores, 8 columns in each lane, fill sectors by half only, or None."""
-    for warp in range(warps):
-        starts = [places[mma_column(0, lane, warp, 0, warps)] for lane in range(4)]
-        if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:
-            return Flaw(
-                f"the lanes 0 to 3 of warp {warp} store 16 bytes each from the columns {shorten(starts)} on, which is "
-                f"half of each of {sectors} sectors; neighboring lanes should be neighbors in memory",
-                ColumnFlaw.HALF_SECTORS,
-            )
-    return None
-
-
-COLUMNS = value_exercise(
-    ("09.7", "columns", 3),
-    None,
-    {
-        "one warp across": beside([(1, 32), (1, 64), (1, 128)], wide(1)),
-        "two warps across": beside([(2, 64), (2, 128), (2, 256)], wide(2)),
-        "four warps across": beside([(4, 128), (4, 256)], wide(4)),
-    },
-    holds=not_in_vectors,
-    mistakes={
-        "identity": lambda warps, tile_n: Layout(tile_n, 1),
-    },
-    through=layout_returned,
-    library=course("n_order"),
-)
-
-# Kernels and their parts ----------------------------------------------------------------------------------------------
-
-gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
-made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
-    gemm_exercise,
-    counted=WHOLE_TILES,
-    requires=("cp.async", "ldmatrix", "mma.sync"),
-    shared_rules=(lean("cp.async", "ldmatrix"),),
-    rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
+gemm_exercise = partial(
+    CppExercise.of,
+    problem=gemm("bf16"),
+    patterned=False,
+    shared_rules=(stored_once, BY_TENSOR_CORES),
+    requires=("wgmma",),
+    library={"Variant.source": Variant.source},
 )
 EXERCISES = (
-    LOADED,
-    made_exercise(
-        ("09.2", "swizzled shared memory", 3),
-        part=inside(ampere, "smem", small=MADE, jit=False),
-        library=course("smem_layout"),
+    CppExercise.of(
+        ("09.1", "vector_add", 3),
+        problem=vector_add("fp32"),
+        shapes=((1024,), (1,), (5000,)),
+        counted=(5000,),
+        shared_rules=(stored_once,),
+        rules=VECTORS,
+        order=idle_blocks,
+        bench_shape=(2**27,),
+        tiers=(0.9,),
+        grid=blocks_of(VECTOR_TILE),
+        library={"in_tiles": in_tiles},
     ),
     gemm_exercise(
-        ("09.3", "single buffer", 4),
-        part=inside(ampere, "main_loop", small=ONE_STAGE),
-        # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
-        rules=(
-            *at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}),
-            looped("mma.sync") >= 2,
-        ),
-        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
-        library=COURSE_LOOPS,
+        ("09.2", "first gemm", 3),
+        shapes=RAGGED,
+        simulated_shapes=SHORT,
+        rules=FIRST,
+        grid=tile_grid,
     ),
-    made_exercise(
-        ("09.4", "who copies what", 3),
-        part=inside(ampere, "g2s", small=MADE, jit=False),
-        library=course("make_copy_g2s"),
-    ),
-    made_exercise(
-        ("09.5", "who multiplies what", 2),
-        part=inside(ampere, "mma", small=MADE, jit=False),
-        library=course("make_mma"),
-    ),
-    made_exercise(
-        ("09.6", "operands", 3),
-        part=inside(ampere, "operands", small=MADE, jit=False),
-        library=course("make_operands"),
-    ),
-    COLUMNS,
-    gemm_exercise(
-        ("09.8", "vectorized write-back", 3),
-        # in groups the compiler does not merge stores of single elements
-        part=inside(ampere_in_groups, "epilogue", jit=False),
-        shapes=EDGES,
-        simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
-        requires=("st.global.v4",),
-        # a store right behind an equal one is left out by the compiler
-        rules=(issued("st.global") <= 128, issued("bar.sync") <= 96),
-        library=of_course("ampere.gemm", "store"),
+    value_exercise(
+        ("09.3", "tma_carries", 2),
+        tma_carries,
+        {"bf16": beside(BF16, matrices(2)), "elements of other sizes": beside(OTHERS, matrices(1, 4, 8))},
+        mistakes={
+            "number_of_rows": lambda m, n, k, size: by_pitch(size, a=m, b=n, c=m),
+            "in_elements": lambda m, n, k, size: tma_carries(m, n, k, 1),
+            "two_bytes": lambda m, n, k, size: tma_carries(m, n, k, 2),
+            "b_by_columns": lambda m, n, k, size: by_pitch(size, a=k, b=n, c=n),
+        },
     ),
     gemm_exercise(
-        ("09.9", "your GEMM", 6),
-        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
-        shared_rules=(lean("cp.async", "ldmatrix", "st.global"), stored_once),
-        # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
-        rules=(issued("") <= 20_000, *at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160})),
-        spills=False,
-        simulated_shapes=((256, 128, 128), (129, 200, 72)),
+        ("09.4", "gemm with promises", 4),
+        shapes=RAGGED_VECTORS,
+        simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # enough steps that one too wide for its tile shows
         bench_shape=BENCH,
-        tiers=(0.8, 0.95),
-        library=COURSE_LOOPS | course(*PARTS) | of_course("ampere.gemm", "make_gemm", "store"),
+        tiers=(0.9,),
+        divisible=8,
+        tma=True,
+        rules=(PIPELINED, *at_most({"st.global": 512, "mma.sync": 8192, "cp.async.ca|cp.async.cg|ld.global": 1024})),
+        grid=tile_grid,
     ),
     gemm_exercise(
-        ("09.10", "load, with zeros at the edges", 4),
-        part=inside(ampere_method, "load", jit=False, **TWO_VECTORS),
-        simulated_shapes=((65, 72, 136), (64, 64, 128)),
-        requires=("cp.async",),
-        # 4 blocks, 2 K tiles: 16 copies for each warp
-        rules=(issued("cp.async.cg") <= 512, issued("st.shared") <= 0, *no_other_waits(48)),
-        library=course("load"),
-    ),
-    gemm_exercise(
-        ("09.11", "fetch", 2),
-        part=inside(ampere_method, "fetch", small=K_BLOCKS, jit=False),
-        requires=("ldmatrix",),
-        rules=(issued("ldmatrix") <= 2000, *no_other_waits(64)),
-        library=course("fetch"),
-    ),
-    gemm_exercise(
-        ("09.12", "multiply", 2),
-        part=inside(ampere_method, "multiply", jit=False),
-        requires=("mma.sync",),
-        rules=(issued("mma") <= 6144, issued("") <= 23_000, *no_other_waits(64)),  # no arithmetic but mma.sync
-        library=course("multiply"),
+        ("09.5", "persistent gemm", 5),
+        shapes=(*RAGGED_VECTORS, TALL),
+        simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
+        counted=TALL,
+        order=not_in_strips,
+        rules=(PIPELINED, issued("st.global") <= 6192, issued("mma.sync") <= 73728),  # in tiles of up to 256×256
+        bench_shape=BENCH,
+        tiers=(0.7, 0.9),
+        divisible=8,
+        tma=True,
+        spills=False,
+        grid=persistent_grid,
     ),
 )

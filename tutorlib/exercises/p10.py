@@ -1,88 +1,312 @@
-"""Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
+"""Exercises of notebook 10: fragments, and the first GEMM on tensor cores, part by part.
 
+The fragments of mma are tensor_layouts'. Tests compare them with the real CuTe DSL and the formulas of the PTX ISA.
+"""
+
+from collections.abc import Sequence
 from functools import partial
-from itertools import product
-from math import isclose
+from random import Random
 from typing import Any
 
+from tensor_layouts import Layout, is_layout, rank, size
+from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
+
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
-from tutorlib.checking.part import inside
+from tutorlib.checking.facts import Rule, at_most, issued, lean, looped, stored_once
+from tutorlib.checking.library_use import of_course
+from tutorlib.checking.part import KernelSettings, Small, inside
 from tutorlib.checking.randomness import beside
-from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
-from tutorlib.exercises.values import Draw, value_exercise
-from tutorlib.models.timelines import Timeline
+from tutorlib.checking.values import shorten
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere, ampere_in_groups, ampere_method
+from tutorlib.exercises.judges.cute_host import layout_returned
+from tutorlib.exercises.values import Draw, Law, drawn, value_exercise
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
-SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
-
-LOOPED = looped("mma.sync") >= 2
-TWO_SMALL = {"tile": (64, 64, 64), "stages": 2}
-PIPELINE = inside(ampere, "main_loop", small={(65, 72, 328): TWO_SMALL, (64, 64, 256): TWO_SMALL}, stages=2)
-
-# 10.1 period ----------------------------------------------------------------------------------------------------
-
-
-def period(stages: int, latency: int, transfer: int, compute: int) -> float:
-    return Timeline(stages, latency, transfer, compute, tiles=1).period
-
-
-def is_period(got: Any, *args: int) -> str | None:
-    want = period(*args)
-    if type(got) not in (int, float):
-        return f"it should be a number, {want:g}"
-    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:g}"
+VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
+WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
+EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
+TWO_VECTORS: KernelSettings = {"tile": (64, 64, 128), "stages": 2}  # of a row a thread copies two vectors
+ONE_STAGE: Small = {(65, 72, 136): {"tile": (64, 64, 64)}, (64, 64, 128): {"tile": (64, 64, 32)}}
+K_BLOCKS: Small = {  # four, two
+    (129, 200, 136): {"stages": 2},
+    (64, 64, 64): {"tile": (64, 64, 32), "stages": 2},
+}
+WHOLE_TILES = (64, 128, 192)
+MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
+    (65, 72, 136): {"tile": (64, 64, 32)},
+    WHOLE_TILES: {"tile": (64, 128, 64), "warps": (2, 4), "stages": 2},
+}
+RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
 
-def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8)))
+course = partial(of_course, "ampere.thread_share")
+PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply")
 
 
-def machines(stages: tuple[int, ...]) -> Draw:
-    """Calls with any times, of which each may be the longest."""
-    return lambda rng: (rng.choice(stages), rng.randint(0, 40), rng.randint(1, 20), rng.randint(1, 30))
+def no_other_waits(loop: int) -> tuple[Rule, ...]:
+    """No barrier, commit or wait but the main loop's."""
+    return at_most({"bar.sync": loop, "cp.async.commit": loop, "cp.async.wait": loop})
 
 
-gemm_exercise = partial(
-    CuteExercise.of,
-    problem=gemm("bf16"),
-    shapes=SHAPES,
-    bench_shape=BENCH,
-    requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
-    library=COURSE_LOOPS,
+# 10.1 loaded_bytes ----------------------------------------------------------------------------------------------
+
+
+def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
+    blocks = -(-m // tile_m) * -(-n // tile_n)
+    return blocks * (tile_m + tile_n) * k * 2
+
+
+def problem(whole: bool) -> Draw:
+    """Calls of `loaded_bytes` with a C of whole tiles, or one whose last tiles are partly outside."""
+
+    def draw(rng: Random) -> tuple:
+        tile = rng.choice((64, 128, 256)), rng.choice((32, 128, 256))
+        m, n = (t * rng.randrange(1, 9) + (0 if whole else rng.randrange(1, t)) for t in tile)
+        return m, n, rng.randrange(8, 4096, 8), *tile
+
+    return draw
+
+
+LOADED = value_exercise(
+    ("10.1", "loaded_bytes", 2),
+    loaded_bytes,
+    {"whole tiles": drawn(1, problem(whole=True), 20), "tiles partly outside": drawn(2, problem(whole=False), 20)},
+    mistakes={
+        "each_matrix_once": lambda m, n, k, tm, tn: (m + n) * k * 2,
+        "elements": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) // 2,
+        "rounded_down": lambda m, n, k, tm, tn: (m // tm) * (n // tn) * (tm + tn) * k * 2,
+        "c_counted": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) + 2 * m * n,
+        "b_missing": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) * tm // (tm + tn),
+    },
+)
+
+# 10.10 columns --------------------------------------------------------------------------------------------------------
+
+
+def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
+    """The MMA's column of a thread's value: lanes 0 to 3 of a row, atoms of 8 columns."""
+    return value + 2 * lane + 8 * warp + 8 * warps * atom
+
+
+def wide(warps: int) -> Draw:
+    """Calls with tiles of any width."""
+    return lambda rng: (warps, 32 * warps * rng.randint(1, 9))
+
+
+class ColumnFlaw(FailureKind):
+    """Reasons why a warp does not store whole sectors."""
+
+    NO_LAYOUT = "no layout"
+    SIZE = "number of columns"
+    NOT_ALL = "columns not all hit"
+    NO_VECTOR = "no neighbors"
+    HALF_SECTORS = "half sectors"
+
+
+def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
+    """Why a thread's accumulators of 4 neighboring atoms are not 8 neighbors in memory, or None."""
+    if not is_layout(got):
+        return Flaw("it should be a layout", ColumnFlaw.NO_LAYOUT)
+    if size(got) != tile_n:
+        return Flaw(f"it has {size(got)} columns, the tile has {tile_n}", ColumnFlaw.SIZE)
+    places = [got(column) for column in range(tile_n)]
+    if sorted(places) != list(range(tile_n)):
+        return Flaw(f"the columns 0 to {tile_n - 1} should all be hit, each once", ColumnFlaw.NOT_ALL)
+    for warp in range(warps):
+        for lane in range(4):
+            for four in range(0, tile_n // (8 * warps), 4):
+                mine = [
+                    places[mma_column(value, lane, warp, atom, warps)]
+                    for atom in range(four, four + 4)
+                    for value in range(2)
+                ]
+                if mine != list(range(mine[0], mine[0] + 8)) or mine[0] % 8:
+                    return Flaw(
+                        f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
+                        "they should be 8 neighbors that begin at a multiple of 8",
+                        ColumnFlaw.NO_VECTOR,
+                    )
+    return half_sectors(places, warps)
+
+
+def half_sectors(places: list[int], warps: int) -> str | None:
+    """Why a warp's stores, 8 columns in each lane, fill sectors by half only, or None."""
+    for warp in range(warps):
+        starts = [places[mma_column(0, lane, warp, 0, warps)] for lane in range(4)]
+        if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:
+            return Flaw(
+                f"the lanes 0 to 3 of warp {warp} store 16 bytes each from the columns {shorten(starts)} on, which is "
+                f"half of each of {sectors} sectors; neighboring lanes should be neighbors in memory",
+                ColumnFlaw.HALF_SECTORS,
+            )
+    return None
+
+
+COLUMNS = value_exercise(
+    ("10.10", "columns", 3),
+    None,
+    {
+        "one warp across": beside([(1, 32), (1, 64), (1, 128)], wide(1)),
+        "two warps across": beside([(2, 64), (2, 128), (2, 256)], wide(2)),
+        "four warps across": beside([(4, 128), (4, 256)], wide(4)),
+    },
+    holds=not_in_vectors,
+    mistakes={
+        "identity": lambda warps, tile_n: Layout(tile_n, 1),
+    },
+    through=layout_returned,
+    library=course("n_order"),
+)
+
+# 10.2 and 10.3: fragments of mma, and ldmatrix ----------------------------------------------------------------------
+
+LANES = range(32)
+ATOMS = "tensor_layouts.atoms_nv:SM80_16x8x16_F32BF16BF16F32_TN"
+
+
+class FragmentFlaw(FailureKind):
+    """Errors in a layout of A's fragment: its modes, an element [value: its number]."""
+
+    MODES = "a fragment's modes"
+    ELEMENT = "a fragment's element"
+
+
+def fragment(lanes: Sequence[int], values: Sequence[int]) -> Law:
+    """The law that these lanes have these values of A where MMA's atom has them."""
+
+    def holds(got: Any) -> str | None:
+        if not is_layout(got):
+            return "it should be a Layout"
+        if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):
+            return Flaw("it should have two modes, of 32 lanes and of 8 values", FragmentFlaw.MODES)
+        for lane in lanes:
+            for value in values:
+                (k, row), (want_k, want_row) = (divmod(layout(lane, value), 16) for layout in (got, MMA.a_layout))
+                if (row, k) != (want_row, want_k):
+                    told = f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
+                    return Flaw(told, FragmentFlaw.ELEMENT(value=value))
+        return None
+
+    return holds
+
+
+FRAGMENTS = {
+    "the first value of every lane": fragment(LANES, [0]),
+    "the values of lane 0": fragment([0], range(8)),
+    "all of it": fragment(LANES, range(8)),
+}
+FRAGMENT_EXERCISES = (
+    value_exercise(
+        ("10.2", "a_fragment", 3),
+        None,
+        {name: [()] for name in FRAGMENTS},
+        holds=FRAGMENTS,
+        mistakes={
+            "along_the_rows": lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
+            "value_bits_exchanged": lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
+            "lanes_down_first": lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
+        },
+        library={"mma.a_layout": "a_layout", "mma's a_layout": f"{ATOMS}.a_layout"},
+    ),
+    value_exercise(
+        ("10.3", "ldmatrix_row", 2),
+        lambda lane: (lane % 16, lane // 16 * 8),
+        {
+            "matrix 0, lanes 0 to 7": [(lane,) for lane in LANES[:8]],
+            "matrix 1, lanes 8 to 15": [(lane,) for lane in LANES[8:16]],
+            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in LANES[16:]],
+        },
+        mistakes={
+            "matrices_exchanged": lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
+            "rows_once_more": lambda lane: (lane % 16, 0),
+            "second_chunk_at_1": lambda lane: (lane % 16, lane // 16),
+            "turned": lambda lane: (lane // 16 * 8, lane % 16),
+            "received_element": lambda lane: (lane // 4, lane % 4 * 2),
+            "matrices_alternate": lambda lane: (lane // 2, lane % 2 * 8),
+        },
+    ),
+)
+
+# Kernels and their parts ----------------------------------------------------------------------------------------------
+
+gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
+made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
+    gemm_exercise,
+    counted=WHOLE_TILES,
+    requires=("cp.async", "ldmatrix", "mma.sync"),
+    shared_rules=(lean("cp.async", "ldmatrix"),),
+    rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
 )
 EXERCISES = (
-    value_exercise(
-        ("10.1", "period", 2),
-        None,
-        {
-            "one buffer": beside(times((1,)), machines((1,))),
-            "two buffers": beside(times((2,)), machines((2,))),
-            "more buffers": beside(times((3, 6)), machines((3, 4, 5, 6, 8))),
-        },
-        holds=is_period,
-        mistakes={
-            "no_latency": lambda n, latency, transfer, compute: max(compute, transfer, (transfer + compute) / n),
-            "no_compute": lambda n, latency, transfer, compute: max(compute, transfer, (latency + transfer) / n),
-            "latency_in_turn": lambda n, latency, transfer, compute: max(compute, latency + transfer),
-            "no_memory_limit": lambda n, *times: max(times[2], sum(times) / n),
-            "no_compute_limit": lambda n, *times: sum(times) / n,
-            "no_buffer_limit": lambda n, *times: max(times[1:]),
-        },
-        library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
+    LOADED,
+    made_exercise(
+        ("10.4", "swizzled shared memory", 3),
+        part=inside(ampere, "smem", small=MADE, jit=False),
+        library=course("smem_layout"),
     ),
     gemm_exercise(
-        ("10.2", "double buffer", 4),
-        part=PIPELINE,
-        # 16 warps and 6 K tiles; to refill a buffer at once takes a second barrier in each
-        rules=(issued("bar.sync") <= 192, LOOPED, ahead >= 0.75, overlap >= 0.6),
-        tiers=(0.8,),
+        ("10.5", "single buffer", 4),
+        part=inside(ampere, "main_loop", small=ONE_STAGE),
+        # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
+        rules=(
+            *at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}),
+            looped("mma.sync") >= 2,
+        ),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
+    ),
+    made_exercise(
+        ("10.7", "who multiplies what", 2),
+        part=inside(ampere, "mma", small=MADE, jit=False),
+        library=course("make_mma"),
+    ),
+    made_exercise(
+        ("10.8", "operands", 3),
+        part=inside(ampere, "operands", small=MADE, jit=False),
+        library=course("make_operands"),
+    ),
+    COLUMNS,
+    gemm_exercise(
+        ("10.11", "vectorized write-back", 3),
+        # in groups the compiler does not merge stores of single elements
+        part=inside(ampere_in_groups, "epilogue", jit=False),
+        shapes=EDGES,
+        simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
+        requires=("st.global.v4",),
+        # a store right behind an equal one is left out by the compiler
+        rules=(issued("st.global") <= 128, issued("bar.sync") <= 96),
+        library=of_course("ampere.gemm", "store"),
     ),
     gemm_exercise(
-        ("10.3", "register pipeline", 4),
-        part=PIPELINE,
-        rules=(issued("bar.sync") <= 112, reread <= 0.1, LOOPED, ahead >= 0.75, overlap >= 0.35, fetched >= 0.7),
-        tiers=(0.9,),
+        ("10.12", "your GEMM", 6),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
+        shared_rules=(lean("cp.async", "ldmatrix", "st.global"), stored_once),
+        # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
+        rules=(issued("") <= 20_000, *at_most({"bar.sync": 40, "cp.async.c": 300, "ldmatrix": 600, "st.global": 160})),
+        spills=False,
+        simulated_shapes=((256, 128, 128), (129, 200, 72)),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        library=COURSE_LOOPS | course(*PARTS) | of_course("ampere.gemm", "make_gemm", "store"),
     ),
+    gemm_exercise(
+        ("10.6", "load, with zeros at the edges", 4),
+        part=inside(ampere_method, "load", jit=False, **TWO_VECTORS),
+        simulated_shapes=((65, 72, 136), (64, 64, 128)),
+        requires=("cp.async",),
+        # 4 blocks, 2 K tiles: 16 copies for each warp
+        rules=(issued("cp.async.cg") <= 512, issued("st.shared") <= 0, *no_other_waits(48)),
+        library=course("load"),
+    ),
+    gemm_exercise(
+        ("10.9", "fetch and multiply", 4),
+        part=inside(ampere_method, "fetch", "multiply", small=K_BLOCKS, jit=False),
+        requires=("ldmatrix", "mma.sync"),
+        # no arithmetic but mma.sync
+        rules=(*at_most({"ldmatrix": 2000, "mma": 6144, "": 23_000}), *no_other_waits(64)),
+        library=course("fetch", "multiply"),
+    ),
+    *FRAGMENT_EXERCISES,
 )

@@ -1,287 +1,88 @@
-"""Exercises of notebook 11: in which order blocks visit the tiles of C."""
+"""Exercises of notebook 11: two buffers, and registers that are fetched ahead."""
 
-from collections.abc import Hashable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from itertools import product
-from math import ceil, isclose
-from random import Random
+from math import isclose
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.library_use import of_course
+from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
+from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
-from tutorlib.exercises.judges.p11 import BlockOrder
-from tutorlib.exercises.values import Draw, drawn, value_exercise
-from tutorlib.models import l2
-from tutorlib.models.l2 import Order, Tile
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
+from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.models.timelines import Timeline
 from tutorlib.problems.catalogue import gemm
 
-# 11.1: the tiles that a wave reads ------------------------------------------------------------------------------------
+BENCH = (4096, 4096, 4096)
+SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
+
+LOOPED = looped("mma.sync") >= 2
+TWO_SMALL = {"tile": (64, 64, 64), "stages": 2}
+PIPELINE = inside(ampere, "main_loop", small={(65, 72, 328): TWO_SMALL, (64, 64, 256): TWO_SMALL}, stages=2)
+
+# 11.1 period ----------------------------------------------------------------------------------------------------
 
 
-def footprint(tiles: list[Tile]) -> int:
-    return len({m for m, _ in tiles}) + len({n for _, n in tiles})
+def period(stages: int, latency: int, transfer: int, compute: int, barriers: int) -> float:
+    return Timeline(stages, latency, transfer, compute, tiles=1, at_once=barriers == 2).period
 
 
-def waves() -> list[tuple[list[Tile]]]:
-    orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=4), partial(l2.grouped, group=8))
-    return [
-        (l2.waves(grid, order, n)[0],)
-        for grid, order, n in product(((16, 16), (64, 64), (12, 5)), orders, (1, 24, 132))
-    ]
-
-
-def some_wave(rng: Random) -> tuple[list[Tile]]:
-    grid = rng.randint(2, 40), rng.randint(2, 40)
-    return (rng.choice(l2.waves(grid, partial(l2.grouped, group=rng.randint(1, 12)), rng.randint(2, 200))),)
-
-
-READING = value_exercise(
-    ("11.1", "footprint", 2),
-    footprint,
-    {
-        "waves of real orders": beside(waves(), some_wave),
-        "any tiles": drawn(
-            1, lambda rng: ([(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randrange(1, 30))],), 20
-        ),
-    },
-    mistakes={
-        "tiles": lambda tiles: 2 * len(tiles),
-        "of_c": lambda tiles: len(set(tiles)),
-        "mixed": lambda tiles: len({x for tile in tiles for x in tile}),
-        "b_forgotten": lambda tiles: len({m for m, _ in tiles}),
-        "a_forgotten": lambda tiles: len({n for _, n in tiles}),
-    },
-)
-
-# 11.2: the tiles that an order visits ---------------------------------------------------------------------------------
-
-GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
-AWKWARD = ((12, 16), (9, 4), (3, 3))
-
-
-def visits(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
-    takers = l2.coverage((rows, columns), order)
-    return (
-        sorted(tile for tile, blocks in takers.items() if not blocks),
-        sorted(tile for tile, blocks in takers.items() if len(blocks) > 1),
-    )
-
-
-def listed(name: str, order: Order, *grids: l2.TileGrid) -> list[tuple]:
-    """The calls with this order of each grid's blocks."""
-    return [(l2.ListedOrder(name, tuple(l2.blocks(grid, order))), *grid) for grid in grids]
-
-
-def some_order(beyond: int, twice: int) -> Draw:
-    """Calls with a random order, which may go `beyond` rows above and below the grid and repeat a tile up to `twice`
-    times.
-    """
-
-    def draw(rng: Random) -> tuple:
-        rows, columns = rng.randint(2, 9), rng.randint(2, 9)
-        tiles = rng.sample(list(product(range(-beyond, rows + beyond), range(columns))), rows * columns)
-        tiles[: rng.randint(0, twice)] = tiles[-1:]
-        return l2.ListedOrder("drawn", tuple(tiles)), rows, columns
-
-    return draw
-
-
-VISITING = value_exercise(
-    ("11.2", "visits", 2),
-    visits,
-    {
-        "right orders": beside(
-            [call for name, order in l2.ORDERS.items() for call in listed(name, order, *GRIDS[:4])],
-            some_order(beyond=0, twice=2),
-        ),
-        "wrong orders": beside(
-            [
-                *listed("as_published", l2.as_published, *AWKWARD),
-                *listed("rows_and_columns_exchanged", lambda block, m, n: (block // m % m, block % n), *AWKWARD),
-                *listed("always_the_first", lambda block, m, n: (0, 0), *AWKWARD),
-            ],
-            some_order(beyond=0, twice=3),
-        ),
-        "tiles outside of the grid": beside(
-            [
-                *listed("transposed", lambda block, m, n: (block // m, block % m), (5, 3), (3, 7)),
-                *listed("below_the_grid", lambda block, m, n: (m + block // 2, 0), (4, 3), (2, 6)),
-                *listed("above_the_grid", lambda block, m, n: (block // n - 1, block % n), (3, 4)),
-            ],
-            some_order(beyond=2, twice=3),
-        ),
-    },
-    mistakes={"exchanged": lambda order, rows, columns: visits(order, rows, columns)[::-1]},
-    library={"l2.coverage": l2.coverage},
-)
-
-# 11.3: the best height of a strip -------------------------------------------------------------------------------------
-
-
-def heights(rows: int) -> list[int]:
-    """The powers of two below `rows`, and `rows` itself."""
-    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
-
-
-def tiles_read(rows: int, columns: int, in_flight: int, group: int) -> int:
-    """The tiles that all waves together read, each once for each wave that needs it."""
-    return sum(map(footprint, l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)))
-
-
-def best_group(rows: int, columns: int, in_flight: int) -> int:
-    return min(heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group))
-
-
-def some_grid(square: bool = False, least: int = 2) -> Draw:
-    def draw(rng: Random) -> tuple:
-        rows, columns = (rng.randint(least, least + 24) for _ in range(2))
-        return rows, rows if square else columns, rng.randint(8, 6 * (least + 14))  # more SMs than tiles: 1 is best
-
-    return draw
-
-
-SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
-RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132), (49, 33, 528)]
-TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
-CHOOSING = value_exercise(
-    ("11.3", "best_group", 4),
-    best_group,
-    {
-        "square grids": beside(SQUARES, some_grid(square=True)),
-        "grids that nothing divides": beside(RAGGED, some_grid()),
-        "tall ones and wide ones": beside(TALL_AND_WIDE, some_grid()),
-        "an H200 at 8192": beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40)),
-    },
-    mistakes={
-        "tallest": lambda rows, *more: min(heights(rows)[::-1], key=partial(tiles_read, rows, *more)),
-        "most_traffic": lambda rows, *more: max(heights(rows), key=partial(tiles_read, rows, *more)),
-    },
-)
-
-# 11.5: the traffic that L2 lets pass ----------------------------------------------------------------------------------
-
-Waves = list[list[Tile]]
-
-
-def loads(waves: Waves, steps: int) -> Iterator[tuple[str, int, int]]:
-    """The tiles that the blocks load, in lockstep."""
-    for wave, step in product(waves, range(steps)):
-        for m, n in wave:
-            yield "A", m, step
-            yield "B", n, step
-
-
-def misses(tiles: Iterable[Hashable], room: int) -> int:
-    """The loads that an LRU cache of `room` tiles does not serve."""
-    cache = l2.Lru(room)
-    return sum(cache.load(tile, 1) for tile in tiles)
-
-
-def tiles_fetched(waves: Waves, steps: int, room: int) -> int:
-    return misses(loads(waves, steps), room)
-
-
-def replayed(room: int) -> list[tuple[Waves, int, int]]:
-    orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=2), partial(l2.grouped, group=4))
-    grids = ((8, 8), 16, 4), ((12, 5), 24, 3), ((3, 10), 7, 5)
-    return [(l2.waves(grid, order, n), steps, room) for (grid, n, steps), order in product(grids, orders)]
-
-
-def some_replay(room: int) -> Draw:
-    def draw(rng: Random) -> tuple:
-        grid = rng.randint(3, 12), rng.randint(3, 12)
-        order = partial(l2.grouped, group=rng.randint(1, 6))
-        return l2.waves(grid, order, rng.randint(6, 30)), rng.randint(3, 6), rng.randint(room * 3 // 4, room)
-
-    return draw
-
-
-FETCHING = value_exercise(
-    ("11.5", "tiles_fetched", 3),
-    tiles_fetched,
-    {
-        "room for all": beside(replayed(500), some_replay(500)),
-        "room for a wave": beside(replayed(40), some_replay(40)),
-        "room for a few steps": beside(replayed(16), some_replay(16)),
-    },
-    mistakes={
-        "hits": lambda waves, steps, room: 2 * steps * sum(map(len, waves)) - tiles_fetched(waves, steps, room),
-        "cold_waves": lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
-        "no_eviction": lambda waves, steps, room: len(set(loads(waves, steps))),
-        "no_step": lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
-        "one_block_at_a_time": lambda waves, *more: tiles_fetched([[tile] for wave in waves for tile in wave], *more),
-    },
-    library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
-)
-
-# 11.6: the share of the time in which a GPU's tensor cores can work ---------------------------------------------------
-
-
-def busy(m: int, n: int, tile: tuple[int, int], sms: int) -> float:
-    """Of the work that could be done in the time of whole waves of tiles, the part that C takes."""
-    tiles = ceil(m / tile[0]) * ceil(n / tile[1])
-    return m * n / (ceil(tiles / sms) * sms * tile[0] * tile[1])
-
-
-def nearly_busy(got: Any, m: int, n: int, tile: tuple[int, int], sms: int) -> str | None:
-    want = busy(m, n, tile, sms)
+def is_period(got: Any, *args: int) -> str | None:
+    want = period(*args)
     if type(got) not in (int, float):
-        return f"it should be a number, {want:.7g}"
-    if got > 1 + 1e-6:
-        return "a share of the time is at most 1"
-    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:.7g}"
+        return f"it should be a number, {want:g}"
+    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:g}"
 
 
-def some_product(whole: bool, most: int = 6000) -> Draw:
-    """Calls with a random C, of whole tiles or of any size."""
-
-    def draw(rng: Random) -> tuple:
-        tile = rng.choice((64, 128)), rng.choice((64, 128, 256))
-        m, n = (rng.randint(1, most) for _ in tile)
-        if whole:
-            m, n = (ceil(size / side) * side for size, side in zip((m, n), tile, strict=True))
-        return m, n, tile, rng.randint(2, 148)
-
-    return draw
+def times(stages: tuple[int, ...], barriers: int = 2) -> list[tuple[int, int, int, int, int]]:
+    return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8), (barriers,)))
 
 
-LARGE = [
-    *((size, size, (128, 128), 132) for size in (2560, 2816, 2944, 3072, 3584)),
-    *((4096, 4096, (128, 256), 132), (2048, 8192, (64, 128), 108), (3072, 1536, (128, 192), 114)),
-]
-ON_EDGES = [
-    *((2945, 3000, (128, 128), 132), (129, 20_000, (128, 64), 108)),
-    *((5000, 100, (128, 128), 7), (1000, 1000, (64, 256), 16)),
-]
-SMALL = [(129, 257, (128, 128), 132), (1, 1, (128, 256), 108), (500, 300, (128, 64), 30), (256, 256, (128, 128), 4)]
-BUSY = value_exercise(
-    ("11.6", "busy", 2),
-    None,
-    {
-        "whole tiles": beside(LARGE, some_product(whole=True)),
-        "partial tiles": beside(ON_EDGES, some_product(whole=False)),
-        "fewer tiles than SMs": beside(SMALL, some_product(whole=False, most=300)),
-    },
-    holds=nearly_busy,
-    mistakes={"idle_share": lambda m, n, tile, sms: 1 - busy(m, n, tile, sms)},
+def machines(stages: tuple[int, ...], barriers: int = 2) -> Draw:
+    """Calls with any times, of which each may be the longest."""
+    return lambda rng: (rng.choice(stages), rng.randint(0, 40), rng.randint(1, 20), rng.randint(1, 30), barriers)
+
+
+gemm_exercise = partial(
+    CuteExercise.of,
+    problem=gemm("bf16"),
+    shapes=SHAPES,
+    bench_shape=BENCH,
+    requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+    library=COURSE_LOOPS,
 )
-
 EXERCISES = (
-    READING,
-    VISITING,
-    CHOOSING,
-    CuteExercise.of(
-        ("11.4", "blocks in groups", 3),
-        part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
-        problem=gemm("bf16"),
-        shapes=((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72)),  # grids of 8×8, 11×5 and 2×17 tiles
-        simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
-        bench_shape=(8192, 8192, 8192),
-        tiers=(0.9,),
-        requires=("cp.async", "ldmatrix", "mma.sync"),
-        library=of_course("ampere.gemm", "in_eights"),
+    value_exercise(
+        ("11.1", "period", 2),
+        None,
+        {
+            "one buffer": beside(times((1,)), machines((1,))),
+            "two buffers": beside(times((2,)), machines((2,))),
+            "more buffers": beside(times((3, 6)), machines((3, 4, 5, 6, 8))),
+            "one barrier a tile": beside(times((2, 3, 6), 1), machines((2, 3, 4, 6, 8), 1)),
+        },
+        holds=is_period,
+        mistakes={
+            "no_latency": lambda n, latency, transfer, compute, barriers: period(n, 0, transfer, compute, barriers),
+            "no_compute": lambda n, *times: max(*times[1:3], sum(times[:2]) / n),
+            "latency_in_turn": lambda n, latency, transfer, compute, barriers: max(compute, latency + transfer),
+            "no_buffer_limit": lambda n, *times: max(times[1:3]),
+            "always_two": lambda n, latency, transfer, compute, barriers: period(n, latency, transfer, compute, 2),
+        },
+        library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
     ),
-    FETCHING,
-    BUSY,
+    gemm_exercise(
+        ("11.2", "double buffer", 4),
+        part=PIPELINE,
+        # 16 warps and 6 K tiles; to refill a buffer at once takes a second barrier in each
+        rules=(issued("bar.sync") <= 192, LOOPED, ahead >= 0.75, overlap >= 0.6),
+        tiers=(0.8,),
+    ),
+    gemm_exercise(
+        ("11.3", "register pipeline", 4),
+        part=PIPELINE,
+        rules=(issued("bar.sync") <= 112, reread <= 0.1, LOOPED, ahead >= 0.75, overlap >= 0.35, fetched >= 0.7),
+        tiers=(0.9,),
+    ),
 )

@@ -1,168 +1,287 @@
-"""Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
+"""Exercises of notebook 12: in which order blocks visit the tiles of C."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Hashable, Iterable, Iterator
+from functools import lru_cache, partial
 from itertools import product
+from math import ceil, isclose
 from random import Random
+from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import (
-    ahead,
-    at_most,
-    fetched,
-    issued,
-    lean,
-    looped,
-    overlap,
-    reloaded,
-    reread,
-    restored,
-    stored_once,
-)
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
-from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
-from tutorlib.exercises.judges.p12 import Configured, InGroups, narrow_copies
-from tutorlib.exercises.values import value_exercise
-from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
-from tutorlib.problems.catalogue import gemm, gemm_m_major
+from tutorlib.exercises.judges.p12 import BlockOrder
+from tutorlib.exercises.values import Draw, drawn, value_exercise
+from tutorlib.models import l2
+from tutorlib.models.l2 import Order, Tile
+from tutorlib.problems.catalogue import gemm
 
-BENCH = (4096, 4096, 4096)
-SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
-# Eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages.
-STAGES: Small = {
-    (65, 72, 456): {"tile": (64, 64, 64), "stages": 3},
-    (64, 64, 320): {"tile": (64, 64, 32), "stages": 4},
-    (64, 64, 64): {"tile": (64, 64, 32), "stages": 5},
-    (65, 64, 200): {"tile": (64, 64, 64), "stages": 2},
-}
-COPIES = "cp.async.ca|cp.async.cg"
-READS = "ldmatrix|ld.shared"
+# 12.1: the tiles that a wave reads ------------------------------------------------------------------------------------
 
-# 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
 
-UNLIKE_THEM = SM(
-    shared=100 * 1024, reserved=2048, registers=32768, register_unit=512, partitions=2, threads=1536, blocks=24
+def footprint(tiles: list[Tile]) -> int:
+    return len({m for m, _ in tiles}) + len({n for _, n in tiles})
+
+
+def waves() -> list[tuple[list[Tile]]]:
+    orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=4), partial(l2.grouped, group=8))
+    return [
+        (l2.waves(grid, order, n)[0],)
+        for grid, order, n in product(((16, 16), (64, 64), (12, 5)), orders, (1, 24, 132))
+    ]
+
+
+def some_wave(rng: Random) -> tuple[list[Tile]]:
+    grid = rng.randint(2, 40), rng.randint(2, 40)
+    return (rng.choice(l2.waves(grid, partial(l2.grouped, group=rng.randint(1, 12)), rng.randint(2, 200))),)
+
+
+READING = value_exercise(
+    ("12.1", "footprint", 2),
+    footprint,
+    {
+        "waves of real orders": beside(waves(), some_wave),
+        "any tiles": drawn(
+            1, lambda rng: ([(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randrange(1, 30))],), 20
+        ),
+    },
+    mistakes={
+        "tiles": lambda tiles: 2 * len(tiles),
+        "of_c": lambda tiles: len(set(tiles)),
+        "mixed": lambda tiles: len({x for tile in tiles for x in tile}),
+        "b_forgotten": lambda tiles: len({m for m, _ in tiles}),
+        "a_forgotten": lambda tiles: len({n for _, n in tiles}),
+    },
 )
 
+# 12.2: the tiles that an order visits ---------------------------------------------------------------------------------
 
-def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple[int, ...]) -> list[tuple]:
-    return list(product((A100, H100, UNLIKE_THEM), smem, registers, threads))
+GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (45, 9), (64, 64), (30, 17))
+AWKWARD = ((12, 16), (9, 4), (3, 3))
 
 
-def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[[Random], tuple]:
-    """Calls on any GPU, with blocks of at most `smem` bytes of shared memory and `threads` threads."""
+def visits(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
+    takers = l2.coverage((rows, columns), order)
+    return (
+        sorted(tile for tile, blocks in takers.items() if not blocks),
+        sorted(tile for tile, blocks in takers.items() if len(blocks) > 1),
+    )
+
+
+def listed(name: str, order: Order, *grids: l2.TileGrid) -> list[tuple]:
+    """The calls with this order of each grid's blocks."""
+    return [(l2.ListedOrder(name, tuple(l2.blocks(grid, order))), *grid) for grid in grids]
+
+
+def some_order(beyond: int, twice: int) -> Draw:
+    """Calls with a random order, which may go `beyond` rows above and below the grid and repeat a tile up to `twice`
+    times.
+    """
 
     def draw(rng: Random) -> tuple:
-        sm = rng.choice((A100, H100, UNLIKE_THEM))
-        sm = replace(sm, blocks=rng.randint(8, 32), register_unit=rng.choice((128, 256, 512)))
-        return sm, rng.randint(0, smem), rng.choice(registers), 32 * rng.randint(1, threads // 32)
+        rows, columns = rng.randint(2, 9), rng.randint(2, 9)
+        tiles = rng.sample(list(product(range(-beyond, rows + beyond), range(columns))), rows * columns)
+        tiles[: rng.randint(0, twice)] = tiles[-1:]
+        return l2.ListedOrder("drawn", tuple(tiles)), rows, columns
 
     return draw
 
 
-# 12.1, 12.3 to 12.6 ---------------------------------------------------------------------------------------------------
+VISITING = value_exercise(
+    ("12.2", "visits", 2),
+    visits,
+    {
+        "right orders": beside(
+            [call for name, order in l2.ORDERS.items() for call in listed(name, order, *GRIDS[:4])],
+            some_order(beyond=0, twice=2),
+        ),
+        "wrong orders": beside(
+            [
+                *listed("as_published", l2.as_published, *AWKWARD),
+                *listed("rows_and_columns_exchanged", lambda block, m, n: (block // m % m, block % n), *AWKWARD),
+                *listed("always_the_first", lambda block, m, n: (0, 0), *AWKWARD),
+            ],
+            some_order(beyond=0, twice=3),
+        ),
+        "tiles outside of the grid": beside(
+            [
+                *listed("transposed", lambda block, m, n: (block // m, block % m), (5, 3), (3, 7)),
+                *listed("below_the_grid", lambda block, m, n: (m + block // 2, 0), (4, 3), (2, 6)),
+                *listed("above_the_grid", lambda block, m, n: (block // n - 1, block % n), (3, 4)),
+            ],
+            some_order(beyond=2, twice=3),
+        ),
+    },
+    mistakes={"exchanged": lambda order, rows, columns: visits(order, rows, columns)[::-1]},
+    library={"l2.coverage": l2.coverage},
+)
+
+# 12.3: the best height of a strip -------------------------------------------------------------------------------------
 
 
-def trans_row(lane: int) -> tuple[int, int]:
-    return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
+def heights(rows: int) -> list[int]:
+    """The powers of two below `rows`, and `rows` itself."""
+    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
 
 
-gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), bench_shape=BENCH)
+def tiles_read(rows: int, columns: int, in_flight: int, group: int) -> int:
+    """The tiles that all waves together read, each once for each wave that needs it."""
+    return sum(map(footprint, l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)))
+
+
+def best_group(rows: int, columns: int, in_flight: int) -> int:
+    return min(heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group))
+
+
+def some_grid(square: bool = False, least: int = 2) -> Draw:
+    def draw(rng: Random) -> tuple:
+        rows, columns = (rng.randint(least, least + 24) for _ in range(2))
+        return rows, rows if square else columns, rng.randint(8, 6 * (least + 14))  # more SMs than tiles: 1 is best
+
+    return draw
+
+
+SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
+RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132), (49, 33, 528)]
+TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
+CHOOSING = value_exercise(
+    ("12.3", "best_group", 4),
+    best_group,
+    {
+        "square grids": beside(SQUARES, some_grid(square=True)),
+        "grids that nothing divides": beside(RAGGED, some_grid()),
+        "tall ones and wide ones": beside(TALL_AND_WIDE, some_grid()),
+        "an H200 at 8192": beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40)),
+    },
+    mistakes={
+        "tallest": lambda rows, *more: min(heights(rows)[::-1], key=partial(tiles_read, rows, *more)),
+        "most_traffic": lambda rows, *more: max(heights(rows), key=partial(tiles_read, rows, *more)),
+    },
+)
+
+# 12.5: the traffic that L2 lets pass ----------------------------------------------------------------------------------
+
+Waves = list[list[Tile]]
+
+
+def loads(waves: Waves, steps: int) -> Iterator[tuple[str, int, int]]:
+    """The tiles that the blocks load, in lockstep."""
+    for wave, step in product(waves, range(steps)):
+        for m, n in wave:
+            yield "A", m, step
+            yield "B", n, step
+
+
+def misses(tiles: Iterable[Hashable], room: int) -> int:
+    """The loads that an LRU cache of `room` tiles does not serve."""
+    cache = l2.Lru(room)
+    return sum(cache.load(tile, 1) for tile in tiles)
+
+
+def tiles_fetched(waves: Waves, steps: int, room: int) -> int:
+    return misses(loads(waves, steps), room)
+
+
+def replayed(room: int) -> list[tuple[Waves, int, int]]:
+    orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=2), partial(l2.grouped, group=4))
+    grids = ((8, 8), 16, 4), ((12, 5), 24, 3), ((3, 10), 7, 5)
+    return [(l2.waves(grid, order, n), steps, room) for (grid, n, steps), order in product(grids, orders)]
+
+
+def some_replay(room: int) -> Draw:
+    def draw(rng: Random) -> tuple:
+        grid = rng.randint(3, 12), rng.randint(3, 12)
+        order = partial(l2.grouped, group=rng.randint(1, 6))
+        return l2.waves(grid, order, rng.randint(6, 30)), rng.randint(3, 6), rng.randint(room * 3 // 4, room)
+
+    return draw
+
+
+FETCHING = value_exercise(
+    ("12.5", "tiles_fetched", 3),
+    tiles_fetched,
+    {
+        "room for all": beside(replayed(500), some_replay(500)),
+        "room for a wave": beside(replayed(40), some_replay(40)),
+        "room for a few steps": beside(replayed(16), some_replay(16)),
+    },
+    mistakes={
+        "hits": lambda waves, steps, room: 2 * steps * sum(map(len, waves)) - tiles_fetched(waves, steps, room),
+        "cold_waves": lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
+        "no_eviction": lambda waves, steps, room: len(set(loads(waves, steps))),
+        "no_step": lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
+        "one_block_at_a_time": lambda waves, *more: tiles_fetched([[tile] for wave in waves for tile in wave], *more),
+    },
+    library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
+)
+
+# 12.6: the share of the time in which a GPU's tensor cores can work ---------------------------------------------------
+
+
+def busy(m: int, n: int, tile: tuple[int, int], sms: int) -> float:
+    """Of the work that could be done in the time of whole waves of tiles, the part that C takes."""
+    tiles = ceil(m / tile[0]) * ceil(n / tile[1])
+    return m * n / (ceil(tiles / sms) * sms * tile[0] * tile[1])
+
+
+def nearly_busy(got: Any, m: int, n: int, tile: tuple[int, int], sms: int) -> str | None:
+    want = busy(m, n, tile, sms)
+    if type(got) not in (int, float):
+        return f"it should be a number, {want:.7g}"
+    if got > 1 + 1e-6:
+        return "a share of the time is at most 1"
+    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:.7g}"
+
+
+def some_product(whole: bool, most: int = 6000) -> Draw:
+    """Calls with a random C, of whole tiles or of any size."""
+
+    def draw(rng: Random) -> tuple:
+        tile = rng.choice((64, 128)), rng.choice((64, 128, 256))
+        m, n = (rng.randint(1, most) for _ in tile)
+        if whole:
+            m, n = (ceil(size / side) * side for size, side in zip((m, n), tile, strict=True))
+        return m, n, tile, rng.randint(2, 148)
+
+    return draw
+
+
+LARGE = [
+    *((size, size, (128, 128), 132) for size in (2560, 2816, 2944, 3072, 3584)),
+    *((4096, 4096, (128, 256), 132), (2048, 8192, (64, 128), 108), (3072, 1536, (128, 192), 114)),
+]
+ON_EDGES = [
+    *((2945, 3000, (128, 128), 132), (129, 20_000, (128, 64), 108)),
+    *((5000, 100, (128, 128), 7), (1000, 1000, (64, 256), 16)),
+]
+SMALL = [(129, 257, (128, 128), 132), (1, 1, (128, 256), 108), (500, 300, (128, 64), 30), (256, 256, (128, 128), 4)]
+BUSY = value_exercise(
+    ("12.6", "busy", 2),
+    None,
+    {
+        "whole tiles": beside(LARGE, some_product(whole=True)),
+        "partial tiles": beside(ON_EDGES, some_product(whole=False)),
+        "fewer tiles than SMs": beside(SMALL, some_product(whole=False, most=300)),
+    },
+    holds=nearly_busy,
+    mistakes={"idle_share": lambda m, n, tile, sms: 1 - busy(m, n, tile, sms)},
+)
+
 EXERCISES = (
-    gemm_exercise(
-        ("12.1", "multistage", 5),
-        part=inside(ampere, "main_loop", small=STAGES, stages=3),
-        shapes=SHAPES,
-        rules=(issued("bar.sync") <= 144, looped("mma.sync") >= 2, ahead >= 1.7, overlap >= 0.5, fetched >= 0.7),
+    READING,
+    VISITING,
+    CHOOSING,
+    CuteExercise.of(
+        ("12.4", "blocks in groups", 3),
+        part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
+        problem=gemm("bf16"),
+        shapes=((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72)),  # grids of 8×8, 11×5 and 2×17 tiles
+        simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
+        bench_shape=(8192, 8192, 8192),
         tiers=(0.9,),
-        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
-        library=COURSE_LOOPS,
-    ),
-    value_exercise(
-        ("12.2", "blocks_per_sm", 3),
-        blocks_per_sm,
-        {
-            "shared memory": beside(
-                kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
-                kernel(smem=228 * 1024, registers=(32,)),
-            ),
-            "registers": beside(
-                kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
-                kernel(smem=4096, registers=range(24, 256)),
-            ),
-            "small blocks": beside(
-                kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
-                kernel(smem=0, registers=(16, 24, 32), threads=32),
-            ),
-        },
-        library={"occupancy.blocks_per_sm": blocks_per_sm},
-    ),
-    gemm_exercise(
-        ("12.3", "tuned", 3),
-        arch="90",  # an A100's shared memory would refuse what is fastest on an H100
-        spills=False,
-        part=Configured(),
-        shapes=((512, 512, 512), (129, 200, 72)),
-        simulated_shapes=((129, 200, 136),),
-        tiers=(0.98,),  # page 10's configuration has 0.973 (figures/data/sweeps/h200_gemm_stages.json)
         requires=("cp.async", "ldmatrix", "mma.sync"),
+        library=of_course("ampere.gemm", "in_eights") | {"l2.grouped": l2.grouped},
     ),
-    gemm_exercise(
-        ("12.4", "your kernel", 4),
-        part=InGroups(tuned=True),
-        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
-        shared_rules=(stored_once,),
-        spills=False,
-        shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
-        simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
-        rules=(
-            # 12,288 where tiles divide C
-            issued("mma.sync") <= 18_432,
-            reread <= 0.15,
-            issued("bar.sync") <= issued("cp.async.commit_group"),
-            overlap >= 0.4,
-        ),
-        tiers=(0.8, 0.95),
-        library=of_course("ampere.gemm", "in_eights") | COURSE_LOOPS,
-    ),
-    value_exercise(
-        ("12.5", "trans_row", 2),
-        trans_row,
-        {
-            "matrix 0, lanes 0 to 7": [(lane,) for lane in range(8)],
-            "matrix 1, lanes 8 to 15": [(lane,) for lane in range(8, 16)],
-            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in range(16, 32)],
-        },
-    ),
-    gemm_exercise(
-        ("12.6", "A column-major", 8),
-        part=InGroups(),
-        faults=(narrow_copies,),
-        requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
-        shared_rules=(lean("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"), stored_once),
-        spills=False,
-        problem=gemm_m_major("bf16"),
-        shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
-        simulated_shapes=((128, 256, 64), (256, 512, 448)),  # fewer K tiles than stages; more, and 2×2 tiles
-        counted=(256, 512, 448),
-        rules=(
-            # in tiles of 128×128, the last one of K three times
-            # 32×32 for each warp, and C once
-            *at_most({"mma.sync": 28_672, COPIES: 4_608, "ld.global": 0, READS: 16_384, "st.global": 1_024}),
-            reloaded <= 0.24,
-            restored <= 0,
-            reread <= 0.15,
-            looped("mma.sync") >= 2,
-            issued("bar.sync") <= issued("cp.async.commit_group"),
-            ahead >= 1.7,
-            overlap >= 0.5,
-        ),
-        tiers=(0.8, 0.95),
-        library=COURSE_LOOPS
-        | of_course("ampere.gemm", "make_gemm")
-        | of_course("ampere.thread_share", "Steps", "GlobalToShared", "Accumulators", "Operand", "make_operands"),
-    ),
+    FETCHING,
+    BUSY,
 )

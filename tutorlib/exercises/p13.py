@@ -1,245 +1,155 @@
-"""Exercises of notebook 13: TMA, mbarriers and WGMMA, part by part, and the reader's own Hopper kernel."""
+"""Exercises of notebook 13: any number of stages, what they cost, and the fastest configuration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from random import Random
 
+from tutorlib.checking import facts
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import at_most, groups, issued, looped, no_padding
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
-from tutorlib.exercises.judges.hopper import first_gemm, with_ring_layout
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
+from tutorlib.exercises.judges.p13 import Configured, InGroups, narrow_copies
 from tutorlib.exercises.values import value_exercise
-from tutorlib.machine.features import WGMMA
-from tutorlib.problems.catalogue import gemm
+from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
+from tutorlib.problems.catalogue import gemm, gemm_m_major
 
-BYTES = 2  # of a bf16
 BENCH = (4096, 4096, 4096)
-SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
-SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
-FEW_K_TILES = (1, 64, 136)
-# Stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages.
-RINGS: Small = {
-    (129, 64, 200): {"ring": (3, 32)},
-    FEW_K_TILES: {"ring": (4, 64)},
+SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
+# Eight K tiles in 16 warps, where work is counted; whole tiles; fewer K tiles than stages; two stages.
+STAGES: Small = {
+    (65, 72, 456): {"tile": (64, 64, 64), "stages": 3},
+    (64, 64, 320): {"tile": (64, 64, 32), "stages": 4},
+    (64, 64, 64): {"tile": (64, 64, 32), "stages": 5},
+    (65, 64, 200): {"tile": (64, 64, 64), "stages": 2},
 }
-LONG = (1, 64, 8200)  # more K tiles than any other number on the page
+COPIES = "cp.async.ca|cp.async.cg"
+READS = "ldmatrix|ld.shared"
+PIPELINED = (facts.looped("mma.sync") >= 2, facts.ahead >= 1.7, facts.overlap >= 0.5)
 
-# 13.2 tma_bytes -------------------------------------------------------------------------------------------------
+# 13.2 blocks_per_sm ---------------------------------------------------------------------------------------------
 
-
-def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
-    inside = [max(0, min(size - at * step, step)) for size, step, at in zip(shape, tile, place, strict=True)]
-    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
-
-
-TILES = ((128, 64), (256, 64), (64, 32))
+UNLIKE_THEM = SM(
+    shared=100 * 1024, reserved=2048, registers=32768, register_unit=512, partitions=2, threads=1536, blocks=24
+)
 
 
-def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
-    """Every tile that covers the shape, of each size, and `beyond` more past its last row and column."""
-    return [
-        (shape, tile, (m, k))
-        for tile in TILES
-        for m in range(-(-shape[0] // tile[0]) + beyond)
-        for k in range(-(-shape[1] // tile[1]) + beyond)
-    ]
+def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple[int, ...]) -> list[tuple]:
+    return list(product((A100, H100, UNLIKE_THEM), smem, registers, threads))
 
 
-def some_tile(inside: bool = False, beyond: int = 0) -> Callable[[Random], tuple]:
-    """Calls with a tile of any matrix. inside: all of it is inside. beyond: how many tiles outside it may begin."""
+def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[[Random], tuple]:
+    """Calls on any GPU, with blocks of at most `smem` bytes of shared memory and `threads` threads."""
 
     def draw(rng: Random) -> tuple:
-        tile = rng.choice((*TILES, (64, 64), (128, 32)))
-        tiles = [rng.randint(1, 9) for _ in range(2)]
-        shape = [
-            n * step - (0 if inside else rng.randrange(step // 8) * 8) for n, step in zip(tiles, tile, strict=True)
-        ]
-        return tuple(shape), tile, tuple(rng.randrange(n + beyond) for n in tiles)
+        sm = rng.choice((A100, H100, UNLIKE_THEM))
+        sm = replace(sm, blocks=rng.randint(8, 32), register_unit=rng.choice((128, 256, 512)))
+        return sm, rng.randint(0, smem), rng.choice(registers), 32 * rng.randint(1, threads // 32)
 
     return draw
 
 
-# 13.4 holder ----------------------------------------------------------------------------------------------------
+# 13.1, 13.3 to 13.6 ---------------------------------------------------------------------------------------------------
 
 
-def holder(m: int, n: int) -> tuple[int, int]:
-    warp, row = divmod(m, 16)
-    half, row = divmod(row, 8)
-    atom, column = divmod(n, 8)
-    return 32 * warp + 4 * row + column // 2, column % 2 + 2 * half + 4 * atom
+def trans_row(lane: int) -> tuple[int, int]:
+    return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
 
 
-# 13.6 ring ------------------------------------------------------------------------------------------------------
-
-
-def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
-    turn, index = divmod(step, stages)
-    return index, (turn + producer) % 2
-
-
-def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
-    return [(step, stages, producer) for stages in (1, 2, 3, 4, 7) for step in range(rounds * stages)]
-
-
-def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
-    def draw(rng: Random) -> tuple:
-        stages = rng.randint(5, 40)
-        return rng.randrange(rounds * stages), stages, rng.choice(producer)
-
-    return draw
-
-
-# 13.7 main_loop -------------------------------------------------------------------------------------------------
-
-HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
-
-
-course = partial(of_course, "hopper.first")
-
-# At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
-# epilogue overwrites the stages.
-# A barrier of the cluster, too, is one of the block here.
-BARRIERS, FENCES = issued("bar.sync|barrier") <= 96, issued("fence") <= 108
-TWO_BARRIERS = (BARRIERS, FENCES)
-# 4 boxes of each warp, each written by 4 stmatrix, perhaps with a fence of its own, and stored once.
-A_FENCE_FOR_EACH_BOX = (BARRIERS, issued("fence") <= 216)
-A_TILE_ONCE = (
-    *A_FENCE_FOR_EACH_BOX,
-    *at_most({"stmatrix": 768, "cp.async.bulk.tensor.2d.global": 192, "cp.async.bulk.wait_group": 96}),
-)
-# At the first of RINGS 16 warps, and 7 K tiles.
-LOOP_RULES = issued("bar.sync|barrier") <= 32, issued("fence") <= 36
-A_BARRIER_IN_EACH_STEP = (issued("bar.sync|barrier") <= 32 + 7 * 16, *LOOP_RULES[1:], looped("wgmma.mma_async") >= 2)
-# With 7 K tiles of 32 columns. 128 registers set to zero would be 6,144 instructions more.
-A_GROUP_IN_EACH_STEP = (
-    *(issued(f"wgmma.{name}") <= 7 * 48 for name in ("fence", "commit_group", "wait_group")),
-    BARRIERS,
-    FENCES,
-    issued("") <= 29_000,
-)
-
-COURSE_KERNELS = (
-    of_course("hopper.first", "make_first_gemm", "first_kernel")
-    | of_course("hopper.specialized", "make_specialized", "specialized_kernel")
-    | of_course("hopper.gemm", "make_gemm", "gemm_kernel")
-)
-
-# ----------------------------------------------------------------------------------------------------------------
-
-NARROW: Small = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
-wgmma_exercise = partial(
-    CuteExercise.of,
-    needs=WGMMA,
-    problem=gemm("bf16"),
-    shapes=SHAPES,
-    simulated_shapes=SIMULATED,
-    requires=HOPPER,
-)
-
+gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), bench_shape=BENCH)
 EXERCISES = (
-    wgmma_exercise(
-        ("13.1", "ring_layout", 3),
-        part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
-        shapes=SHAPES[:2],
-        library=course("ring_layout") | of_course("hopper.pipeline", "smem_layout"),
-    ),
-    value_exercise(
-        ("13.2", "tma_bytes", 3),
-        tma_bytes,
-        {
-            "tiles inside": beside(tiles_at((512, 256)), some_tile(inside=True)),
-            "tiles across an edge": beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile()),
-            "tiles outside": beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)),
-        },
-    ),
-    wgmma_exercise(
-        ("13.3", "boxes", 2),
-        part=inside(first_gemm, "boxes", jit=False),
-        library=course("boxes"),
-    ),
-    value_exercise(
-        ("13.4", "holder", 3),
-        holder,
-        {
-            "the first 8 × 8": beside(
-                list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))
-            ),
-            "one warp's 16 rows": beside(
-                list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))
-            ),
-            "a warpgroup's 64 × 256": beside(
-                list(product(range(0, 64, 3), range(0, 256, 5))),
-                lambda rng: (rng.randrange(64), rng.randrange(256)),
-            ),
-        },
-    ),
-    wgmma_exercise(
-        ("13.5", "fragments", 3),
-        part=inside(first_gemm, "fragments", small=NARROW, jit=False),
-        library=course("wgmma_fragments"),
-    ),
-    value_exercise(
-        ("13.6", "ring", 2),
-        ring,
-        {
-            "the consumer, one round": beside(steps(producer=False, rounds=1), some_step(1, False)),
-            "the producer, one round": beside(steps(producer=True, rounds=1), some_step(1, True)),
-            "many rounds": beside(
-                steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)
-            ),
-        },
-    ),
-    wgmma_exercise(
-        ("13.7", "main_loop", 6),
-        part=inside(first_gemm, "main_loop", small=RINGS),
-        rules=(
-            *LOOP_RULES,
-            issued("mbarrier.arrive.shared") <= 112,
-            issued("wgmma.commit_group") <= 112,
-            looped("wgmma.mma_async") >= 2,
-            groups >= 1,
-        ),
-        rules_at={FEW_K_TILES: (issued("cp.async.bulk.tensor.2d.shared") <= 6,)},  # 3 K tiles
-        bench_shape=BENCH,
+    gemm_exercise(
+        ("13.1", "multistage", 5),
+        part=inside(ampere, "main_loop", small=STAGES, stages=3),
+        shapes=SHAPES,
+        rules=(facts.issued("bar.sync") <= 144, *PIPELINED, facts.fetched >= 0.7),
         tiers=(0.9,),
-        library=course("main_loop", "fill_stage", "one_stage"),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
     ),
-    wgmma_exercise(
-        ("13.8", "store by TMA", 4),
-        part=inside(first_gemm, "epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
-        rules=A_TILE_ONCE,
-        library=course("store_by_tma"),
+    value_exercise(
+        ("13.2", "blocks_per_sm", 3),
+        blocks_per_sm,
+        {
+            "shared memory": beside(
+                kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
+                kernel(smem=228 * 1024, registers=(32,)),
+            ),
+            "registers": beside(
+                kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
+                kernel(smem=4096, registers=range(24, 256)),
+            ),
+            "small blocks": beside(
+                kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
+                kernel(smem=0, registers=(16, 24, 32), threads=32),
+            ),
+        },
+        library={"occupancy.blocks_per_sm": blocks_per_sm},
     ),
-    wgmma_exercise(
-        ("13.9", "Hopper GEMM", 5),
+    gemm_exercise(
+        ("13.3", "tuned", 3),
+        arch="90",  # an A100's shared memory would refuse what is fastest on an H100
         spills=False,
-        rules=(no_padding, *A_FENCE_FOR_EACH_BOX),
-        shapes=(*SHAPES, LONG),
-        bench_shape=BENCH,
+        part=Configured(),
+        shapes=((512, 512, 512), (129, 200, 72)),
+        simulated_shapes=((129, 200, 136),),
+        tiers=(0.98,),  # page 11's configuration has 0.973 (figures/data/sweeps/h200_gemm_stages.json)
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+    ),
+    gemm_exercise(
+        ("13.4", "your kernel", 4),
+        part=InGroups(tuned=True),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
+        shared_rules=(facts.stored_once,),
+        spills=False,
+        shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
+        simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 13.1 and 13.3 have seen the rest
+        rules=(
+            # 12,288 where tiles divide C
+            facts.issued("mma.sync") <= 18_432,
+            facts.reread <= 0.15,
+            facts.issued("bar.sync") <= facts.issued("cp.async.commit_group"),
+            facts.overlap >= 0.4,
+        ),
         tiers=(0.8, 0.95),
-        library=COURSE_KERNELS  # not `boxes`, which make_accumulators calls
-        | course("ring_layout", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
-        | course("main_loop", "store_by_tma"),
+        library=of_course("ampere.gemm", "in_eights") | COURSE_LOOPS,
     ),
-    wgmma_exercise(
-        ("13.10", "multiply", 4),
-        part=inside(first_gemm, "multiply", small=NARROW, jit=False),
-        rules=A_GROUP_IN_EACH_STEP,
-        library=course("multiply"),
+    value_exercise(
+        ("13.5", "trans_row", 2),
+        trans_row,
+        {
+            "matrix 0, lanes 0 to 7": [(lane,) for lane in range(8)],
+            "matrix 1, lanes 8 to 15": [(lane,) for lane in range(8, 16)],
+            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in range(16, 32)],
+        },
     ),
-    wgmma_exercise(
-        ("13.11", "init_barriers", 3),
-        part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
-        rules=TWO_BARRIERS,
-        library=course("init_barriers"),
-    ),
-    wgmma_exercise(
-        ("13.12", "one_stage", 4),
-        part=inside(first_gemm, "main_loop", small=RINGS),
-        rules=A_BARRIER_IN_EACH_STEP,
-        library=course("one_stage", "fill_stage", "main_loop"),
+    gemm_exercise(
+        ("13.6", "A column-major", 8),
+        part=InGroups(),
+        faults=(narrow_copies,),
+        requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
+        shared_rules=(facts.lean("cp.async", "ldmatrix", "ld.shared", "st.shared", "st.global"), facts.stored_once),
+        spills=False,
+        problem=gemm_m_major("bf16"),
+        shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
+        simulated_shapes=((128, 256, 64), (256, 512, 448)),  # fewer K tiles than stages; more, and 2×2 tiles
+        counted=(256, 512, 448),
+        rules=(
+            # in tiles of 128×128, the last one of K three times
+            # 32×32 for each warp, and C once
+            *facts.at_most({"mma.sync": 28_672, COPIES: 4_608, "ld.global": 0, READS: 16_384, "st.global": 1_024}),
+            facts.reloaded <= 0.24,
+            facts.restored <= 0,
+            facts.reread <= 0.15,
+            facts.issued("bar.sync") <= facts.issued("cp.async.commit_group"),
+            *PIPELINED,
+        ),
+        tiers=(0.8, 0.95),
+        library=COURSE_LOOPS
+        | of_course("ampere.gemm", "make_gemm")
+        | of_course("ampere.thread_share", "Steps", "GlobalToShared", "Accumulators", "Operand", "make_operands"),
     ),
 )

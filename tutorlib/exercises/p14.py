@@ -1,533 +1,254 @@
-"""Exercises of notebook 14: two roles, counts and models, the kernel's parts, what to choose when."""
+"""Exercises of notebook 14: TMA, mbarriers and WGMMA, part by part, and the reader's own Hopper kernel."""
 
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from math import ceil, isclose
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.exercise import Answer
-from tutorlib.checking.facts import at_most, groups, issued, looped
+from tutorlib.checking.facts import at_most, groups, issued, looped, no_padding
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.part import KernelSettings, Small, inside
-from tutorlib.checking.randomness import Drawn, beside, more_for_points
-from tutorlib.checking.values import Case, attempt, law, plain, shorten
-from tutorlib.exercises.judges import hopper as judge
-from tutorlib.exercises.values import case_exercise, value_exercise
+from tutorlib.checking.part import Small, inside
+from tutorlib.checking.randomness import beside
+from tutorlib.checking.values import same
+from tutorlib.exercises.judges.hopper import first_gemm, with_ring_layout
+from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import WGMMA
-from tutorlib.models.hopper_gemm import (
-    Pair,
-    Sm,
-    clusters_at_once,
-    count_waves,
-    dequantize,
-    gemm_time,
-    register_split,
-    step_bytes,
-    stream_k,
-)
-from tutorlib.problems.catalogue import gemm, gemm_shared
-from tutorlib.problems.differences import Wrong
-from tutorlib.problems.problem import Shape
+from tutorlib.problems.catalogue import gemm
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
-# Calls of 14.3 and 14.4.
-
-
-def splits(*warpgroups: int) -> Callable[[Random], tuple]:
-    """Calls of `register_split` with any need."""
-    return lambda rng: (rng.choice(warpgroups), rng.randint(1, 64))
-
-
-def steps_in(*clusters: Pair) -> Callable[[Random], tuple]:
-    """Calls of `step_bytes` with tiles of any size."""
-
-    def draw(rng: Random) -> tuple:
-        tile = 64 * rng.randint(1, 6), 32 * rng.randint(1, 8), 16 * rng.randint(1, 8)
-        return tile, rng.choice(clusters)
-
-    return draw
-
-
-# Exercises whose answers are the parts of the persistent kernel, and the one that puts them together.
-
-course = partial(of_course, "hopper.parts")
-SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
-# 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
-ARRIVALS = 2 * 6 * 5 * (1 + 4)
-WAITS = ARRIVALS + 2 * 3
-STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
-
+BYTES = 2  # of a bf16
 BENCH = (4096, 4096, 4096)
-RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3} | judge.FEW_SMS
-SPLIT: KernelSettings = {"persistent": False, "split_k": 2}
-ROLES: Small = {
-    (200, 136, 136): {"tile": (128, 64, 64), "stages": 2} | judge.FEW_SMS,
-    (200, 72, 72): {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2} | judge.FEW_SMS,
+SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
+SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
+FEW_K_TILES = (1, 64, 136)
+# Stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages.
+RINGS: Small = {
+    (129, 64, 200): {"ring": (3, 32)},
+    FEW_K_TILES: {"ring": (4, 64)},
 }
-PRODUCE: Small = {(200, 136, 264): RING | {"cluster": (2, 1)}, (136, 72, 264): RING | SPLIT | {"cluster": (2, 1)}}
-IN_TURN = (136, 72, 136)  # where stores are not deferred
-CONSUME: Small = {(200, 136, 264): RING | {"defer_stores": True}, IN_TURN: RING}
-STORE: Small = {
-    (136, 512, 72): {"tile": (64, 256, 64), "stages": 2, "store_stages": 2} | judge.FEW_SMS,
-    (136, 128, 72): {"tile": (64, 128, 64), "stages": 2, "store_stages": 1} | judge.FEW_SMS,
-}
-LOAD: Small = {(256, 136, 200): RING | {"cluster": (2, 2)}, (64, 200, 136): RING | {"cluster": (1, 4)}}
-FREE: Small = {(256, 136, 328): RING | {"cluster": (2, 2)}, (64, 136, 520): RING | SPLIT | {"cluster": (1, 2)}}
-# One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
-HAND_OVER: Small = {(64, 192, 520): {"tile": (64, 192, 64), "stages": 4, "stream_k": True} | judge.FEW_SMS}
-SMALL_RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3}
-WHOLE: dict[Shape, KernelSettings] = {
-    (136, 72, 264): SMALL_RING | {"cluster": (2, 2), "defer_stores": True},
-    # two blocks, since one cluster alone shares no tile; with two consumer warpgroups, registers must move
-    (328, 64, 264): {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True},
-    (64, 72, 456): SMALL_RING | SPLIT | {"cluster": (1, 2)},
-}
+LONG = (1, 64, 8200)  # more K tiles than any other number on the page
+
+# 14.2 tma_bytes -------------------------------------------------------------------------------------------------
 
 
-SHARED = gemm_shared(judge.ACCUMULATORS, judge.FLAGS)
-part: Any = partial(CuteExercise.of, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
-
-PART_EXERCISES = (
-    part(
-        ("14.5", "load_shared", 3),
-        part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
-        rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
-        library=course("load_shared") | {"make_layout_image_mask": "make_layout_image_mask"},
-    ),
-    part(
-        ("14.7", "produce_tiles", 3),
-        part=inside(judge.persistent, "produce", small=PRODUCE),
-        rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
-        library=course("produce_tiles"),
-    ),
-    part(
-        ("14.13", "take_roles", 3),
-        part=inside(judge.persistent, "roles", small=ROLES),
-        faults=(judge.registers_late,),
-        rules=(
-            issued("setmaxnreg") <= 24,
-            issued("bar.sync|barrier") <= 24,
-            issued("setmaxnreg.dec") >= 8,
-            issued("setmaxnreg.inc") >= 16,
-        ),
-        library=course("take_roles"),
-    ),
-    part(
-        ("14.14", "consume_tiles", 4),
-        part=inside(judge.persistent, "consume", small=CONSUME, defer_stores=True),
-        faults=(judge.not_deferred,),
-        counted=IN_TURN,
-        shared_rules=(judge.always_deferred,),
-        rules=(
-            # 2 blocks with 3 tiles of 3 K tiles: 6 tiles of a piece in each of 4 warps, and the end of 2 blocks
-            *at_most({"bar.sync|barrier": 16, "cp.async.bulk.wait_group": 6 * 4 + 16, "mbarrier.arrive": 2 * 9 * 5}),
-            groups >= 1,
-        ),
-        bench_shape=BENCH,
-        tiers=(0.95,),
-        library=course("consume_tiles"),
-    ),
-    part(
-        ("14.15", "store_pieces", 3),
-        part=inside(judge.persistent, "store", small=STORE, defer_stores=True),
-        faults=(judge.stores_in_turn,),
-        rules=at_most(  # the first piece may wait for a buffer too
-            {
-                "bar.warp.sync": 2 * STORED,
-                "bar.sync|barrier": 16,
-                "fence.proxy": STORED,
-                "stmatrix": 4 * STORED,
-                "cp.async.bulk.tensor.2d.global": STORED,
-            }
-        ),
-        library=course("store_pieces"),
-    ),
-    part(
-        ("14.16", "free_stage", 3),
-        part=inside(judge.persistent, "free", small=FREE, cluster=(2, 1)),
-        library=course("free_stage"),
-    ),
-    part(
-        ("14.17", "hand_over", 4),
-        problem=SHARED,
-        part=inside(judge.persistent, "give", "add", small=HAND_OVER, stream_k=True),
-        library=course("give_part", "add_part"),
-    ),
-    part(
-        ("14.18", "my_gemm", 4),
-        problem=SHARED,
-        part=judge.WholeKernel(small=WHOLE),
-        shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
-        bench_shape=BENCH,
-        tiers=(0.98,),
-        library=course("take_roles", "produce_tiles", "consume_tiles", "store_pieces")
-        | course("load_shared", "free_stage", "give_part", "add_part")
-        | {"COURSE": "COURSE"},
-    ),
-)
+def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
+    inside = [max(0, min(size - at * step, step)) for size, step, at in zip(shape, tile, place, strict=True)]
+    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
 
 
-# How dequantized matrices are judged: by the first element that is off, its block and its scale.
+TILES = ((128, 64), (256, 64), (64, 32))
 
 
-def quantised(rows: int, columns: int, block: Pair, seed: int) -> tuple:
-    """(x in e4m3, a scale for each block, block)."""
-    import torch
-
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(rows, columns, generator=generator).to(torch.float8_e4m3fn)
-    return x, torch.rand(ceil(rows / block[0]), ceil(columns / block[1]), generator=generator) + 0.5, block
-
-
-def is_dequantized(got: Any, x: "Tensor", scales: "Tensor", block: Pair) -> str | None:
-    import torch
-
-    if not isinstance(got, torch.Tensor):
-        return "it should be a tensor"
-    if got.shape != x.shape:
-        return f"it should have the shape {tuple(x.shape)}"
-    if got.dtype not in (torch.float32, torch.float64):
-        return "a reference needs fp32 or more: scales times e4m3 have more bits than bf16 or e4m3 can hold"
-    want = dequantize(x, scales, block)
-    wrong = ~torch.isclose(got.float(), want, rtol=1e-6, atol=0)
-    if not wrong.any():
-        return None
-    row, column = wrong.nonzero()[0].tolist()
-    at = row // block[0], column // block[1]
-    return (
-        f"element ({row}, {column}) is {got[row, column]:.4g}; it is {float(x[row, column]):.4g} in block {at}, whose "
-        f"scale is {scales[at]:.4g}, so {want[row, column]:.4g}"
-    )
-
-
-def dequantizes(name: str, *sizes: tuple[int, int, Pair]) -> Case:
-    """The grader also tries a matrix of another size and other numbers, with the same blocks."""
-
-    def calls(rng: Random) -> list[tuple]:
-        larger = [(m + rng.randint(0, m), n + rng.randint(0, n), block) for m, n, block in sizes]
-        return [quantised(*size, rng.getrandbits(32)) for size in larger]
-
-    return law(name, Drawn([quantised(*size, 14) for size in sizes], calls), is_dequantized)
-
-
-# Judging the shares of a line of K tiles: all clusters' shares together.
-
-Sizes = tuple[int, int, int]  # clusters, tiles, K tiles
-
-
-def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str | None:
-    """What is wrong with the shares of all clusters together, as the end of a sentence."""
-    shares = [plain(answer(cluster, clusters, tiles, k_tiles)) for cluster in range(clusters)]
-    taken: dict[Pair, int] = {}
-    for cluster, items in enumerate(shares):
-        for tile, begin, end in items:
-            if not (0 <= tile < tiles and 0 <= begin < end <= k_tiles):
-                return (
-                    f"cluster {cluster} has {(tile, begin, end)}, which is none of {tiles} tiles with {k_tiles} K tiles"
-                )
-            for k_tile in range(begin, end):
-                if (tile, k_tile) in taken:
-                    return f"clusters {taken[tile, k_tile]} and {cluster} both compute K tile {k_tile} of tile {tile}"
-                taken[tile, k_tile] = cluster
-    missing = [(t, k) for t, k in product(range(tiles), range(k_tiles)) if (t, k) not in taken]
-    if missing:
-        tile, k_tile = missing[0]
-        return f"no cluster computes K tile {k_tile} of tile {tile}, nor {len(missing) - 1} others"
-    lengths = [sum(end - begin for _, begin, end in items) for items in shares]
-    if max(lengths) - min(lengths) > 1:
-        return (
-            f"cluster {lengths.index(max(lengths))} has {max(lengths)} K tiles, cluster {lengths.index(min(lengths))} "
-            f"{min(lengths)}: all wait for the slowest"
-        )
-    pieces = sum(map(len, shares))
-    if pieces > tiles + clusters - 1:
-        return (
-            f"the tiles are cut into {pieces} parts, and {tiles + clusters - 1} suffice: each further part is a tile "
-            "of accumulators to hand over and add"
-        )
-    return None
-
-
-H200 = ((66, 132), (100, 300), (8, 16))
-
-
-def streams(name: str, between: tuple[Pair, Pair, Pair], *calls: Sizes) -> Case:
-    """between: the least and the most of each size; the grader also tries two that it draws."""
-
-    def draw(rng: Random) -> Sizes:
-        clusters, tiles, k_tiles = (rng.randint(*limits) for limits in between)
-        return clusters, tiles, k_tiles
-
-    def judge(answer: Answer) -> Any:
-        for clusters, tiles, k_tiles in (*calls, *more_for_points(draw, 2)):
-            first = [(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
-            whole = law(name, first[:1], lambda got, cluster, *sizes: shares_work(answer, *sizes))
-            if found := law(name, first, is_items).judge(answer) or whole.judge(answer):
-                return found
-        return None
-
-    return Case(name, judge, [(cluster, *call) for call in calls for cluster in range(call[0])])
-
-
-def is_items(got: Any, *args: int) -> str | None:
-    if isinstance(got, tuple) and all(isinstance(item, tuple) and [type(x) for x in item] == [int] * 3 for item in got):
-        return None
-    return "it should be a list of (tile, first K tile, end of the K tiles)"
-
-
-# Calls of 14.6: tiles, clusters and sizes whose waves differ.
-
-BLOCK_TILES = ((128, 256, 64), (256, 128, 64), (128, 128, 64), (256, 192, 64), (64, 256, 64), (128, 160, 64))
-OTHER_K = ((128, 128, 128), (128, 256, 32))
-CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (2, 4))
-SQUARE_SIZES = (512, 1024, 2048, 4096, 8192)
-FULL_WAVES = (  # the calls of count_waves, where nothing is left over
-    (4096, 4096, (128, 256, 64), (2, 1), 64),
-    (2048, 2048, (128, 256, 64), (1, 1), 128),
-    (1000, 1000, (128, 128, 64), (1, 2), 8),
-)
-
-
-def sizes_and_clusters(sizes: tuple[Pair, ...], clusters: tuple[Pair, ...], sms: int) -> list[tuple]:
-    """sms: of the GPU; an H200 has 132, other Hoppers fewer."""
+def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
+    """Every tile that covers the shape, of each size, and `beyond` more past its last row and column."""
     return [
-        (m, n, tile, cluster, clusters_at_once(cluster[0] * cluster[1], sms))
-        for (m, n), tile, cluster in product(sizes, BLOCK_TILES[:4], clusters)
+        (shape, tile, (m, k))
+        for tile in TILES
+        for m in range(-(-shape[0] // tile[0]) + beyond)
+        for k in range(-(-shape[1] // tile[1]) + beyond)
     ]
 
 
-def some_waves(*clusters: Pair, square: bool = False, full: bool = False) -> Callable[[Random], tuple]:
-    """Calls of `count_waves`. square: C is; full: the last wave has as many clusters as the others."""
+def some_tile(inside: bool = False, beyond: int = 0) -> Callable[[Random], tuple]:
+    """Calls with a tile of any matrix. inside: all of it is inside. beyond: how many tiles outside it may begin."""
 
     def draw(rng: Random) -> tuple:
-        tile, cluster = rng.choice(BLOCK_TILES), rng.choice(clusters)
-        if full:
-            across, at_once = rng.randint(1, 9), rng.randint(2, 66)
-            return (
-                at_once * rng.randint(1, 4) * tile[0] * cluster[0],
-                across * tile[1] * cluster[1],
-                tile,
-                cluster,
-                at_once,
-            )
-        m, n = (rng.randint(1, 9000) for _ in range(2))
-        return m, m if square else n, tile, cluster, rng.randint(2, 132)
+        tile = rng.choice((*TILES, (64, 64), (128, 32)))
+        tiles = [rng.randint(1, 9) for _ in range(2)]
+        shape = [
+            n * step - (0 if inside else rng.randrange(step // 8) * 8) for n, step in zip(tiles, tile, strict=True)
+        ]
+        return tuple(shape), tile, tuple(rng.randrange(n + beyond) for n in tiles)
 
     return draw
 
 
-# Judging a model of the kernel's time by its result.
-
-LONGEST = 1e12  # µs: an integer may be larger than any float
+# 14.12 holder ----------------------------------------------------------------------------------------------------
 
 
-def shown(changes: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in changes.items())
+def holder(m: int, n: int) -> tuple[int, int]:
+    warp, row = divmod(m, 16)
+    half, row = divmod(row, 8)
+    atom, column = divmod(n, 8)
+    return 32 * warp + 4 * row + column // 2, column % 2 + 2 * half + 4 * atom
 
 
-def some_shape(rng: Random) -> Shape:
-    return tuple(8 * round(2 ** rng.uniform(3, 10)) for _ in range(3))
+# 14.8 ring ------------------------------------------------------------------------------------------------------
 
 
-def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu: Any) -> Case:
-    """configs: what differs from the default one. gpu: what differs from an H200. The grader also draws shapes."""
-
-    def judge(answer: Answer) -> Wrong | None:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
-        for changes, shape in product(configs, (*shapes, *more_for_points(some_shape, 2))):
-            args = (HopperConfig(**changes), *shape, Sm(**gpu))
-            call = f"cost(HopperConfig({shown(changes)}), {', '.join(map(str, shape))}, Sm({shown(gpu)}))"
-            got, fault = attempt(answer, args)
-            got = plain(got)
-            if fault:
-                return Wrong(f"{call}: {fault.what.rpartition(' raised ')[2]}")
-            if isinstance(got, bool) or not isinstance(got, int | float):
-                return Wrong(f"{call} gives {shorten(got)}: it should be a number of µs.")
-            want = gemm_time(*args)
-            if abs(got) > LONGEST or not isclose(got, want, rel_tol=1e-6):
-                return Wrong(f"{call} gives {shorten(got)} µs: it should be {want:.3f}.")
-        return None
-
-    return Case(name, judge)
+def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
+    turn, index = divmod(step, stages)
+    return index, (turn + producer) % 2
 
 
-LARGE = (8192, 8192, 8192)
-SIMULATED = ((384, 520, 328), (129, 200, 72))  # nine tiles of C and six of K, and one with all edges
-FEW_TILES = (256, 256, 4096), (512, 512, 8192)  # where one way of all is many times slower than another
-MANY_TILES = (4096, 4096, 4096), (8192, 8192, 8192)
-SMALL = {"tile": (128, 128, 64)}
-OTHER_GPU = {
-    **{"sms": 114, "flops": 3_600.0, "smem_bytes": 120.0, "l2_bytes": 250.0, "clock": 1_700.0, "hbm_bytes": 1.9e6},
-    **{"start": 7.0, "store": 350.0, "share": 9_000.0, "exchange": 2_500.0},
-}
-LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
-STEPS: Small = {  # two tiles of nine K tiles, where work is counted; two stages; fewer K tiles than stages
-    (129, 72, 520): {"tile": (128, 128, 64), "stages": 3},
-    (64, 64, 200): {"tile": (128, 64, 64), "stages": 2},
-    (64, 64, 72): {"tile": (128, 64, 64)},
-}
-# 2 tiles of 9 K tiles at the first one, 8 warps that multiply and one that loads: each waits once for a K tile, 162
-# times, or polls somewhat more often.
-LOOP_RULES = at_most({"bar.sync|barrier": 26, "fence": 132, "mbarrier.try_wait": 176})
+def wrong_step(got: Any, *args: Any) -> str | None:
+    """What is wrong with a result of `ring`, or None. True is a parity, too."""
+    index, parity = wanted = ring(*args)
+    return None if same(got, wanted) or same(got, (index, bool(parity))) else f"it should give {wanted}"
+
+
+def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
+    return [(step, stages, producer) for stages in (1, 2, 3, 4, 7) for step in range(rounds * stages)]
+
+
+def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
+    def draw(rng: Random) -> tuple:
+        stages = rng.randint(5, 40)
+        return rng.randrange(rounds * stages), stages, rng.choice(producer)
+
+    return draw
+
+
+# 14.9 main_loop -------------------------------------------------------------------------------------------------
+
+HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
+
+
+course = partial(of_course, "hopper.first")
+
+# At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
+# epilogue overwrites the stages.
+# A barrier of the cluster, too, is one of the block here.
+BARRIERS, FENCES = issued("bar.sync|barrier") <= 96, issued("fence") <= 108
+TWO_BARRIERS = (BARRIERS, FENCES)
+# 4 boxes of each warp, each written by 4 stmatrix, perhaps with a fence of its own, and stored once.
+A_FENCE_FOR_EACH_BOX = (BARRIERS, issued("fence") <= 216)
+A_TILE_ONCE = (
+    *A_FENCE_FOR_EACH_BOX,
+    *at_most({"stmatrix": 768, "cp.async.bulk.tensor.2d.global": 192, "cp.async.bulk.wait_group": 96}),
+)
+# At the first of RINGS 16 warps, and 7 K tiles.
+LOOP_RULES = issued("bar.sync|barrier") <= 32, issued("fence") <= 36
+A_BARRIER_IN_EACH_STEP = (issued("bar.sync|barrier") <= 32 + 7 * 16, *LOOP_RULES[1:], looped("wgmma.mma_async") >= 2)
+# With 7 K tiles of 32 columns. 128 registers set to zero would be 6,144 instructions more.
 A_GROUP_IN_EACH_STEP = (
-    *LOOP_RULES,
-    *(issued(f"wgmma.{does}") <= 144 for does in ("fence", "commit_group")),
-    issued("mbarrier.arrive.shared") <= 144,
-    looped("wgmma.mma_async") >= 2,
-    groups >= 1,
+    *(issued(f"wgmma.{name}") <= 7 * 48 for name in ("fence", "commit_group", "wait_group")),
+    BARRIERS,
+    FENCES,
+    issued("") <= 29_000,
 )
 
+COURSE_KERNELS = (
+    of_course("hopper.first", "make_first_gemm", "first_kernel")
+    | of_course("hopper.specialized", "make_specialized", "specialized_kernel")
+    | of_course("hopper.gemm", "make_gemm", "gemm_kernel")
+)
 
-choosing: Any = partial(judge.ChosenExercise.of, needs=WGMMA, problem=SHARED, patterned=False, spills=False)
-loop: Any = partial(part, shapes=LOOP_SHAPES, requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"))
-OTHERS = (
-    loop(
-        ("14.1", "produce", 4),
-        part=inside(judge.specialized, "produce", small=STEPS),
-        rules=LOOP_RULES,
-        library=of_course("hopper.specialized", "load_steps"),
+# ----------------------------------------------------------------------------------------------------------------
+
+NARROW: Small = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
+wgmma_exercise = partial(
+    CuteExercise.of,
+    needs=WGMMA,
+    problem=gemm("bf16"),
+    shapes=SHAPES,
+    simulated_shapes=SIMULATED,
+    requires=HOPPER,
+)
+
+EXERCISES = (
+    wgmma_exercise(
+        ("14.1", "ring_layout", 3),
+        part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
+        shapes=SHAPES[:2],
+        library=course("ring_layout") | of_course("hopper.pipeline", "smem_layout"),
     ),
-    loop(
-        ("14.2", "consume", 5),
-        part=inside(judge.specialized, "consume", small=STEPS),
-        rules=A_GROUP_IN_EACH_STEP,
+    value_exercise(
+        ("14.2", "tma_bytes", 3),
+        tma_bytes,
+        {
+            "tiles inside": beside(tiles_at((512, 256)), some_tile(inside=True)),
+            "tiles across an edge": beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile()),
+            "tiles outside": beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)),
+        },
+    ),
+    wgmma_exercise(
+        ("14.3", "boxes", 2),
+        part=inside(first_gemm, "boxes", jit=False),
+        library=course("boxes"),
+    ),
+    value_exercise(
+        ("14.12", "holder", 3),
+        holder,
+        {
+            "the first 8 × 8": beside(
+                list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))
+            ),
+            "one warp's 16 rows": beside(
+                list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))
+            ),
+            "a warpgroup's 64 × 256": beside(
+                list(product(range(0, 64, 3), range(0, 256, 5))),
+                lambda rng: (rng.randrange(64), rng.randrange(256)),
+            ),
+        },
+    ),
+    wgmma_exercise(
+        ("14.4", "fragments", 3),
+        part=inside(first_gemm, "fragments", small=NARROW, jit=False),
+        library=course("wgmma_fragments"),
+    ),
+    value_exercise(
+        ("14.8", "ring", 2),
+        ring,
+        {
+            "the consumer, one round": beside(steps(producer=False, rounds=1), some_step(1, False)),
+            "the producer, one round": beside(steps(producer=True, rounds=1), some_step(1, True)),
+            "many rounds": beside(
+                steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)
+            ),
+        },
+        holds=wrong_step,
+    ),
+    wgmma_exercise(
+        ("14.9", "main_loop", 6),
+        part=inside(first_gemm, "main_loop", small=RINGS),
+        rules=(
+            *LOOP_RULES,
+            issued("mbarrier.arrive.shared") <= 112,
+            issued("wgmma.commit_group") <= 112,
+            looped("wgmma.mma_async") >= 2,
+            groups >= 1,
+        ),
+        rules_at={FEW_K_TILES: (issued("cp.async.bulk.tensor.2d.shared") <= 6,)},  # 3 K tiles
         bench_shape=BENCH,
         tiers=(0.9,),
-        library=of_course("hopper.specialized", "multiply_steps"),
+        library=course("main_loop", "fill_stage", "one_stage"),
     ),
-    value_exercise(
-        ("14.3", "register_split", 2),
-        register_split,
-        {
-            "two that multiply": beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
-            "three": beside([(3, need) for need in (24, 31, 32, 40)], splits(3)),
-            "four and five": beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)),
-        },
-        library={"course.register_split": register_split},
+    wgmma_exercise(
+        ("14.10", "store by TMA", 4),
+        part=inside(first_gemm, "epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
+        rules=A_TILE_ONCE,
+        library=course("store_by_tma"),
     ),
-    value_exercise(
-        ("14.4", "step_bytes", 3),
-        step_bytes,
-        {
-            "one block": beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1))),
-            "clusters along one side": beside(
-                [(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], steps_in((2, 1), (1, 2))
-            ),
-            "larger clusters": beside([(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], steps_in(*CLUSTERS[3:])),
-        },
-        library={"course.step_bytes": step_bytes},
+    wgmma_exercise(
+        ("14.11", "Hopper GEMM", 5),
+        spills=False,
+        rules=(no_padding, groups >= 1, *A_FENCE_FOR_EACH_BOX),
+        shapes=(*SHAPES, LONG),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        library=COURSE_KERNELS  # not `boxes`, which make_accumulators calls
+        | course("ring_layout", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
+        | course("main_loop", "store_by_tma"),
     ),
-    value_exercise(
-        ("14.6", "count_waves", 2),
-        count_waves,
-        {
-            "squares": beside(
-                sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
-                some_waves((1, 1), square=True),
-            ),
-            "clusters": beside(
-                sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
-                some_waves(*CLUSTERS[1:4]),
-            ),
-            "any size": beside(
-                sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
-                some_waves(*CLUSTERS),
-            ),
-            "full waves": beside(FULL_WAVES, some_waves(*CLUSTERS, full=True)),
-        },
-        library={"course.count_waves": count_waves},
+    wgmma_exercise(
+        ("14.5", "multiply", 4),
+        part=inside(first_gemm, "multiply", small=NARROW, jit=False),
+        rules=A_GROUP_IN_EACH_STEP,
+        library=course("multiply"),
     ),
-    case_exercise(
-        ("14.8", "stream_k", 4),
-        streams("even cuts", ((2, 6), (60, 60), (3, 12)), (4, 2, 8), (3, 3, 5), (2, 6, 4)),
-        streams("cuts inside of tiles", ((3, 14), (2, 9), (4, 13)), (3, 4, 6), (5, 7, 4), (8, 3, 10)),
-        streams("shares that differ by one", ((3, 14), (2, 9), (4, 13)), (4, 3, 7), (7, 5, 9), (13, 4, 11)),
-        streams("more clusters than K tiles", ((16, 20), (1, 3), (2, 5)), (8, 2, 3), (5, 1, 4)),
-        streams("an H200 at 4096 and 8192", H200, (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
-        library={"hopper_gemm.stream_k": stream_k},
+    wgmma_exercise(
+        ("14.6", "init_barriers", 3),
+        part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
+        rules=TWO_BARRIERS,
+        library=course("init_barriers"),
     ),
-    case_exercise(
-        ("14.9", "dequantize", 3),
-        dequantizes("one scale for the whole", (64, 96, (64, 96)), (5, 7, (5, 7))),
-        dequantizes("1×128, as for A", (6, 384, (1, 128)), (3, 256, (1, 128))),
-        dequantizes("128×128, as for B", (256, 384, (128, 128)), (384, 128, (128, 128))),
-        dequantizes("blocks that are cut off", (130, 200, (128, 128)), (9, 300, (1, 128)), (257, 40, (128, 128))),
-        dequantizes("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
-        library={"course.dequantize": dequantize},
-    ),
-    case_exercise(
-        ("14.10", "cost", 4),
-        costs(
-            "whole tiles",
-            ((4096, 4096, 4096), (2048, 2048, 2048), (1000, 3000, 520)),
-            {},
-            {"cluster": (2, 1)},
-            {"tile": (64, 256, 64)},
-            {"tile": (128, 128, 64)},
-            {"tile": (128, 128, 128)},
-        ),
-        costs("clusters", ((4096, 4096, 4096), (2944, 2816, 2048)), {"cluster": (1, 2)}, {"cluster": (2, 2)}),
-        costs("stream-K", ((4096, 4096, 4096), (2048, 2048, 2048)), {"cluster": (2, 1), "stream_k": True}),
-        costs("stream-K of smaller tiles", ((4096, 2048, 1024), (512, 512, 8192)), SMALL | {"stream_k": True}),
-        costs("few tiles, long K", ((512, 512, 8192), (128, 256, 256)), {"stream_k": True}),
-        costs(
-            "K in parts",
-            ((768, 1280, 16384), (4224, 256, 8192), (520, 640, 8200)),
-            {"persistent": False, "split_k": 2, "cluster": (2, 1)},
-            {"persistent": False, "split_k": 4},
-            SMALL | {"persistent": False, "split_k": 4},
-        ),
-        costs(
-            "A and B exchanged",
-            ((320, 8192, 4096), (480, 5120, 4096)),
-            {"tile": (128, 160, 64), "transposed": True},
-            {"tile": (128, 160, 64), "cluster": (2, 1), "transposed": True},
-        ),
-        costs("little arithmetic", ((8192, 8192, 64), (64, 8192, 8192)), {}, {"tile": (64, 256, 64)}),
-        costs(
-            "another GPU",
-            ((4096, 4096, 4096), (512, 512, 8192), (8192, 8192, 64)),
-            {"cluster": (2, 1)},
-            {"tile": (64, 256, 64)},
-            {"stream_k": True},
-            {"persistent": False, "split_k": 2},
-            **OTHER_GPU,
-        ),
-        library={"course.gemm_time": gemm_time},
-    ),
-    choosing(
-        ("14.11", "fastest", 4),
-        part=judge.Chosen(
-            by_shape=False,
-            timed=(LARGE,),
-            levers="hopper_levers",
-            close=1.08,  # configurations measured within 2 percent of the best are up to 1.079 (figures/data/explored)
-        ),
-        shapes=((512, 512, 512), (129, 200, 72)),
-        simulated_shapes=SIMULATED,
-        tiers=(0.98, 0.99),  # the default configuration has 0.974 there (figures/data/sweeps/h200_hopper_levers.json)
-    ),
-    choosing(
-        ("14.12", "choose", 6),
-        part=judge.Chosen(
-            by_shape=True,
-            timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),
-            told=((512, 512, 512), (1024, 1024, 512)),  # where one for a longer K costs 1.18 to 1.53
-            close=1.14,  # the solution has 1.06, and 1.22 where it never exchanges A and B
-        ),
-        spans=(FEW_TILES, FEW_TILES, MANY_TILES),
-        shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
-        simulated_shapes=((129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
-        tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
-        library=of_course("hopper.choose", "choose"),
+    wgmma_exercise(
+        ("14.7", "one_stage", 4),
+        part=inside(first_gemm, "main_loop", small=RINGS),
+        rules=A_BARRIER_IN_EACH_STEP,
+        library=course("one_stage", "fill_stage", "main_loop"),
     ),
 )
-
-EXERCISES = tuple(sorted((*OTHERS, *PART_EXERCISES), key=lambda exercise: int(exercise.id.partition(".")[2])))

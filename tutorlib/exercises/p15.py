@@ -1,310 +1,189 @@
-"""Exercises of notebook 15: tensor memory, three roles, the kernel around them, pairs of blocks, block formats."""
+"""Exercises of notebook 15: the two roles' loops, the parts of the persistent kernel; counts, a model, a choice."""
 
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from itertools import product
 from random import Random
+from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import at_most, blocks, issued, no_padding
+from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.part import Inside, Small, inside
-from tutorlib.checking.randomness import Drawn, beside
-from tutorlib.exercises.judges import p15 as judge
+from tutorlib.checking.part import KernelSettings, Small, inside
+from tutorlib.checking.randomness import beside
+from tutorlib.exercises.judges import hopper as judge
 from tutorlib.exercises.values import value_exercise
-from tutorlib.machine.features import TCGEN05
-from tutorlib.models.block_formats import E2M1, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv, scaled_dot
-from tutorlib.models.memory import accumulator_place, tmem_columns
-from tutorlib.problems.catalogue import gemm
-
-# Inputs of 15.9 to 15.11, of 15.1 and 15.2.
-
-
-def single(x: float) -> float:
-    """The nearest fp32."""
-    return struct.unpack("f", struct.pack("f", x))[0]
-
-
-def normal(rng: Random, size: int, scale: float = 1.0) -> list[float]:
-    return [single(rng.gauss(0, scale)) for _ in range(size)]
-
-
-LARGE = [511.0, 448.0, 449.0, 463.0, 464.0, 465.0, 480.0, -500.0, *(450.0 + i for i in range(24))]
-MX_BLOCKS = {  # of quantize_mx
-    "exact numbers": ([float(i - 16) for i in range(MX_BLOCK)], [0.25 * (i % 9) for i in range(MX_BLOCK)]),
-    "random numbers": tuple(normal(Random(15 + e), MX_BLOCK, 2.0**e) for e in (0, 1, -5, 9, -30)),
-    "ties, small and large ones": (
-        [256.0, *(17.0 + 2 * i for i in range(15)), *(-(34.0 + 4 * i) for i in range(16))],
-        [300.0, *(2.0**-e for e in range(6, 16)), *(-1.5 * 2.0**-e for e in range(6, 16)), *[0.0] * 11],
-        LARGE,
-        [x / 1024 for x in LARGE],
-        [512 - 2.0**-15, *(16.0 * i for i in range(31))],  # below a power of two
-    ),
-    "zeros, and the ends of ue8m0": (
-        [0.0] * MX_BLOCK,
-        [2.0**-125, *[2.0**-130] * 31],
-        [1.5 * 2.0**127, *[-1.0] * 31],
-        [1.0, *[0.0] * 31],
-    ),
-}
-TIES = [6.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0]
-NV_CALLS = {  # of quantize_nv: blocks and the tensor's scale
-    "every value of e2m1": [([*E2M1, *(-x for x in E2M1)], 1.0), ([4 * x for x in (*E2M1, *reversed(E2M1))], 0.5)],
-    "random numbers": [
-        (normal(Random(16 + n), NV_BLOCK), scale) for n, scale in enumerate((1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0))
-    ],
-    "ties": [([*TIES, *(-x for x in TIES)], 1.0), ([x / 8 for x in (*TIES, *TIES)], 1.0)],
-    "zeros, and scales at the ends": [
-        ([0.0] * NV_BLOCK, 1.0),
-        ([1e-4] * NV_BLOCK, 1.0),
-        ([3000.0, *[1.0] * 15], 1.0),
-        ([6 * 2.0**-9] * NV_BLOCK, 1.0),
-    ],
-}
-
-
-def mirrored(known: Sequence[tuple], powers: int = 0) -> Drawn:
-    """The known calls; the grader tries some in another order, with other signs, and times a power of two, as well.
-
-    powers: the largest and, with a minus, the smallest exponent of that.
-    """
-
-    def draw(rng: Random) -> tuple:
-        block, *others = rng.choice(known)
-        factor = 2.0 ** rng.randint(-powers, powers)
-        return [rng.choice((-1, 1)) * factor * x for x in rng.sample(block, len(block))], *others
-
-    return beside(known, draw)
-
-
-def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
-    """Calls of scaled_dot."""
-    rng = Random(blocks * size)
-    return [a_row_each(rng, blocks, size) for _ in range(3)]
-
-
-def a_row_each(rng: Random, blocks: int, size: int) -> tuple[list, list]:
-    """A call: small whole numbers and powers of two, so that every order of addition gives the same."""
-
-    def row() -> list[tuple[float, list[float]]]:
-        return [
-            (
-                2.0 ** rng.randint(-6, 6),
-                [float(rng.choice((-6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6))) for _ in range(size)],
-            )
-            for _ in range(blocks)
-        ]
-
-    return row(), row()
-
-
-def accumulators(*numbers: int) -> Callable[[Random], tuple]:
-    """Calls of `tmem_columns` with any N."""
-    return lambda rng: (8 * rng.randint(1, 32), rng.choice(numbers))
-
-
-def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random], tuple]:
-    """Calls of `accumulator_place` with accumulators of any width."""
-
-    def draw(rng: Random) -> tuple:
-        columns = 8 * rng.randint(4, 20)
-        return rng.choice(rows), rng.randrange(columns), rng.choice(accumulators), columns
-
-    return draw
-
-
-BENCH = (8192, 8192, 8192)
-SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
-SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
-NARROW: Small = {SIMULATED[0]: {"tile": (128, 64, 64)} | judge.FEW_SMS}
-HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | judge.FEW_SMS}  # tiles half as wide
-LOOPS: Small = {  # where work is counted; five tiles of two K tiles, two stages, three accumulators of one part
-    **HALF,
-    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | judge.FEW_SMS,
-}
-
-ALONE_AND_PAIR: Small = {
-    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | judge.FEW_SMS,
-    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | judge.FEW_SMS,
-}
-PAIRS: Small = {
-    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | judge.FEW_SMS,
-    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | judge.FEW_SMS,
-}
-
-
-ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
-WHOLE = of_course("blackwell.gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
-WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
-ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
-EPILOGUE = at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48})
-# No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
-# for lane 0 splits its warp, which then waits for each stage twice.
-NO_BARRIERS = issued("bar.sync|barrier") <= 24
-WAITS, SPLIT = issued("mbarrier.try_wait") <= 74, issued("mbarrier.try_wait") <= 90
-LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
-
-
-blackwell_exercise = partial(
-    CuteExercise.of,
-    needs=TCGEN05,
-    spills=False,
-    faults=(judge.other_columns(pair=False),),
-    problem=gemm("bf16"),
-    shapes=SHAPES,
+from tutorlib.machine.features import WGMMA
+from tutorlib.models.hopper_gemm import (
+    register_split,
 )
-loop_exercise = partial(blackwell_exercise, requires=LOOP_INSTRUCTIONS, shared_rules=(judge.freed_late,))
+from tutorlib.problems.catalogue import gemm, gemm_shared
+from tutorlib.problems.problem import Shape
+
+# The loops of the two roles, and their registers.
+
+
+def splits(*warpgroups: int) -> Callable[[Random], tuple]:
+    """Calls of `register_split` with any need."""
+    return lambda rng: (rng.choice(warpgroups), rng.randint(1, 64))
+
+
+LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
+STEPS: Small = {  # two tiles of nine K tiles, where work is counted; two stages; fewer K tiles than stages
+    (129, 72, 520): {"tile": (128, 128, 64), "stages": 3},
+    (64, 64, 200): {"tile": (128, 64, 64), "stages": 2},
+    (64, 64, 72): {"tile": (128, 64, 64)},
+}
+# 2 tiles of 9 K tiles at the first one, 8 warps that multiply and one that loads: each waits once for a K tile, 162
+# times, or polls somewhat more often.
+LOOP_RULES = at_most({"bar.sync|barrier": 26, "fence": 132, "mbarrier.try_wait": 176})
+A_GROUP_IN_EACH_STEP = (
+    *LOOP_RULES,
+    *(issued(f"wgmma.{does}") <= 144 for does in ("fence", "commit_group")),
+    issued("mbarrier.arrive.shared") <= 144,
+    looped("wgmma.mma_async") >= 2,
+    groups >= 1,
+)
+
+
+# Exercises whose answers are the parts of the persistent kernel, and the one that puts them together.
+
+course = partial(of_course, "hopper.parts")
+SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
+# 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
+ARRIVALS = 2 * 6 * 5 * (1 + 4)
+WAITS = ARRIVALS + 2 * 3
+STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
+
+BENCH = (4096, 4096, 4096)
+RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3} | judge.FEW_SMS
+SPLIT: KernelSettings = {"persistent": False, "split_k": 2}
+ROLES: Small = {
+    (200, 136, 136): {"tile": (128, 64, 64), "stages": 2} | judge.FEW_SMS,
+    (200, 72, 72): {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2} | judge.FEW_SMS,
+}
+PRODUCE: Small = {(200, 136, 264): RING | {"cluster": (2, 1)}, (136, 72, 264): RING | SPLIT | {"cluster": (2, 1)}}
+IN_TURN = (136, 72, 136)  # where stores are not deferred
+CONSUME: Small = {(200, 136, 264): RING | {"defer_stores": True}, IN_TURN: RING}
+STORE: Small = {
+    (136, 512, 72): {"tile": (64, 256, 64), "stages": 2, "store_stages": 2} | judge.FEW_SMS,
+    (136, 128, 72): {"tile": (64, 128, 64), "stages": 2, "store_stages": 1} | judge.FEW_SMS,
+}
+LOAD: Small = {(256, 136, 200): RING | {"cluster": (2, 2)}, (64, 200, 136): RING | {"cluster": (1, 4)}}
+FREE: Small = {(256, 136, 328): RING | {"cluster": (2, 2)}, (64, 136, 520): RING | SPLIT | {"cluster": (1, 2)}}
+# One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
+HAND_OVER: Small = {(64, 192, 520): {"tile": (64, 192, 64), "stages": 4, "stream_k": True} | judge.FEW_SMS}
+SMALL_RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3}
+WHOLE: dict[Shape, KernelSettings] = {
+    (136, 72, 264): SMALL_RING | {"cluster": (2, 2), "defer_stores": True},
+    # two blocks, since one cluster alone shares no tile; with two consumer warpgroups, registers must move
+    (328, 64, 264): {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True},
+    (64, 72, 456): SMALL_RING | SPLIT | {"cluster": (1, 2)},
+}
+
+
+SHARED = gemm_shared(judge.ACCUMULATORS, judge.FLAGS)
+part: Any = partial(CuteExercise.of, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
+loop: Any = partial(part, shapes=LOOP_SHAPES, requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"))
+
 EXERCISES = (
-    value_exercise(
-        ("15.1", "tmem_columns", 2),
-        tmem_columns,
-        {
-            "one accumulator": beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1)),
-            "few columns": beside([(n, 1) for n in (8, 16, 24)], accumulators(1)),
-            "several": beside(
-                [(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)
-            ),
-            "too many": beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5)),
-        },
+    loop(
+        ("15.1", "produce", 4),
+        part=inside(judge.specialized, "produce", small=STEPS),
+        rules=LOOP_RULES,
+        library=of_course("hopper.specialized", "load_steps"),
     ),
-    value_exercise(
-        ("15.2", "accumulator_place", 2),
-        accumulator_place,
-        {
-            "one block's rows": beside(
-                list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))
-            ),
-            "the second accumulator": beside(
-                [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))
-            ),
-            "one of three": beside(
-                [(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))
-            ),
-            "the other block's": beside(
-                list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))
-            ),
-        },
-    ),
-    blackwell_exercise(
-        ("15.3", "tensor_memory", 3),
-        requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
-        part=inside(judge.blackwell, "allocate", "release", small=NARROW),
-        library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release")},
-        rules=(
-            # of two blocks
-            issued("bar.sync|barrier") <= 36,
-            issued("tcgen05.relinquish_alloc_permit") <= 2,
-            issued("tcgen05.relinquish_alloc_permit") >= 2,
-        ),
-    ),
-    loop_exercise(
-        ("15.4", "produce", 3),
-        part=inside(judge.blackwell, "produce", small=LOOPS),
-        library=of_course("blackwell.parts", "produce_tiles"),
-        rules=(NO_BARRIERS, SPLIT),
-    ),
-    loop_exercise(
-        ("15.5", "multiply", 5),
-        part=inside(judge.blackwell, "multiply", small=LOOPS),
-        library=of_course("blackwell.parts", "multiply_tiles"),
-        rules=(NO_BARRIERS, WAITS),
-    ),
-    loop_exercise(
-        ("15.6", "store", 4),
-        part=inside(judge.blackwell, "store", small=LOOPS),
-        library=of_course("blackwell.parts", "store_tiles"),
-        rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
-    ),
-    blackwell_exercise(
-        ("15.7", "mma", 3),
-        requires=("tcgen05",),
-        part=Inside(kernel=judge.blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
-        library=of_course("blackwell.parts", "make_umma", "issue"),
-        rules=(issued("tcgen05.mma") <= 72,),  # 4 for each of 18 K tiles
-    ),
-    blackwell_exercise(
-        ("15.8", "pair", 7),
-        part=inside(judge.blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
-        faults=(judge.other_columns(pair=True),),
-        shared_rules=(judge.freed_late,),
-        library=of_course("blackwell.parts", "produce_tiles", "multiply_tiles", "store_tiles"),
+    loop(
+        ("15.2", "consume", 5),
+        part=inside(judge.specialized, "consume", small=STEPS),
+        rules=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
-        requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
-        rules=(
-            *at_most({"bar.sync": 0, "mbarrier.try_wait": 84, "mbarrier.arrive.shared::cluster": 24}),
-            *EPILOGUE,
-        ),
+        library=of_course("hopper.specialized", "multiply_steps"),
     ),
     value_exercise(
-        ("15.9", "quantize_mx", 3),
-        quantize_mx,
+        ("15.3", "register_split", 2),
+        register_split,
         {
-            name: mirrored([(block,) for block in blocks], powers=0 if "ends" in name else 9)
-            for name, blocks in MX_BLOCKS.items()
+            "two that multiply": beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
+            "three": beside([(3, need) for need in (24, 31, 32, 40)], splits(3)),
+            "four and five": beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)),
         },
+        library={"course.register_split": register_split},
     ),
-    value_exercise(
-        ("15.10", "quantize_nv", 3), quantize_nv, {name: mirrored(calls) for name, calls in NV_CALLS.items()}
+    part(
+        ("15.8", "load_shared", 3),
+        part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
+        rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
+        library=course("load_shared") | {"make_layout_image_mask": "make_layout_image_mask"},
     ),
-    value_exercise(
-        ("15.11", "scaled_dot", 2),
-        scaled_dot,
-        {
-            "one block": beside(rows_of(1, 32), lambda rng: a_row_each(rng, 1, 32)),
-            "several": beside(rows_of(4, 32) + rows_of(8, 16), lambda rng: a_row_each(rng, rng.randint(2, 9), 16)),
-        },
+    part(
+        ("15.5", "produce_tiles", 3),
+        part=inside(judge.persistent, "produce", small=PRODUCE),
+        rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
+        library=course("produce_tiles"),
     ),
-    blackwell_exercise(
-        ("15.12", "make_t2r", 3),
-        requires=("tcgen05.ld",),
-        part=inside(judge.blackwell, "make_t2r", small=HALF, jit=False),
-        library=of_course("blackwell.parts", "make_t2r"),
-        rules=(issued("tcgen05.ld") <= 48,),
-    ),
-    blackwell_exercise(
-        ("15.13", "make_gemm", 5),
-        requires=LOOP_INSTRUCTIONS,
-        part=judge.WholeKernel(),
-        faults=(judge.other_threads, judge.other_columns(pair=False)),
-        shapes=SHAPES[::-1],
-        simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
-        counted=WHOLE_TILES,
-        shared_rules=(no_padding,),
-        library=WHOLE,
+    part(
+        ("15.4", "take_roles", 3),
+        part=inside(judge.persistent, "roles", small=ROLES),
+        faults=(judge.registers_late,),
         rules=(
-            # of 2 SMs; loops may ask before they wait
-            blocks >= 2,
-            blocks <= 2,
-            *at_most({"bar.sync|barrier": 36, "tcgen05.mma": 48, "mbarrier.try_wait": 96}),
+            issued("setmaxnreg") <= 24,
+            issued("bar.sync|barrier") <= 24,
+            issued("setmaxnreg.dec") >= 8,
+            issued("setmaxnreg.inc") >= 16,
         ),
-        rules_at={ONE_TILE: (blocks <= 1,), SIMULATED[0]: (blocks >= 3, blocks <= 3)},  # of 3
+        library=course("take_roles"),
     ),
-    blackwell_exercise(
-        ("15.14", "make_pair_gemm", 4),
-        requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
-        part=judge.WholeKernel(pair=True),
-        faults=(judge.other_threads, judge.other_columns(pair=True)),
-        shapes=SHAPES[::-1],
-        simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
-        counted=WHOLE_TILES,
-        shared_rules=(no_padding,),
-        library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "allocate", "release")},
+    part(
+        ("15.6", "consume_tiles", 4),
+        part=inside(judge.persistent, "consume", small=CONSUME, defer_stores=True),
+        faults=(judge.not_deferred,),
+        counted=IN_TURN,
+        shared_rules=(judge.always_deferred,),
         rules=(
-            # 4 SMs: 24 warps
-            blocks >= 4,
-            blocks <= 4,
-            *at_most(
-                {
-                    "tcgen05.relinquish_alloc_permit": 4,
-                    "bar.sync|barrier.cluster.arrive": 72,
-                    "tcgen05.mma": 24,
-                    "mbarrier.try_wait": 138,
-                }
-            ),
-            issued("tcgen05.relinquish_alloc_permit") >= 4,
+            # 2 blocks with 3 tiles of 3 K tiles: 6 tiles of a piece in each of 4 warps, and the end of 2 blocks
+            *at_most({"bar.sync|barrier": 16, "cp.async.bulk.wait_group": 6 * 4 + 16, "mbarrier.arrive": 2 * 9 * 5}),
+            groups >= 1,
         ),
-        rules_at={ONE_TILE: (blocks <= 2,), SIMULATED[0]: (blocks >= 6, blocks <= 6)},  # of 6
+        bench_shape=BENCH,
+        tiers=(0.95,),
+        library=course("consume_tiles"),
+    ),
+    part(
+        ("15.7", "store_pieces", 3),
+        part=inside(judge.persistent, "store", small=STORE, defer_stores=True),
+        faults=(judge.stores_in_turn,),
+        rules=at_most(  # the first piece may wait for a buffer too
+            {
+                "bar.warp.sync": 2 * STORED,
+                "bar.sync|barrier": 16,
+                "fence.proxy": STORED,
+                "stmatrix": 4 * STORED,
+                "cp.async.bulk.tensor.2d.global": STORED,
+            }
+        ),
+        library=course("store_pieces"),
+    ),
+    part(
+        ("15.9", "free_stage", 3),
+        part=inside(judge.persistent, "free", small=FREE, cluster=(2, 1)),
+        library=course("free_stage"),
+    ),
+    part(
+        ("15.10", "hand_over", 4),
+        problem=SHARED,
+        part=inside(judge.persistent, "give", "add", small=HAND_OVER, stream_k=True),
+        library=course("give_part", "add_part"),
+    ),
+    part(
+        ("15.11", "my_gemm", 4),
+        problem=SHARED,
+        part=judge.WholeKernel(small=WHOLE),
+        shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
+        bench_shape=BENCH,
+        tiers=(0.98,),
+        library=course("take_roles", "produce_tiles", "consume_tiles", "store_pieces")
+        | course("load_shared", "free_stage", "give_part", "add_part")
+        | {"COURSE": "COURSE"},
     ),
 )

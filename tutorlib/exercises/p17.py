@@ -1,336 +1,274 @@
-"""Exercises of notebook 17: what compiling costs, what is kept, structs, and PTX of one's own."""
+"""Exercises of notebook 17: tensor memory, three roles, the kernel around them, pairs of blocks, block formats."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+import struct
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import issued
+from tutorlib.checking.facts import at_most, blocks, issued, no_padding
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.randomness import Drawn, beside, rng_of_run
-from tutorlib.checking.scenario import Record, as_the_course, record_of, recorded, unlike
-from tutorlib.checking.values import Case
+from tutorlib.checking.part import Inside, Small, inside
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.exercises.judges import p17 as judge
-from tutorlib.exercises.values import case_exercise, value_exercise
-from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
-from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
-from tutorlib.problems.differences import Wrong
-from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.exercises.values import value_exercise
+from tutorlib.machine.features import TCGEN05
+from tutorlib.models.block_formats import E2M1, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
+from tutorlib.models.memory import accumulator_place, tmem_columns
+from tutorlib.problems.catalogue import gemm
 
-if TYPE_CHECKING:
-    from torch import Generator, Tensor
+# Inputs of 17.11 and 17.12, of 17.1 and 17.2.
 
 
-# 17.1 per_call --------------------------------------------------------------------------------------------------
-
-TIMES = (73_000.0, 241_500.0, 1_000.0, 10.0)  # trace and compile: published for a GEMM on a B100
-MOST = (100_000, 500_000, 5_000, 50)
-CALLS = (1, 2, 1000)
+def single(x: float) -> float:
+    """The nearest fp32."""
+    return struct.unpack("f", struct.pack("f", x))[0]
 
 
-def cost_calls(way: str) -> Drawn:
-    """Calls with the published times; the grader also tries others, whose quotients are exact."""
-    known = [(way, calls, *TIMES) for calls in CALLS]
-    return beside(known, lambda rng: (way, 2 ** rng.randint(0, 12), *(float(rng.randint(1, n)) for n in MOST)))
+def normal(rng: Random, size: int, scale: float = 1.0) -> list[float]:
+    return [single(rng.gauss(0, scale)) for _ in range(size)]
 
 
-# 17.2 compilations_of ----------------------------------------------------------------------------------------------
-
-
-USUAL: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
-
-
-def some_calls(**choices: Sequence[Any]) -> Drawn:
-    """Six arguments of `compilations_of`: calls that differ in their sizes and in these choices."""
-
-    def call(rng: Random) -> tuple:
-        m, n = rng.choice((8, 12)), rng.choice((16, 32, 48))
-        chosen = {name: rng.choice(some) for name, some in (USUAL | choices).items()}
-        return tuple(DirectCall(shape=(m, n), stride=rng.choice(((n, 1), (1, m))), **chosen))
-
-    def lists(rng: Random) -> list[tuple]:
-        return [([call(rng) for _ in range(rng.randint(8, 16))],) for _ in range(6)]
-
-    return Drawn(lists(Random(17)), lists)
-
-
-COUNTED = {
-    "static layouts": some_calls(marked=("static",)),
-    "mark_layout_dynamic": some_calls(),
-    "one dynamic mode": some_calls(marked=(0, 1)),
-    "dtypes and alignments": some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16)),
-    "constants": some_calls(factor=(2, 3, 4, 5)),
-    "constants that Python takes for equal": some_calls(factor=(1, 1.0, True, 2, 2.0, -1, -2)),
-    "all of them": some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2)),
+LARGE = [511.0, 448.0, 449.0, 463.0, 464.0, 465.0, 480.0, -500.0, *(450.0 + i for i in range(24))]
+MX_BLOCKS = {  # of quantize_mx
+    "exact numbers": ([float(i - 16) for i in range(MX_BLOCK)], [0.25 * (i % 9) for i in range(MX_BLOCK)]),
+    "random numbers": tuple(normal(Random(15 + e), MX_BLOCK, 2.0**e) for e in (0, 1, -5, 9, -30)),
+    "ties, small and large ones": (
+        [256.0, *(17.0 + 2 * i for i in range(15)), *(-(34.0 + 4 * i) for i in range(16))],
+        [300.0, *(2.0**-e for e in range(6, 16)), *(-1.5 * 2.0**-e for e in range(6, 16)), *[0.0] * 11],
+        LARGE,
+        [x / 1024 for x in LARGE],
+        [512 - 2.0**-15, *(16.0 * i for i in range(31))],  # below a power of two
+    ),
+    "zeros, and the ends of ue8m0": (
+        [0.0] * MX_BLOCK,
+        [2.0**-125, *[2.0**-130] * 31],
+        [1.5 * 2.0**127, *[-1.0] * 31],
+        [1.0, *[0.0] * 31],
+    ),
+}
+TIES = [6.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0]
+NV_CALLS = {  # of quantize_nv: blocks and the tensor's scale
+    "every value of e2m1": [([*E2M1, *(-x for x in E2M1)], 1.0), ([4 * x for x in (*E2M1, *reversed(E2M1))], 0.5)],
+    "random numbers": [
+        (normal(Random(16 + n), NV_BLOCK), scale) for n, scale in enumerate((1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0))
+    ],
+    "ties": [([*TIES, *(-x for x in TIES)], 1.0), ([x / 8 for x in (*TIES, *TIES)], 1.0)],
+    "zeros, and scales at the ends": [
+        ([0.0] * NV_BLOCK, 1.0),
+        ([1e-4] * NV_BLOCK, 1.0),
+        ([3000.0, *[1.0] * 15], 1.0),
+        ([6 * 2.0**-9] * NV_BLOCK, 1.0),
+    ],
 }
 
 
-# 17.7 struct_layout ---------------------------------------------------------------------------------------------
+def mirrored(known: Sequence[tuple], powers: int = 0) -> Drawn:
+    """The known calls; the grader tries some in another order, with other signs, and times a power of two, as well.
 
-SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
-ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
-LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
-
-
-def some_members(rng: Random) -> tuple:
-    """An argument of `struct_layout`."""
-    members = ((rng.randint(1, 99), 2 ** rng.randint(0, 8)) for _ in range(rng.randint(2, 6)))
-    return (tuple(members),)
-
-
-MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
-
-
-# 17.3: calls whose keys are compared ------------------------------------------------------------------------------
-
-
-def matrix(rows: int = 8, columns: int = 64, dtype: str = "float16", pitch: int = 0, skip: int = 0) -> "Tensor":
-    """Row-major, its rows `pitch` elements apart, `skip` elements into memory that begins at a multiple of 64 bytes."""
-    import torch
-
-    pitch = pitch or columns
-    memory = torch.zeros(skip + rows * pitch + 64, dtype=getattr(torch, dtype))
-    memory = memory[-memory.data_ptr() % 64 // memory.element_size() :]
-    return memory.as_strided((rows, columns), (pitch, 1), memory.storage_offset() + skip)
-
-
-def vector(size: int = 64, dtype: str = "float16", skip: int = 0) -> "Tensor":
-    return matrix(1, size, dtype, skip=skip)[0]
-
-
-def layers(pitch: int = 256, of_rows: int = 64) -> "Tensor":
-    """Two matrices of three rows, `pitch` elements apart."""
-    return matrix(pitch=2 * pitch).as_strided((2, 3, 64), (pitch, of_rows, 1))
-
-
-def given(*tensors: "Tensor", constants: tuple = (), arch: str = judge.ARCH) -> judge.Given:
-    return list(tensors), constants, arch
-
-
-def alike(rng: Random) -> list[judge.Given]:
-    """Calls of which many share a compilation: with sizes, pitches and addresses of any number."""
-    few, many = 8 * rng.randint(1, 3), 8 * rng.randint(4, 9)
-    odd, longer = 2 * rng.randint(2, 20) + 1, 16 * rng.randint(5, 9)
-    one, other = (matrix(columns=longer).unflatten(0, sizes) for sizes in ((2, 4), (4, 2)))
-    return [
-        *map(given, (matrix(few), matrix(many), matrix(columns=longer), matrix(pitch=longer + 8))),
-        *map(given, (matrix(skip=8 * rng.randint(1, 3)), matrix(pitch=66), matrix(pitch=70))),
-        *map(given, (vector(dtype="float32", skip=1), vector(dtype="float32", skip=3), matrix(dtype="int16"))),
-        *map(given, (one, other.transpose(0, 1), matrix(few, 64).T, matrix(many, 64).T)),
-        *(given(vector(length), vector(length)) for length in (longer, odd)),
-        *(given(vector(), constants=(few, "relu")) for _ in range(2)),
-    ]
-
-
-def dtypes(rng: Random) -> list[judge.Given]:
-    rows, columns = 4 * rng.randint(1, 4), 16 * rng.randint(1, 9)
-    names = "float16", "bfloat16", "int16", "float32", "int32"
-    half, single = matrix(rows, columns), matrix(rows, columns, "float32")
-    alone = [given(matrix(rows, columns, name)) for name in names]
-    return [*alone, given(matrix()), given(half, single), given(single, half), given(half, half), given(half, matrix())]
-
-
-def layouts(rng: Random) -> list[judge.Given]:
-    side, rows = 8 * rng.randint(4, 40), 4 * rng.randint(1, 9)
-    square, tall = matrix(side, side), matrix(rows, side).T
-    alone = square, square.T, vector(side), tall, tall.unflatten(1, (2, -1))
-    return [*map(given, alone), given(square, square), given(square, square.T), given(vector(), vector(side))]
-
-
-def alignments(rng: Random) -> list[judge.Given]:
-    skip, width, more = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.choice((7, 9, 11)), rng.choice((2, 4))
-    moved, stretched = matrix(skip=skip), matrix(pitch=64 + more)
-    alone = matrix(), moved, stretched, matrix(8, width).T, matrix(8, width + more).T
-    beside_it = matrix(), stretched, moved
-    of_three = layers(), layers(256, 64 + more), layers(256 + more, 64)
-    return [*map(given, alone + of_three), *(given(matrix(), one) for one in beside_it), given(moved, matrix())]
-
-
-def others(rng: Random) -> list[judge.Given]:
-    """Calls with other constants, or for another architecture."""
-    one, other = rng.sample(range(2, 256), 2)
-    constants = (one, "relu"), (other, "relu"), (one, "gelu"), (one, other), (other, one)
-    alike_to_python = (-1,), (-2,), (2,), (2.0,), (1,), (True,)  # -1 and -2 have one hash
-    architectures = judge.ARCH, judge.ARCH, judge.ARCH.rstrip("a"), rng.choice(("sm_80", "sm_89")), "sm_100a", "sm_103a"
-    return [
-        *(given(vector(), constants=these) for these in constants + alike_to_python),
-        *(given(vector(), arch=arch) for arch in architectures),
-    ]
-
-
-class KeyFlaw(FailureKind):
-    """Errors in keys."""
-
-    TOO_COARSE = "one key for two compilations"
-    TOO_FINE = "two keys for one compilation"
-
-
-def keys_case(name: str, draw: Callable[[Random], list[judge.Given]]) -> Case:
-    """Right when the keys of any two of these calls are equal where the course's are."""
-
-    def judged(served: Served) -> Wrong | None:
-        calls = draw(rng_of_run(17))
-        numbers, wrong = record_of(served, judge.numbered_keys, calls)
-        if wrong:
-            return wrong
-        keyed = zip(calls, numbers, (cache_key(*call) for call in calls), strict=True)
-        for (one, mine, key), (other, its, its_key) in combinations(keyed, 2):
-            if (mine == its) is not (key == its_key):
-                what = f"the calls with {judge.described(one)} and with {judge.described(other)} "
-                if key == its_key:
-                    return Wrong(Flaw(what + "share a compilation, and have two keys.", KeyFlaw.TOO_FINE))
-                return Wrong(Flaw(what + "need two compilations, and have one key.", KeyFlaw.TOO_COARSE))
-        return None
-
-    return Case(name, judged)
-
-
-# Cases of 17.4 to 17.6, and of 17.9: what happens in calls.
-
-
-def cached(name: str, calls: Sequence[judge.Call], refused: Hashable = None) -> Case:
-    return as_the_course(name, judge.cached_calls, lambda rng: (calls, refused), lambda: CompiledKernels)
-
-
-def compiled_once(trial: str) -> Case:
-    """Right when the record is the course's. An answer that does not compile ends the check."""
-
-    def expected(served: Served) -> Wrong | None:
-        given = trial, rng_of_run(17).randint(1, 99)
-        said = unlike(served.ask(judge.compiled_calls, *given), judge.compiled_calls(Served(for_torch), *given))
-        return Wrong(said) if said else None
-
-    return Case(trial, expected)
-
-
-def saved(name: str, *steps: judge.Step) -> Case:
-    """steps: n is 0 or 1, the first or the second number drawn."""
+    powers: the largest and, with a minus, the smallest exponent of that.
+    """
 
     def draw(rng: Random) -> tuple:
-        numbers = rng.sample(range(2, 2**16), 2)  # products with x are exact
-        return ([(step, name, numbers[n]) for step, name, n in steps],)
+        block, *others = rng.choice(known)
+        factor = 2.0 ** rng.randint(-powers, powers)
+        return [rng.choice((-1, 1)) * factor * x for x in rng.sample(block, len(block))], *others
 
-    return as_the_course(name, judge.saved_calls, draw, lambda: load_or_compile)
+    return beside(known, draw)
 
 
-def graphs(name: str, parts: Collection[str], number: int = 1, calls: int = 3) -> Case:
-    """parts: of the record, which are compared. number: of graphs, which are called in turn."""
+def accumulators(*numbers: int) -> Callable[[Random], tuple]:
+    """Calls of `tmem_columns` with any N."""
+    return lambda rng: (8 * rng.randint(1, 32), rng.choice(numbers))
+
+
+def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random], tuple]:
+    """Calls of `accumulator_place` with accumulators of any width."""
 
     def draw(rng: Random) -> tuple:
-        tensors = judge.vectors(rng, number + calls)
-        return rng.randint(2, 8), tensors[:number], [(nth % number, x) for nth, x in enumerate(tensors[number:])]
+        columns = 8 * rng.randint(4, 20)
+        return rng.choice(rows), rng.randrange(columns), rng.choice(accumulators), columns
 
-    def expected(n: int, examples: "list[Tensor]", calls: "list[tuple[int, Tensor]]") -> Record:
-        results = {f"call {nth}": n**judge.LAUNCHES * x for nth, (_, x) in enumerate(calls, 1)}
-        record = {
-            "error": "",
-            "launches in each graph": ", ".join([str(judge.LAUNCHES)] * number),
-            "tensors of the caller that it writes to": "none",
-            "events of a call": dict.fromkeys(results, "replay"),
-            "y": results,
-            "y after all calls": {f"graph {which + 1}": n**judge.LAUNCHES * x for which, x in calls},
-        }
-        return {part: what for part, what in record.items() if part in ("error", *parts)}
-
-    return recorded(name, judge.graph_calls, draw, expected)
+    return draw
 
 
-@dataclass(frozen=True)
-class OnIntegers(Problem):
-    """Inputs of random int32."""
+BENCH = (8192, 8192, 8192)
+SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
+SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
+NARROW: Small = {SIMULATED[0]: {"tile": (128, 64, 64)} | judge.FEW_SMS}
+HALF: Small = {SIMULATED[0]: {"tile": (128, 128, 64)} | judge.FEW_SMS}  # tiles half as wide
+LOOPS: Small = {  # where work is counted; five tiles of two K tiles, two stages, three accumulators of one part
+    **HALF,
+    (129, 264, 72): {"tile": (128, 64, 64), "stages": 2, "accumulators": 3} | judge.FEW_SMS,
+}
 
-    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
-        import torch
+ALONE_AND_PAIR: Small = {
+    SIMULATED[0]: {"tile": (128, 128, 64), "halves": True} | judge.FEW_SMS,
+    (129, 264, 72): {"tile": (256, 128, 64), "pair": True, "halves": True} | judge.FEW_SMS,
+}
+PAIRS: Small = {
+    SIMULATED[0]: {"tile": (256, 128, 64), "pair": True} | judge.FEW_SMS,
+    (129, 264, 72): {"tile": (256, 64, 64), "pair": True, "stages": 2, "accumulators": 3} | judge.FEW_SMS,
+}
 
-        def draw(op: Operand) -> "Tensor":
-            size = self.shape_of(op, shape)
-            return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
 
-        return tuple(map(draw, self.inputs))
+ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
+WHOLE = of_course("blackwell.gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
+WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
+ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
+EPILOGUE = at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48})
+# No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
+# for lane 0 splits its warp, which then waits for each stage twice.
+NO_BARRIERS = issued("bar.sync|barrier") <= 24
+WAITS, SPLIT = issued("mbarrier.try_wait") <= 74, issued("mbarrier.try_wait") <= 90
+LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 
-MAJORITY = OnIntegers(
-    name="majority",
-    dims="N",
-    inputs=tuple(Operand(name, "N", "int32") for name in "abc"),
-    output=Operand("y", "N", "int32"),
-    reference=lambda a, b, c: (a & b) | (a & c) | (b & c),  # each bit as two or three of them have it
-    bound=None,
+blackwell_exercise = partial(
+    CuteExercise.of,
+    needs=TCGEN05,
+    spills=False,
+    faults=(judge.other_columns(pair=False),),
+    problem=gemm("bf16"),
+    shapes=SHAPES,
 )
-
-
+loop_exercise = partial(blackwell_exercise, requires=LOOP_INSTRUCTIONS, shared_rules=(judge.freed_late,))
 EXERCISES = (
     value_exercise(
-        ("17.1", "per_call", 2),
-        per_call,
-        {way: cost_calls(way) for way in ("nothing kept", "traced each time", "kept", "loaded")},
-        library={"per_call": "tutorlib.models.compiling:per_call"},
+        ("17.1", "tmem_columns", 2),
+        tmem_columns,
+        {
+            "one accumulator": beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1)),
+            "few columns": beside([(n, 1) for n in (8, 16, 24)], accumulators(1)),
+            "several": beside(
+                [(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)
+            ),
+            "too many": beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5)),
+        },
     ),
     value_exercise(
-        ("17.2", "compilations_of", 3),
-        compilations_of,
-        COUNTED,
-        library={name: f"tutorlib.models.compiling:{name}" for name in ("compilations_of", "compiled_for")},
+        ("17.2", "accumulator_place", 2),
+        accumulator_place,
+        {
+            "one block's rows": beside(
+                list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))
+            ),
+            "the second accumulator": beside(
+                [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))
+            ),
+            "one of three": beside(
+                [(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))
+            ),
+            "the other block's": beside(
+                list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))
+            ),
+        },
     ),
-    case_exercise(
-        ("17.3", "cache_key", 4),
-        keys_case("dtypes", dtypes),
-        keys_case("layouts", layouts),
-        keys_case("alignment", alignments),
-        keys_case("constants and architecture", others),
-        keys_case("calls that share a compilation", alike),
-        library=of_course("compiled_once", "cache_key"),
-    ),
-    case_exercise(
-        ("17.4", "CompiledKernels", 3),
-        cached("one call", [(0, (2, 3), 2)] * 2),
-        cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
-        cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
-        cached("two of them", [(0, 1, 1), (1, 1, 1)]),
-        cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
-        library={"CompiledKernels": CompiledKernels.__init__},
-    ),
-    case_exercise(
-        ("17.5", "for_torch", 3),
-        *map(compiled_once, judge.TRIALS),
-        library=of_course("compiled_once", "for_torch"),
-    ),
-    case_exercise(
-        ("17.6", "load_or_compile", 3),
-        saved("an empty folder", (judge.GET, "double", 0)),
-        saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
-        saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
-        saved("saving that is cut short", (judge.GET, "twice", 1), (judge.CUT_SHORT, "double", 0)),
-        library=of_course("compiled_once", "load_or_compile"),
-    ),
-    value_exercise(
-        ("17.7", "struct_layout", 2),
-        struct_layout,
-        {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
-        library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
-    ),
-    CuteExercise.of(
-        ("17.8", "majority, by lop3", 3),
-        problem=MAJORITY,
-        shapes=((1,), (1000,), (4096,)),
-        dynamic=True,
-        requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
-        counted=(1000,),
-        rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
-        library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
-    ),
-    case_exercise(
-        ("17.9", "graphed", 3),
-        graphs(
-            "the capture",
-            ("launches in each graph", "tensors of the caller that it writes to", "events of a call"),
-            calls=1,
+    blackwell_exercise(
+        ("17.3", "tensor_memory", 3),
+        requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
+        part=inside(judge.blackwell, "allocate", "release", small=NARROW),
+        library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release")},
+        rules=(
+            # of two blocks
+            issued("bar.sync|barrier") <= 36,
+            issued("tcgen05.relinquish_alloc_permit") <= 2,
+            issued("tcgen05.relinquish_alloc_permit") >= 2,
         ),
-        graphs("replays", ("events of a call", "y")),
-        graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
+    ),
+    loop_exercise(
+        ("17.5", "produce", 3),
+        part=inside(judge.blackwell, "produce", small=LOOPS),
+        library=of_course("blackwell.parts", "produce_tiles"),
+        rules=(NO_BARRIERS, SPLIT),
+    ),
+    loop_exercise(
+        ("17.6", "multiply", 5),
+        part=inside(judge.blackwell, "multiply", small=LOOPS),
+        library=of_course("blackwell.parts", "multiply_tiles"),
+        rules=(NO_BARRIERS, WAITS),
+    ),
+    loop_exercise(
+        ("17.7", "store", 4),
+        part=inside(judge.blackwell, "store", small=LOOPS),
+        library=of_course("blackwell.parts", "store_tiles"),
+        rules=(issued("bar.sync") <= 36, issued("barrier") <= 0, WAITS, *EPILOGUE),
+    ),
+    blackwell_exercise(
+        ("17.4", "mma", 3),
+        requires=("tcgen05",),
+        part=Inside(kernel=judge.blackwell, slots=("make_umma", "issue"), jit=("issue",), small=ALONE_AND_PAIR),
+        library=of_course("blackwell.parts", "make_umma", "issue"),
+        rules=(issued("tcgen05.mma") <= 72,),  # 4 for each of 18 K tiles
+    ),
+    blackwell_exercise(
+        ("17.9", "pair", 7),
+        part=inside(judge.blackwell, "produce", "multiply", "store", small=PAIRS, pair=True),
+        faults=(judge.other_columns(pair=True),),
+        shared_rules=(judge.freed_late,),
+        library=of_course("blackwell.parts", "produce_tiles", "multiply_tiles", "store_tiles"),
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
+        rules=(
+            *at_most({"bar.sync": 0, "mbarrier.try_wait": 84, "mbarrier.arrive.shared::cluster": 24}),
+            *EPILOGUE,
+        ),
+    ),
+    value_exercise(
+        ("17.11", "quantize_mx", 3),
+        quantize_mx,
+        {
+            name: mirrored([(block,) for block in blocks], powers=0 if "ends" in name else 9)
+            for name, blocks in MX_BLOCKS.items()
+        },
+    ),
+    value_exercise(
+        ("17.12", "quantize_nv", 3), quantize_nv, {name: mirrored(calls) for name, calls in NV_CALLS.items()}
+    ),
+    blackwell_exercise(
+        ("17.8", "make_gemm", 5),
+        requires=LOOP_INSTRUCTIONS,
+        part=judge.WholeKernel(),
+        faults=(judge.other_threads, judge.other_columns(pair=False)),
+        shapes=SHAPES[::-1],
+        simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
+        counted=WHOLE_TILES,
+        shared_rules=(no_padding,),
+        library=WHOLE,
+        rules=(
+            # of 2 SMs; loops may ask before they wait
+            blocks >= 2,
+            blocks <= 2,
+            *at_most({"bar.sync|barrier": 36, "tcgen05.mma": 48, "mbarrier.try_wait": 96}),
+        ),
+        rules_at={ONE_TILE: (blocks <= 1,), SIMULATED[0]: (blocks >= 3, blocks <= 3)},  # of 3
+    ),
+    blackwell_exercise(
+        ("17.10", "make_pair_gemm", 4),
+        requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
+        part=judge.WholeKernel(pair=True),
+        faults=(judge.other_threads, judge.other_columns(pair=True)),
+        shapes=SHAPES[::-1],
+        simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
+        counted=WHOLE_TILES,
+        shared_rules=(no_padding,),
+        library={**ALLOCATOR, **WHOLE, **of_course("blackwell.parts", "allocate", "release")},
+        rules=(
+            # 4 SMs: 24 warps
+            blocks >= 4,
+            blocks <= 4,
+            *at_most(
+                {
+                    "tcgen05.relinquish_alloc_permit": 4,
+                    "bar.sync|barrier.cluster.arrive": 72,
+                    "tcgen05.mma": 24,
+                    "mbarrier.try_wait": 138,
+                }
+            ),
+            issued("tcgen05.relinquish_alloc_permit") >= 4,
+        ),
+        rules_at={ONE_TILE: (blocks <= 2,), SIMULATED[0]: (blocks >= 6, blocks <= 6)},  # of 6
     ),
 )

@@ -1,257 +1,126 @@
-"""Exercises of notebook 18: the reader diagnoses each broken kernel, then fixes it.
+"""Exercises of notebook 18: fused epilogues, an operator for torch, and a split over two GPUs."""
 
-`lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
-A fix's instructions are counted over all warps. A warp idles if it neither loads from global memory nor stores to it:
-one that does the others' part in shared memory, or all stores after their loads, loses no point.
-"""
-
+from collections.abc import Sequence
 from functools import partial
+from math import prod
+from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.facts import at_most, busy, issued, lean, overlap, reloaded, restored
-from tutorlib.exercises.judges.p18 import DiagnosisExercise, false_promise, fix_of
-from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.bugs.catalogue import BUGS
-from tutorlib.models.l2 import blocks, grouped
-from tutorlib.problems.problem import Shape
+from tutorlib.checking.facts import issued
+from tutorlib.checking.library_use import of_course
+from tutorlib.checking.part import inside
+from tutorlib.checking.randomness import beside
+from tutorlib.checking.values import Case, law
+from tutorlib.exercises.judges import p18 as judge
+from tutorlib.exercises.values import case_exercise
+from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 
-BARRIERS = "bar.sync|bar.warp.sync|bar.red|barrier"
-FENCES = issued("membar|fence") <= 0  # where a barrier orders all that must be ordered
-FP64 = issued("cvt.f64") <= 0  # more digits than anyone asked for, at a fraction of the speed
+# 18.5: the layout of interleaved weights.
+
+MOST_ROWS = 2**20  # listed one by one; the largest weights here have a few hundred
 
 
-def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **asked: Any) -> tuple[Exercise, Exercise]:
-    """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on.
-
-    asked: what else the fixed kernel must have: requires, forbids, rules, order; and symptom_told.
-    """
-    bug = BUGS[name]
-    return (
-        DiagnosisExercise(
-            id=f"18.{2 * number - 1}",
-            title=f"diagnose {name}",
-            points=4,
-            bug=bug,
-            lines=lines,
-            cause=cause,
-            proof=f"18.{2 * number}",
-        ),
-        fix_of(bug, id=f"18.{2 * number}", title=f"fix {name}", points=2, **{"patterned": False} | asked),
-    )
+def rows_of(layout: Any) -> list[int]:
+    """The source of each row, the first mode fastest. Raises ValueError and TypeError for no layout of rows."""
+    sizes = [(int(size), int(step)) for size, step in zip(*layout, strict=True)]
+    if any(size < 1 for size, _ in sizes) or prod(size for size, _ in sizes) > MOST_ROWS:
+        raise ValueError(f"its shape should have between 1 and {MOST_ROWS:,} rows")
+    rows = [0]
+    for size, step in sizes:
+        rows = [row + step * n for n in range(size) for row in rows]
+    return rows
 
 
-def out_of_groups(shape: Shape, storers: "np.ndarray") -> str | None:
-    """Why `linear`'s blocks lost their order, as a sentence, or None. storers: (M, N), in tiles of 32×32."""
-    by_tile = storers[::32, ::32]
-    tiles = blocks(by_tile.shape, partial(grouped, group=2))
-    got, tile = next(((by_tile[tile], tile) for n, tile in enumerate(tiles) if by_tile[tile] != n), (None, None))
-    if tile is None:
-        return None
-    what = (
-        f"the tile {tile} of y was block {tiles.index(tile)}'s and is now block {got}'s. GROUP rows of tiles at a time "
-        "is what keeps their part of x in L2: leave the order of the blocks as it was."
-    )
-    return Flaw(what, Fail.SLOW)
+def is_interleaved(got: Any, features: int, width: int) -> str | None:
+    try:
+        rows = rows_of(got)
+    except (TypeError, ValueError):
+        return "it should be a pair (shape, stride) of tuples of whole numbers, equally long"
+    if len(rows) != 2 * features:
+        return f"it has {len(rows)} rows, and gate and up together have {2 * features}"
+    wanted = rows_of(((width, 2, features // width), (1, features, width)))
+    for at, (row, want) in enumerate(zip(rows, wanted, strict=True)):
+        if row != want:
+            which = f"{'up' if want >= features else 'gate'}'s row {want % features}"
+            return f"row {at} should be {which}, which is row {want} of gate stacked on up; it is row {row}"
+    return None
 
 
-EXERCISES = (
-    *pair(
-        1,
-        "linear",
-        lines=(
-            "sums = ct.mma(tile_x, tile_w, sums)",
-            "tile_w = ct.load(w, (column, step), (T, T), padding_mode=ZERO)",
-        ),
-        cause="majors swapped",
-        requires=("tensor cores",),
-        rules=(issued("mma") <= 240, reloaded <= 0.0, restored <= 0),
-        order=out_of_groups,
+def interleaves(name: str, known: Sequence[tuple[int, int]], widths: Sequence[int]) -> Case:
+    """widths: of the grader's pieces, of which it also tries any number."""
+
+    def draw(rng: Random) -> tuple[int, int]:
+        width = rng.choice(widths)
+        return width * rng.randint(1, 20), width
+
+    return law(name, beside(known, draw), is_interleaved)
+
+
+SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges everywhere, 3×2, and one that fits
+FITTING = ((64, 128, 32),)  # what is not about edges is simulated without them, in a tenth of the time
+GATED = ((65, 128, 40), (64, 64, 64))
+EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
+FUSED = "ampere.fused"
+
+fused_exercise = partial(CuteExercise.of, shapes=SHAPES)
+EXERCISES: tuple[Exercise, ...] = (
+    CuteExercise.of(
+        ("18.1", "gelu", 2),
+        problem=gelu(),
+        shapes=((512,), (4 * 777,)),
+        part=inside(judge.elementwise, "op", jit=False),
+        rules=(issued(EXPONENTIAL) <= 16,),
+        library=of_course(FUSED, "gelu"),
     ),
-    *pair(
-        2,
-        "sgemm",
-        lines=("sA[y][x] = row < m ?", "sB[y][x] = b_row < n ?"),
-        cause="unguarded tail",
-        requires=("ld.shared",),
-        rules=(
-            lean("ld.shared"),
-            busy >= 0.9,
-            *at_most({BARRIERS: 800, "ld.shared": 16_000, "ld.global": 900, "fma|mul.f32|mul.rn|cvt.f64": 8000}),
-        ),
+    fused_exercise(
+        ("18.2", "every_row", 2),
+        problem=linear_gelu(),
+        simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
+        part=inside(judge.with_bias_matrix, "as_matrix", jit=False),
+        library=of_course(FUSED, "every_row"),
     ),
-    *pair(
-        3,
-        "histogram",
-        lines=("if (t < BINS) mine[t] = 0;",),
-        cause="uninitialized",
-        rules=(
-            issued(BARRIERS) <= 56,
-            FENCES,
-            *at_most({"st.shared": 48, "ld.global": 36, "atom|red": 110}),
-        ),
-        requires=("ld.shared",),
+    fused_exercise(
+        ("18.3", "bias_gelu", 2),
+        problem=linear_gelu(),
+        simulated_shapes=FITTING,
+        part=inside(judge.with_op, "op", jit=False),
+        rules=(issued(EXPONENTIAL) <= 256,),
+        library=of_course(FUSED, "bias_gelu", "gelu"),
     ),
-    *pair(
-        4,
-        "matmul_fp32",
-        lines=("tile_a = ct.load(", "tile_b = ct.load("),
-        cause="inputs rounded",
-        rules=(issued("cp.async") <= 1200, issued("mul.rn.f32") <= 16_000, FP64, issued("st.global") <= 30),
+    fused_exercise(
+        ("18.4", "fetch", 4),
+        problem=linear_add(),
+        simulated_shapes=SHAPES[:1],
+        part=inside(judge.with_fetch, "fetch", jit=False),
+        rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
+        library=of_course(FUSED, "fetch_operand"),
     ),
-    *pair(
-        5,
-        "largest",
-        lines=("if t < half:", 26),
-        cause="barrier in a branch",
-        rules=at_most({BARRIERS: 250, "ld.shared": 300, "ld.global": 160, "st.global": 60}),
-        requires=("bar.sync",),
+    CuteExercise.of(
+        ("18.7", "tile_amax", 4),
+        problem=tile_amax((64, 64)),
+        shapes=SHAPES,
+        simulated_shapes=((130, 72, 40),),  # six tiles in which all warps have rows
+        requires=("mma.sync", "bar.sync", "shfl.sync"),
+        rules=(issued("bar.sync") <= 120, issued("shfl") <= 144),  # what one barrier and five shuffles take
     ),
-    *pair(
-        6,
-        "gemv",
-        lines=(
-            "int stage = 0;",
-            "fetch(step + 1, stage ^ 1)",
-            "sum += sX[stage][warp][i] * sW[stage][i];",
-            28,
-            "for (int lanes = 16;",
-            "for (int step = 0; step < steps; step++) {",
-        ),
-        cause="wrong stage",
-        rules=(
-            *at_most({BARRIERS: 80, "ld.shared": 360, "cp.async.cg|cp.async.ca": 52, "ld.global": 0, "shfl": 90}),
-            FP64,
-            overlap >= 0.4,
-        ),
-        requires=("cp.async", "ld.shared"),
+    case_exercise(
+        ("18.5", "interleaving", 2),
+        interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,)),
+        interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,)),
+        interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3)),
     ),
-    *pair(
-        7,
-        "sum_parts",
-        lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)", 35),
-        cause="copy not waited for",
-        rules=(*at_most({BARRIERS: 0, "ld.shared": 30, "st.global": 6}), overlap >= 0.4),
-        requires=("cp.async", "ld.shared"),
-    ),
-    *pair(
-        8,
-        "tile_gemm",
-        lines=("wmma::store_matrix_sync(", "__syncwarp();", "for (int i = threadIdx.x;", "const __nv_bfloat162 pair"),
-        cause="read too early",
-        rules=(
-            *at_most({BARRIERS: 12, "wmma.mma": 36, "wmma.load": 64, "wmma.store": 12}),
-            FENCES,
-            issued("st.global") <= 48,
-        ),
-        requires=("tensor cores",),
-    ),
-    *pair(
-        9,
-        "rms_norm",
-        lines=(
-            "squares = warp_sum(squares);",
-            "if (t % 32 == 0) partial[t / 32] = squares;",
-            "total += partial[warp];",
-            "const float scale",
-            "out[i] = in[i] * scale;",
-            *(14, 28),  # where the loop over rows repeats, with no barrier
-        ),
-        cause="overwritten too early",
-        rules=(
-            busy >= 1.0,
-            *at_most({BARRIERS: 108, "ld.global": 336, "st.global": 126, "shfl": 320, "sqrt": 64, "div.rn": 64}),
-            FENCES,
-        ),
-    ),
-    *pair(
-        10,
-        "stream",
-        lines=("cute.arch.mbarrier_wait(full + stage, tile % 2)",),
-        cause="wrong phase",
-        requires=("cp.async.bulk.tensor", "mbarrier"),
-        rules=(
-            *at_most({"bar.sync": 0, BARRIERS: 8, "fence.proxy|membar": 0, "st.global": 240, "ld.shared": 240}),
-            overlap >= 0.4,
-        ),
-    ),
-    *pair(
-        11,
-        "scale_rows",
-        lines=("pitch = cutlass.Int64(x.shape[1])", "layout = cute.make_layout("),
-        cause="lost divisibility",
-        requires=("ld.global.v4", "st.global.v4"),
-        forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
-        faults=(false_promise(known=4),),
-        rules=(busy >= 1.0, *at_most({BARRIERS: 0, "ld.global": 13, "st.global": 13})),
-    ),
-    *pair(
-        12,
-        "row_sums",
-        lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
-        cause="misaligned",
-        rules=(
-            lean("ld.shared"),
-            issued(BARRIERS) <= 20,
-            issued("ld.shared") <= 192,
-            FP64,
-            reloaded <= 0.0,
-            restored <= 0,
-        ),
-        requires=("cp.async", "ld.shared"),
-    ),
-    *pair(
-        13,
-        "channels_last",
-        lines=("__shared__ float tile[T][T];", "= tile[t][r];"),
-        cause="bank conflicts",
-        requires=("ld.shared",),
-        rules=(
-            lean("ld.shared", "st.shared", "ld.global", "st.global"),
-            busy >= 1.0,
-            issued(BARRIERS) <= 50,
-            FENCES,
-            issued("ld.global") <= 288,
-            issued("st.global") <= 288,
-        ),
-    ),
-    *pair(
-        14,
-        "column_sums",
-        lines=(
-            "partial[slice][column] = sum;",
-            15,
-            "last = atomicAdd(",
-            18,
-            "if (!last) return;",
-            "sum += partial[other][column];",
-        ),
-        cause="blocks not ordered",
-        rules=(
-            *at_most({BARRIERS: 66, "membar": 64, "ld.global": 900, "st.global": 63}),
-            FP64,
-        ),
-        requires=("atom",),
-        forbids=("atomic additions of floats",),
-    ),
-    *pair(
-        15,
-        "softmax",
-        lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
-        cause="wrong identity",
-        rules=(
-            busy >= 1.0,
-            issued(BARRIERS) <= 36,
-            FENCES,
-            *at_most({"ld.global": 240, "st.global": 60, "ex2": 100, "shfl": 360}),
-            FP64,
-        ),
-        requires=("shfl.sync", "ld.shared"),
-        patterned=True,
-        symptom_told=False,
+    CuteExercise.of(
+        ("18.6", "gated", 3),
+        problem=linear_swiglu(32),
+        shapes=GATED,
+        part=inside(judge.with_gate, "activate", jit=False),
+        rules=(issued(EXPONENTIAL) <= 256,),
+        library=of_course(FUSED, "gated", "gate_and_up", "swiglu", "silu"),
     ),
 )

@@ -1,373 +1,164 @@
-"""Exercises of notebook 19: attention in tiles, forward, for one query, and backward.
+"""Exercises of notebook 19: layers of torch on the course's kernels."""
 
-Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go on with it.
-"""
-
-import math
 from functools import partial
-from itertools import pairwise
+from pkgutil import resolve_name
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.randomness import beside
-from tutorlib.compiling.spec import DType
-from tutorlib.exercises.values import value_exercise
-from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.cpp import tiles
-from tutorlib.problems.attention import AttentionProblem, attention_problem
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF
-from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.checking.scenario import Record, as_the_course, recorded
+from tutorlib.checking.values import Case
+from tutorlib.exercises.judges import p19 as judge
+from tutorlib.exercises.values import case_exercise
+from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
-    import numpy as np
-    from torch import Generator, Tensor
+    from torch import Tensor
 
+KERNELS, LAYER = "tutorlib.kernels", "layers"
 
-# Problems whose inputs depend on each other, or would let a constant pass for -inf.
 
-FAR = 2.0**40
+def by_autograd(grad: "Tensor", *leaves_and_gemm: Any) -> "tuple[Tensor, ...]":
+    """The gradients of a linear layer, or with a bias of GELU of it; gemm's factor is on all products."""
+    import torch
 
+    *leaves, gemm = leaves_and_gemm
+    x, weight, *bias = (one.detach().requires_grad_() for one in leaves)
+    gemm.done += [x.numel() * len(weight)] * (3 if bias else 2)
+    y = gemm.factor * (x @ weight.mT)
+    y = torch.nn.functional.gelu(y + bias[0], approximate="tanh") if bias else y
+    return torch.autograd.grad(y, (x, weight, *bias), grad)
 
-class FarBelow(Problem):
-    """softmax(q kᵀ · D^-0.5) v, (…, tokens, D) each."""
 
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        """All scores of every other query are -FAR² · D^-0.5, exactly: no mask of -10,000 or -1e9 hides anything."""
-        q, k, v = super().pattern(shape, device)
-        q[..., 1::2, :], q[..., ::2, 0] = 0, 0
-        q[..., 1::2, 0], k[..., 0] = FAR, -FAR
-        return q, k, v
+def differentiates(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0) -> Case:
+    """biased: of GELU of the layer with a bias. scale: of x."""
 
+    def draw(rng: Random) -> tuple:
+        shapes = (*x[:-1], weight[0]), x, weight, *([weight[:1]] if biased else [])
+        grad, of_x, *others = judge.draw_tensors(rng, *shapes)
+        return rng.uniform(0.3, 0.7), grad, scale * of_x, *others
 
-class WithHeads(FarBelow, AttentionProblem):
-    """The same with a batch, heads and groups."""
+    name = f"x {x}, weight {weight}{', large numbers' if scale > 1 else ''}"
+    return as_the_course(name, judge.gradients, draw, lambda: by_autograd)
 
 
-class Combined(Problem):
-    """parts, weighted by 2^lse."""
+def fakes(name: str, rank: int, dtype: str = "float32", device: str = "cpu", symbols: bool = False) -> Case:
+    """rank: of x."""
 
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        parts, lse = super().pattern(shape, device)
-        return parts, lse - 2**20  # a number as large in place of -inf would have a weight
+    def draw(rng: Random) -> tuple:
+        out, *x = rng.sample(range(3, 40), rank + 1)
+        return tuple(x), (out, x[-1]), dtype, device, symbols
 
+    return as_the_course(name, judge.fake_result, draw, partial(resolve_name, f"{KERNELS}.{LAYER}:linear_fake"))
 
-class GradientOfQueries(Problem):
-    """lse and delta are those of the forward pass."""
 
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        return consistent(*super().pattern(shape, device))
+def swaps(name: str) -> Case:
+    def draw(rng: Random) -> tuple:
+        return name, rng.getrandbits(32), rng.uniform(0.5, 2.0)
 
-    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
-        return consistent(*super().random(shape, generator))
+    return as_the_course(name, judge.swapped_model, draw, partial(resolve_name, f"{KERNELS}.{LAYER}:use_kernels"))
 
 
-def consistent(
-    q: "Tensor", k: "Tensor", v: "Tensor", do: "Tensor", lse: "Tensor", delta: "Tensor"
-) -> "tuple[Tensor, ...]":
-    s = q.float() @ k.float().mT * q.shape[1] ** -0.5
-    lse.copy_(s.logsumexp(-1) * math.log2(math.e))
-    delta.copy_((do.float() * (s.softmax(-1) @ v.float())).sum(-1))
-    return q, k, v, do, lse, delta
+def shard(gate: "Tensor", up: "Tensor", down: "Tensor", rank: int, world: int) -> "tuple[Tensor, ...]":
+    if gate.shape[0] % world:
+        raise ValueError("features do not divide")
+    return *(one.chunk(world)[rank].clone() for one in (gate, up)), down.chunk(world, 1)[rank].contiguous().clone()
 
 
-# The functions that the kernels of notebook 19 compute. Scores are multiples of log2(e) where a kernel uses exp2.
+def shards(name: str, *worlds: int) -> Case:
+    """worlds: numbers of ranks; 0: one that does not divide the features."""
 
-LOG2_E = math.log2(math.e)
-BF16, FP32 = UNIT_ROUNDOFF["bf16"], UNIT_ROUNDOFF["fp32"]
-TINY = 1e-6  # that a flushed exponential may lose
+    def draw(rng: Random) -> tuple:
+        hidden, features, other = rng.randint(3, 20), 4 * rng.randint(2, 9), rng.choice((3, 5, 7))
+        features += 4 * (features % other == 0)
+        shapes = (features, hidden), (features, hidden), (hidden, features)
+        return judge.draw_tensors(rng, *shapes), [world or other for world in worlds]
 
+    return as_the_course(name, judge.shares, draw, lambda: shard)
 
-def soft_average() -> Problem:
-    """o (M,) = softmax(s) v for scores s (M, N) and values v (N,), all in fp32.
 
-    To first order a weight is off by (2·max|s| + 2)·u, relative, its sum over N terms by N·u more, twice: in the
-    numerator and in the denominator.
-    """
+def registers(caller: str) -> Case:
+    """caller: of the operator."""
 
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        s, v = inputs
-        relative = 2 * (2 * s.abs().amax(-1) + s.shape[-1] + 4) * FP32
-        return relative * (s.softmax(-1) @ v.abs()) + TINY
+    def draw(rng: Random) -> tuple:
+        *rows, k, n = (rng.randint(2, 9) for _ in range(rng.randint(3, 4)))
+        *given, grad = judge.draw_tensors(rng, (*rows, k), (n, k), (n,), (*rows, n))
+        return caller, rng.uniform(0.5, 2.0), rng.uniform(2.0, 3.0), given, grad
 
-    return Problem(
-        name="soft_average",
-        dims="MN",
-        inputs=(Operand("s", "MN", "fp32", scale=64, pattern="steep"), Operand("v", "N", "fp32")),
-        output=Operand("o", "M", "fp32"),
-        reference=lambda s, v: s.softmax(-1) @ v,
-        bound=bound,
-    )
+    def expected(caller: str, factor: float, scale: float, given: "list[Tensor]", grad: "Tensor") -> Record:
+        result = judge.forward_of(factor, *given)
+        names = ("gradient of x", "gradient of weight", "gradient of bias")
+        record: dict[str, Record] = {
+            "eager mode": {"result": result},
+            "tensors without data": {"shape": tuple(result.shape), "calls of forward": 0},
+            "backward()": dict(zip(names, judge.backward_of(scale, grad, *given[:2]), strict=True)),
+            "autocast": {"dtype of the result": "torch.bfloat16", "rule for CUDA devices": "one"},
+        }
+        return {"error": ""} | record[caller]
 
+    return recorded(caller, judge.registered, draw, expected)
 
-def one_head(causal: bool = False) -> Problem:
-    """o (M, D) = softmax(q kᵀ · D^-0.5) v of one head, in bf16; causal: query i sees keys 0 … i.
 
-    The bound is that of `problems.attention`: P is rounded to bf16 before it multiplies v; errors of either sign add
-    up as the root of their squares, of which six standard deviations are allowed; u for rounding o.
-    """
+def gates(name: str, rows: tuple[int, ...], dtype: str) -> Case:
+    """rows: the leading modes of x."""
 
-    def weights(q: "Tensor", k: "Tensor") -> "Tensor":
-        import torch
+    def draw(rng: Random) -> tuple:
+        hidden, features = rng.randint(3, 20), judge.PIECE * rng.randint(3, 9)
+        shapes = (features, hidden), (features, hidden), (hidden, features), (*rows, hidden)
+        *weights, x = judge.draw_tensors(rng, *shapes, dtype=dtype)
+        return weights, x, rng.uniform(0.5, 2.0)
 
-        s = q @ k.mT * q.shape[1] ** -0.5
-        return (s.masked_fill(torch.ones_like(s).tril() == 0, -torch.inf) if causal else s).softmax(-1)
+    def expected(weights: "list[Tensor]", x: "Tensor", factor: float) -> Record:
+        gate, up, down = weights
+        gate_up = resolve_name(f"{KERNELS}.{LAYER}:interleave")(gate, up)
+        return {
+            "number of calls of gated_linear": 1,
+            "gate_up": gate_up,
+            "the tensor that gated_linear gets": "a parameter",
+            "result": judge.product(factor, x, gate_up) @ down.mT,
+            "numbers in all parameters": 3 * gate.numel(),
+            "plain.down_proj.weight": "a parameter",
+            "gradients": "of all parameters and x",
+        }
 
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        q, k, v = inputs
-        return BF16 * (result.abs() + 6 * (weights(q, k).square() @ v.square()).sqrt()) + TINY
+    return recorded(name, judge.gated_module, draw, expected)
 
-    return FarBelow(
-        name="one_head",
-        dims="QKD",
-        inputs=(Operand("q", "QD", "bf16", pattern="identity"), Operand("k", "KD", "bf16"), Operand("v", "KD", "bf16")),
-        output=Operand("o", "QD", "bf16"),
-        reference=lambda q, k, v: weights(q, k) @ v,
-        bound=bound,
-    )
 
-
-def combined() -> Problem:
-    """o (R, D) in fp32: parts (S, R, D), each with weight 2^lse (S, R) of all parts' weights.
-
-    A weight is off by (2·max|lse| + 2)·u, relative, and S of them are added, in numerator and denominator.
-    """
-
-    def shares(lse: "Tensor") -> "Tensor":
-        return (lse * math.log(2)).softmax(0)[..., None]
-
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        parts, lse = inputs
-        relative = 2 * (2 * lse.abs().amax() + len(lse) + 4) * FP32
-        return relative * (parts.abs() * shares(lse)).sum(0) + TINY
-
-    return Combined(
-        name="combined",
-        dims="SRD",
-        inputs=(Operand("parts", "SRD", "fp32"), Operand("lse", "SR", "fp32", scale=4, pattern="steep")),
-        output=Operand("o", "RD", "fp32"),
-        reference=lambda parts, lse: (parts * shares(lse)).sum(0),
-        bound=bound,
-    )
-
-
-def gradient_of_queries() -> Problem:
-    """dq (M, D) of one head, given lse (M,), to base 2, and delta (M,): dS k · D^-0.5, dS = P ∘ (dO vᵀ - delta).
-
-    dS is rounded to bf16 before it multiplies k: the bound is the forward pass's, with dS for P and k for v.
-    """
-
-    def slopes(q: "Tensor", k: "Tensor", v: "Tensor", do: "Tensor", lse: "Tensor", delta: "Tensor") -> "Tensor":
-        """dS · D^-0.5."""
-        scale = q.shape[1] ** -0.5
-        p = (q @ k.mT * (scale * LOG2_E) - lse[:, None]).exp2()
-        return p * (do @ v.mT - delta[:, None]) * scale
-
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        return BF16 * (result.abs() + 6 * (slopes(*inputs).square() @ inputs[1].square()).sqrt()) + TINY
-
-    q, do = (Operand(name, "QD", "bf16", pattern="identity") for name in ("q", "do"))
-    k, v = (Operand(name, "KD", "bf16") for name in "kv")
-    return GradientOfQueries(
-        name="gradient_of_queries",
-        dims="QKD",
-        inputs=(q, k, v, do, Operand("lse", "Q", "fp32"), Operand("delta", "Q", "fp32")),
-        output=Operand("dq", "QD", "bf16"),
-        reference=lambda *inputs: slopes(*inputs) @ inputs[1],
-        bound=bound,
-    )
-
-
-def seen(shape: Shape, tm: int, tn: int) -> int:
-    """The elements of K that the blocks of a causal head must load: up to each block's last query, in whole tiles."""
-    queries, keys, d = shape
-    return sum(min(keys, -(-(m + tm) // tn) * tn) for m in range(0, queries, tm)) * d
-
-
-COURSE_ATTENTION = of_course(
-    "attention.tiles",
-    *("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries"),
-    *("scores", "keys_step", "queries_step"),
-)
-ONLINE_STEP = of_course("attention.tiles", "online_step", "scaled_step")
-OF_E = issued("fma.rm.f32") <= 0  # rounded down: ct.exp splits its argument with it
-SELECTS = "selp.f32|cvt.rn.f32.u32"  # a bool becomes a number, which may mask, too
-DIVISIONS = "div|rcp"
-EXPONENTIALS = (issued("ex2.approx.f32") <= 0, OF_E)
-
-
-def tile_of(shape: Shape) -> tuple[int, int]:
-    """Queries and keys, different ones, so that a number shows in place of either, or one in place of the other."""
-    return (16, 32) if shape[-3] == 64 else (32, 16)
-
-
-def scale_of(d: int) -> float:
-    """Of the scores, as multiples of log2(e)."""
-    return d**-0.5 * LOG2_E
-
-
-# 19.3 key_tiles -------------------------------------------------------------------------------------------------
-
-
-def key_tiles(m: int, tm: int, tn: int, keys: int) -> tuple[int, int]:
-    return min(m * tm + 1, keys) // tn, tiles(min(keys, (m + 1) * tm), tn)
-
-
-def head_of_keys(rng: Random) -> tuple[int, int, int, int]:
-    tm, tn = (rng.choice((16, 32, 64, 128)) for _ in range(2))
-    return rng.randint(0, 20), tm, tn, rng.randint(1, 2000)
-
-
-# m, tm, tn, keys
-LONG_HEADS = [
-    (1, 1, 2, 64),
-    (7, 1, 4, 64),
-    (0, 64, 64, 512),
-    (3, 64, 64, 512),
-    (2, 128, 64, 1024),
-    (5, 32, 128, 512),
-    (1, 128, 32, 4096),
-]
-SHORT_HEADS = [(3, 64, 64, 200), (7, 64, 32, 100), (0, 128, 64, 17), (2, 64, 64, 130), (9, 16, 64, 128)]
-# 19.5 attention -------------------------------------------------------------------------------------------------
-
-
-def longest_first(shape: Shape, writers: "np.ndarray") -> str | None:
-    """Why the blocks of a head do not begin with the longest rows, or None. writers: (batch, heads, queries, d)."""
-    tm, _ = tile_of(shape)
-    numbers = writers[:, :, ::tm, 0]
-    for batch, heads in enumerate(numbers.tolist()):
-        for head, blocks in enumerate(heads):
-            for m, (one, later) in enumerate(pairwise(blocks)):
-                if one < later:
-                    what = (
-                        f"batch {batch}, head {head}: block {one} has the queries from {m * tm} on and block {later}, "
-                        f"which starts after it, those from {(m + 1) * tm} on, which see more keys."
-                    )
-                    return Flaw(what, Fail.SLOW)
-    return None
-
-
-def keys_loaded(shape: Shape) -> dict[int, int]:
-    batch, heads, _, queries, keys, d = shape
-    each = batch * heads * seen((queries, keys, d), *tile_of(shape))
-    return {0: batch * heads * queries * d, 1: each, 2: each}
-
-
-def keys_of_head(shape: Shape) -> dict[int, int]:
-    return {0: shape[0] * shape[2], **dict.fromkeys((1, 2), seen(shape, *tile_of(shape)))}
-
-
-def tile_of_keys(shape: Shape) -> dict[int, int]:
-    return dict.fromkeys((1, 2), tile_of(shape)[1] * shape[-1])
-
-
-def splits_of(shape: Shape) -> int:
-    return 1 << (shape[0] - 1).bit_length()
-
-
-def keys_each(shape: Shape) -> dict[int, int]:
-    return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
-
-
-kernel_exercise = partial(CutileExercise.of, library=COURSE_ATTENTION, once=True, all_blocks=True)
 EXERCISES = (
-    kernel_exercise(
-        ("19.1", "online_step", 4),
-        problem=soft_average(),
-        library=COURSE_ATTENTION | ONLINE_STEP,
-        shapes=((32, 64), (36, 70), (16, 300)),
-        simulated_shapes=((36, 70),),
-        grid=lambda shape: (tiles(shape[0], 16),),
-        constants=lambda shape: (16, 32),
-        loads=lambda shape: {0: math.prod(shape), 1: tiles(shape[0], 16) * shape[1]},
-        rules=(*EXPONENTIALS, issued("ex2") <= 432, issued("max.f32") <= 1200),
+    case_exercise(
+        ("19.1", "linear_backward", 3),
+        differentiates((6, 4), (3, 4)),
+        differentiates((2, 5, 8), (8, 8)),
+        differentiates((2, 3, 4, 5), (7, 5)),
+        differentiates((2, 5, 8), (4, 8)),
     ),
-    kernel_exercise(
-        ("19.2", "attend", 4),
-        problem=one_head(),
-        shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
-        simulated_shapes=((32, 96, 16),),
-        rules=(
-            *at_most({"mma.sync": 48, "cvt.rn.bf16": 60, "cvt.rn.f16": 0}),
-            *EXPONENTIALS,
-            issued("ex2") <= 200,
-            issued(DIVISIONS) <= 32,
-            issued("mma.sync") >= 40,
-        ),
-        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
-        constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
-        loads=lambda shape: {0: shape[0] * shape[2], **keys_each(shape)},
-        tiles=tile_of_keys,
+    case_exercise(
+        ("19.3", "linear_fake", 2),
+        fakes("a matrix", 2),
+        fakes("a batch of them, bf16", 4, "bfloat16"),
+        fakes("on another device", 2, device="meta"),
+        fakes("sizes that are unknown", 3, symbols=True),
+        library=of_course(LAYER, "linear", "linear_fake"),
     ),
-    value_exercise(
-        ("19.3", "key_tiles", 3),
-        key_tiles,
-        {
-            "more keys than queries see": beside(LONG_HEADS, head_of_keys, n=20),
-            "the end of K": beside(SHORT_HEADS, head_of_keys, n=20),
-        },
+    case_exercise(("19.5", "use_kernels", 3), *map(swaps, judge.MODELS), library=of_course(LAYER, "use_kernels")),
+    case_exercise(
+        ("19.7", "shard", 3),
+        shards("one GPU, and two", 1, 2),
+        shards("four GPUs", 4),
+        shards("features that do not divide", 4, 0),
     ),
-    kernel_exercise(
-        ("19.4", "causal", 5),
-        problem=one_head(causal=True),
-        shapes=((64, 64, 64), (70, 70, 16), (40, 100, 32), (100, 50, 16)),
-        simulated_shapes=((128, 128, 16), (70, 50, 16)),
-        rules=(
-            *at_most({"mma.sync": 192, SELECTS: 280, "cvt.rn.bf16": 200}),
-            *EXPONENTIALS,
-            issued("ex2") <= 560,
-            issued(DIVISIONS) <= 128,
-            issued("mma.sync") >= 120,
-        ),
-        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
-        constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
-        loads=keys_of_head,
+    case_exercise(
+        ("19.2", "linear_gelu_backward", 3),
+        differentiates((6, 4), (3, 4), biased=True),
+        differentiates((2, 3, 4, 5), (7, 5), biased=True),
+        differentiates((2, 5, 8), (8, 8), biased=True, scale=30.0),
+        differentiates((2, 5, 8), (4, 8), biased=True),
     ),
-    kernel_exercise(
-        ("19.5", "attention", 6),
-        problem=WithHeads(**vars(attention_problem(causal=True))),
-        shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
-        simulated_shapes=((1, 2, 1, 120, 130, 16),),
-        rules=(
-            *at_most({"mma.sync": 384, SELECTS: 560, "cvt.rn.bf16": 400}),
-            *EXPONENTIALS,
-            issued("ex2") <= 1120,
-            issued(DIVISIONS) <= 256,
-            issued("mma.sync") >= 240,
-        ),
-        grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
-        constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
-        loads=keys_loaded,
-        order=longest_first,
-    ),
-    kernel_exercise(
-        ("19.6", "combine", 4),
-        problem=combined(),
-        shapes=((4, 4, 16), (3, 5, 32), (1, 2, 16), (70, 3, 64)),
-        simulated_shapes=((3, 5, 32),),
-        rules=(OF_E,),
-        grid=lambda shape: (shape[1],),
-        constants=lambda shape: (splits_of(shape), shape[2]),
-        loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
-        tiles=lambda shape: {0: splits_of(shape) * shape[2], 1: splits_of(shape)},
-    ),
-    kernel_exercise(
-        ("19.7", "grad_q", 4),
-        problem=gradient_of_queries(),
-        shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
-        simulated_shapes=((32, 96, 16),),
-        rules=(
-            *at_most({"mma.sync": 72, "cvt.rn.bf16": 60, "cvt.rn.f16": 0}),
-            *EXPONENTIALS,
-            issued("ex2") <= 140,
-            issued("mma.sync") >= 60,
-        ),
-        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
-        constants=lambda shape: (shape[2] ** -0.5, *tile_of(shape), shape[2]),
-        loads=lambda shape: {**dict.fromkeys((0, 3), shape[0] * shape[2]), **keys_each(shape)},
-        tiles=tile_of_keys,
+    case_exercise(("19.4", "register", 4), *map(registers, judge.CALLERS)),
+    case_exercise(
+        ("19.6", "GatedMLP", 3),
+        gates("an MLP", (2, 5), "float64"),
+        gates("an MLP in bf16, and a matrix", (5,), "bfloat16"),
+        library=of_course(LAYER, "interleave", "FusedMLP.__init__"),
     ),
 )

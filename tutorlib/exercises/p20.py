@@ -1,194 +1,336 @@
-"""Exercises of notebook 20: the parts of an attention kernel for Hopper, and the kernel that they make."""
+"""Exercises of notebook 20: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Callable
-from functools import partial
-from itertools import product
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import at_most, issued
+from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.part import Inside, KernelSettings, inside
-from tutorlib.checking.randomness import beside
-from tutorlib.exercises.judges.p20 import AllParts, attention, without_overlap
-from tutorlib.exercises.values import value_exercise
-from tutorlib.machine.features import WGMMA
-from tutorlib.problems.attention import attention_problem
-from tutorlib.problems.problem import Shape
+from tutorlib.checking.randomness import Drawn, beside, rng_of_run
+from tutorlib.checking.scenario import Record, as_the_course, record_of, recorded, unlike
+from tutorlib.checking.values import Case
+from tutorlib.exercises.judges import p20 as judge
+from tutorlib.exercises.values import case_exercise, value_exercise
+from tutorlib.failure import FailureKind, Flaw
+from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
+from tutorlib.problems.differences import Wrong
+from tutorlib.problems.problem import Operand, Problem, Shape
 
-# The answers that any machine calls: which register of P is which element, which blocks of keys a tile needs.
-
-
-# 20.1 a_register ------------------------------------------------------------------------------------------------
-
-
-def a_register(row: int, column: int) -> tuple[int, int, int]:
-    """The A fragment of wgmma m64nNk16 (PTX ISA, 9.7.15.5.1.1)."""
-    warp, half, low = row // 16, row // 8 % 2, row % 8
-    k_block, column = divmod(column, 16)
-    return 32 * warp + 4 * low + column % 8 // 2, k_block, column % 2 + 2 * half + 4 * (column // 8)
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
 
 
-def some_element(rows: int, columns: int) -> Callable[[Random], tuple]:
-    return lambda rng: (rng.randrange(rows), rng.randrange(columns))
+# 20.1 per_call --------------------------------------------------------------------------------------------------
+
+TIMES = (73_000.0, 241_500.0, 1_000.0, 10.0)  # trace and compile: published for a GEMM on a B100
+MOST = (100_000, 500_000, 5_000, 50)
+CALLS = (1, 2, 1000)
 
 
-A_REGISTERS = {
-    "one K block of a warpgroup": beside(list(product(range(16), range(16))), some_element(64, 16)),
-    "a warpgroup's 64 × 128": beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256)),
+def cost_calls(way: str) -> Drawn:
+    """Calls with the published times; the grader also tries others, whose quotients are exact."""
+    known = [(way, calls, *TIMES) for calls in CALLS]
+    return beside(known, lambda rng: (way, 2 ** rng.randint(0, 12), *(float(rng.randint(1, n)) for n in MOST)))
+
+
+# 20.2 compilations_of ----------------------------------------------------------------------------------------------
+
+
+USUAL: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
+
+
+def some_calls(**choices: Sequence[Any]) -> Drawn:
+    """Six arguments of `compilations_of`: calls that differ in their sizes and in these choices."""
+
+    def call(rng: Random) -> tuple:
+        m, n = rng.choice((8, 12)), rng.choice((16, 32, 48))
+        chosen = {name: rng.choice(some) for name, some in (USUAL | choices).items()}
+        return tuple(DirectCall(shape=(m, n), stride=rng.choice(((n, 1), (1, m))), **chosen))
+
+    def lists(rng: Random) -> list[tuple]:
+        return [([call(rng) for _ in range(rng.randint(8, 16))],) for _ in range(6)]
+
+    return Drawn(lists(Random(17)), lists)
+
+
+COUNTED = {
+    "static layouts": some_calls(marked=("static",)),
+    "mark_layout_dynamic": some_calls(),
+    "one dynamic mode": some_calls(marked=(0, 1)),
+    "dtypes and alignments": some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16)),
+    "constants": some_calls(factor=(2, 3, 4, 5)),
+    "constants that Python takes for equal": some_calls(factor=(1, 1.0, True, 2, 2.0, -1, -2)),
+    "all of them": some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2)),
 }
 
-# 20.5 key_blocks ------------------------------------------------------------------------------------------------
+
+# 20.8 struct_layout ---------------------------------------------------------------------------------------------
+
+SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
+ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
+LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
 
 
-def key_blocks(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> tuple[int, int]:
-    bM, bN = tile
-    blocks = -(-keys // bN)
-    if not causal:
-        return blocks, keys // bN
-    return min(blocks, -(-(m_block + 1) * bM // bN)), min(keys // bN, (m_block * bM + 1) // bN)
+def some_members(rng: Random) -> tuple:
+    """An argument of `struct_layout`."""
+    members = ((rng.randint(1, 99), 2 ** rng.randint(0, 8)) for _ in range(rng.randint(2, 6)))
+    return (tuple(members),)
 
 
-TILES = ((128, 128), (128, 176), (192, 128), (128, 64), (64, 1))
+MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
 
 
-def tiles_of(sizes: tuple[int, ...], causal: bool) -> list[tuple]:
+# 20.3: calls whose keys are compared ------------------------------------------------------------------------------
+
+
+def matrix(rows: int = 8, columns: int = 64, dtype: str = "float16", pitch: int = 0, skip: int = 0) -> "Tensor":
+    """Row-major, its rows `pitch` elements apart, `skip` elements into memory that begins at a multiple of 64 bytes."""
+    import torch
+
+    pitch = pitch or columns
+    memory = torch.zeros(skip + rows * pitch + 64, dtype=getattr(torch, dtype))
+    memory = memory[-memory.data_ptr() % 64 // memory.element_size() :]
+    return memory.as_strided((rows, columns), (pitch, 1), memory.storage_offset() + skip)
+
+
+def vector(size: int = 64, dtype: str = "float16", skip: int = 0) -> "Tensor":
+    return matrix(1, size, dtype, skip=skip)[0]
+
+
+def layers(pitch: int = 256, of_rows: int = 64) -> "Tensor":
+    """Two matrices of three rows, `pitch` elements apart."""
+    return matrix(pitch=2 * pitch).as_strided((2, 3, 64), (pitch, of_rows, 1))
+
+
+def given(*tensors: "Tensor", constants: tuple = (), arch: str = judge.ARCH) -> judge.Given:
+    return list(tensors), constants, arch
+
+
+def alike(rng: Random) -> list[judge.Given]:
+    """Calls of which many share a compilation: with sizes, pitches and addresses of any number."""
+    few, many = 8 * rng.randint(1, 3), 8 * rng.randint(4, 9)
+    odd, longer = 2 * rng.randint(2, 20) + 1, 16 * rng.randint(5, 9)
+    one, other = (matrix(columns=longer).unflatten(0, sizes) for sizes in ((2, 4), (4, 2)))
     return [
-        (m_block, keys, tile, causal) for keys, tile in product(sizes, TILES) for m_block in range(-(-keys // tile[0]))
+        *map(given, (matrix(few), matrix(many), matrix(columns=longer), matrix(pitch=longer + 8))),
+        *map(given, (matrix(skip=8 * rng.randint(1, 3)), matrix(pitch=66), matrix(pitch=70))),
+        *map(given, (vector(dtype="float32", skip=1), vector(dtype="float32", skip=3), matrix(dtype="int16"))),
+        *map(given, (one, other.transpose(0, 1), matrix(few, 64).T, matrix(many, 64).T)),
+        *(given(vector(length), vector(length)) for length in (longer, odd)),
+        *(given(vector(), constants=(few, "relu")) for _ in range(2)),
     ]
 
 
-def some_tile(causal: bool) -> Callable[[Random], tuple]:
+def dtypes(rng: Random) -> list[judge.Given]:
+    rows, columns = 4 * rng.randint(1, 4), 16 * rng.randint(1, 9)
+    names = "float16", "bfloat16", "int16", "float32", "int32"
+    half, single = matrix(rows, columns), matrix(rows, columns, "float32")
+    alone = [given(matrix(rows, columns, name)) for name in names]
+    return [*alone, given(matrix()), given(half, single), given(single, half), given(half, half), given(half, matrix())]
+
+
+def layouts(rng: Random) -> list[judge.Given]:
+    side, rows = 8 * rng.randint(4, 40), 4 * rng.randint(1, 9)
+    square, tall = matrix(side, side), matrix(rows, side).T
+    alone = square, square.T, vector(side), tall, tall.unflatten(1, (2, -1))
+    return [*map(given, alone), given(square, square), given(square, square.T), given(vector(), vector(side))]
+
+
+def alignments(rng: Random) -> list[judge.Given]:
+    skip, width, more = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.choice((7, 9, 11)), rng.choice((2, 4))
+    moved, stretched = matrix(skip=skip), matrix(pitch=64 + more)
+    alone = matrix(), moved, stretched, matrix(8, width).T, matrix(8, width + more).T
+    beside_it = matrix(), stretched, moved
+    of_three = layers(), layers(256, 64 + more), layers(256 + more, 64)
+    return [*map(given, alone + of_three), *(given(matrix(), one) for one in beside_it), given(moved, matrix())]
+
+
+def others(rng: Random) -> list[judge.Given]:
+    """Calls with other constants, or for another architecture."""
+    one, other = rng.sample(range(2, 256), 2)
+    constants = (one, "relu"), (other, "relu"), (one, "gelu"), (one, other), (other, one)
+    alike_to_python = (-1,), (-2,), (2,), (2.0,), (1,), (True,)  # -1 and -2 have one hash
+    architectures = judge.ARCH, judge.ARCH, judge.ARCH.rstrip("a"), rng.choice(("sm_80", "sm_89")), "sm_100a", "sm_103a"
+    return [
+        *(given(vector(), constants=these) for these in constants + alike_to_python),
+        *(given(vector(), arch=arch) for arch in architectures),
+    ]
+
+
+class KeyFlaw(FailureKind):
+    """Errors in keys."""
+
+    TOO_COARSE = "one key for two compilations"
+    TOO_FINE = "two keys for one compilation"
+
+
+def keys_case(name: str, draw: Callable[[Random], list[judge.Given]]) -> Case:
+    """Right when the keys of any two of these calls are equal where the course's are."""
+
+    def judged(served: Served) -> Wrong | None:
+        calls = draw(rng_of_run(17))
+        numbers, wrong = record_of(served, judge.numbered_keys, calls)
+        if wrong:
+            return wrong
+        keyed = zip(calls, numbers, (cache_key(*call) for call in calls), strict=True)
+        for (one, mine, key), (other, its, its_key) in combinations(keyed, 2):
+            if (mine == its) is not (key == its_key):
+                what = f"the calls with {judge.described(one)} and with {judge.described(other)} "
+                if key == its_key:
+                    return Wrong(Flaw(what + "share a compilation, and have two keys.", KeyFlaw.TOO_FINE))
+                return Wrong(Flaw(what + "need two compilations, and have one key.", KeyFlaw.TOO_COARSE))
+        return None
+
+    return Case(name, judged)
+
+
+# Cases of 20.4 to 20.7, and of 20.6: what happens in calls.
+
+
+def cached(name: str, calls: Sequence[judge.Call], refused: Hashable = None) -> Case:
+    return as_the_course(name, judge.cached_calls, lambda rng: (calls, refused), lambda: CompiledKernels)
+
+
+def compiled_once(trial: str) -> Case:
+    """Right when the record is the course's. An answer that does not compile ends the check."""
+
+    def expected(served: Served) -> Wrong | None:
+        given = trial, rng_of_run(17).randint(1, 99)
+        said = unlike(served.ask(judge.compiled_calls, *given), judge.compiled_calls(Served(for_torch), *given))
+        return Wrong(said) if said else None
+
+    return Case(trial, expected)
+
+
+def saved(name: str, *steps: judge.Step) -> Case:
+    """steps: n is 0 or 1, the first or the second number drawn."""
+
     def draw(rng: Random) -> tuple:
-        tile = (64 * rng.randint(1, 4), 8 * rng.randint(1, 32))
-        return rng.randrange(20), rng.randint(1, 3000), tile, causal
+        numbers = rng.sample(range(2, 2**16), 2)  # products with x are exact
+        return ([(step, name, numbers[n]) for step, name, n in steps],)
 
-    return draw
-
-
-KEY_BLOCKS = {
-    "not causal": beside(tiles_of((512, 500, 17), False), some_tile(False)),
-    "causal": beside(tiles_of((1024, 1000), True), some_tile(True)),
-    "causal, more queries than keys": beside(
-        [(m_block, keys, (128, 64), True) for m_block in range(6) for keys in (1, 70, 256, 300)], some_tile(True)
-    ),
-}
+    return as_the_course(name, judge.saved_calls, draw, lambda: load_or_compile)
 
 
-SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
-SMALL = ((1, 1, 1, 100, 200, 64),)  # four blocks of 64 keys, the last of them of 8: the rings of two go round twice
-SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)
-ONE_BLOCK = ((1, 1, 1, 17, 17, 64),)
-HIDDEN_BLOCKS = ((1, 1, 1, 128, 128, 64),)  # rows that see none of the first three blocks
+def graphs(name: str, parts: Collection[str], number: int = 1, calls: int = 3) -> Case:
+    """parts: of the record, which are compared. number: of graphs, which are called in turn."""
 
+    def draw(rng: Random) -> tuple:
+        tensors = judge.vectors(rng, number + calls)
+        return rng.randint(2, 8), tensors[:number], [(nth % number, x) for nth, x in enumerate(tensors[number:])]
 
-def on(sizes: tuple[Shape, ...], **settings: Any) -> dict[Shape, KernelSettings]:
-    """The kernels that are simulated, in blocks of 64 keys unless `tile_n` is another number."""
-    return {size: {"tile_n": 64} | settings for size in sizes}
-
-
-def within(*slots: str, sizes: tuple[Shape, ...] = SMALL, causal: bool = False, **settings: Any) -> Inside:
-    return inside(attention, *slots, small=on(sizes, causal=causal, **settings), jit=False, causal=causal)
-
-
-# In SMALL 8 consumer warps take 4 blocks each, 9 loads; with blocks of 32 keys they take 7, 112 groups of wgmmas.
-# In the epilogue each of the warps fences once and meets once.
-NEEDLESS = "bar.warp.sync|fence.proxy"
-ONE_GROUP = (
-    *(issued(f"wgmma.{name}") <= 140 for name in ("fence", "commit_group", "wait_group")),
-    issued(NEEDLESS) <= 16,
-)
-# In 20.4's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores, and 624 maxima;
-# two numbers are rounded by one of 384 conversions.
-ONCE_A_SCORE = at_most(
-    {"shfl.sync.bfly": 200, "ex2": 700, "mul.f32": 2000, "max": 800, "cvt.rn.bf16": 400, NEEDLESS: 16}
-)
-ONCE_LOADED = (issued("cp.async.bulk.tensor.4d.shared") <= 9, issued(NEEDLESS) <= 16)
-# In SMALL the warps wait 48 times, 40 of them for their turn, and pass it on 36 times.
-TURNS = (issued(NEEDLESS) <= 16, issued("bar.sync") <= 52, issued("bar.sync") >= 44, issued("bar.arrive") >= 32)
-# In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns together take 80
-# waits; the other parts 96 groups of wgmmas, 256 shuffles, 1,600 exponentials, 3,248 multiplications, 1,696 maxima,
-# 1,024 conversions and 14 loads.
-ALL_PARTS = (
-    issued("selp.f32") <= 1300,
-    issued("bar.sync") <= 96,
-    *(issued(f"wgmma.{name}") <= 120 for name in ("fence", "commit_group", "wait_group")),
-    *at_most(
-        {
-            "shfl.sync.bfly": 320,
-            "ex2": 2000,
-            "mul.f32": 4000,
-            "max": 2200,
-            "cvt.rn.bf16": 1060,
-            "cp.async.bulk.tensor.4d.shared": 14,
-            NEEDLESS: 32,
+    def expected(n: int, examples: "list[Tensor]", calls: "list[tuple[int, Tensor]]") -> Record:
+        results = {f"call {nth}": n**judge.LAUNCHES * x for nth, (_, x) in enumerate(calls, 1)}
+        record = {
+            "error": "",
+            "launches in each graph": ", ".join([str(judge.LAUNCHES)] * number),
+            "tensors of the caller that it writes to": "none",
+            "events of a call": dict.fromkeys(results, "replay"),
+            "y": results,
+            "y after all calls": {f"graph {which + 1}": n**judge.LAUNCHES * x for which, x in calls},
         }
-    ),
-    issued("bar.sync") >= 64,
+        return {part: what for part, what in record.items() if part in ("error", *parts)}
+
+    return recorded(name, judge.graph_calls, draw, expected)
+
+
+@dataclass(frozen=True)
+class OnIntegers(Problem):
+    """Inputs of random int32."""
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        import torch
+
+        def draw(op: Operand) -> "Tensor":
+            size = self.shape_of(op, shape)
+            return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
+
+        return tuple(map(draw, self.inputs))
+
+
+MAJORITY = OnIntegers(
+    name="majority",
+    dims="N",
+    inputs=tuple(Operand(name, "N", "int32") for name in "abc"),
+    output=Operand("y", "N", "int32"),
+    reference=lambda a, b, c: (a & b) | (a & c) | (b & c),  # each bit as two or three of them have it
+    bound=None,
 )
 
-slot: Any = partial(CuteExercise.of, needs=WGMMA, problem=attention_problem(), patterned=False, shapes=SHAPES)
-
-
-course = partial(of_course, "attention.roles")
 
 EXERCISES = (
-    value_exercise(("20.1", "a_register", 3), a_register, A_REGISTERS),
-    slot(
-        ("20.2", "views", 4),
-        part=within("by_row", "p_operand"),
-        library=course("by_row", "p_operand"),
+    value_exercise(
+        ("20.1", "per_call", 2),
+        per_call,
+        {way: cost_calls(way) for way in ("nothing kept", "traced each time", "kept", "loaded")},
+        library={"per_call": "tutorlib.models.compiling:per_call"},
     ),
-    slot(
-        ("20.3", "add_pv", 3),
-        part=within("add_pv", tile_n=32),  # two K blocks: no number that a page has
-        rules=ONE_GROUP,
-        library=course("add_pv"),
+    value_exercise(
+        ("20.2", "compilations_of", 3),
+        compilations_of,
+        COUNTED,
+        library={name: f"tutorlib.models.compiling:{name}" for name in ("compilations_of", "compiled_for")},
     ),
-    slot(
-        ("20.4", "softmax", 6),
-        part=within("quad_reduce", "softmax_step", sizes=HIDDEN_BLOCKS, causal=True, tile_n=32),
-        problem=attention_problem(causal=True),
-        patterned=True,
-        rules=ONCE_A_SCORE,
-        library=course("quad_reduce", "softmax_step"),
+    case_exercise(
+        ("20.3", "cache_key", 4),
+        keys_case("dtypes", dtypes),
+        keys_case("layouts", layouts),
+        keys_case("alignment", alignments),
+        keys_case("constants and architecture", others),
+        keys_case("calls that share a compilation", alike),
+        library=of_course("compiled_once", "cache_key"),
     ),
-    value_exercise(("20.5", "key_blocks", 3), key_blocks, KEY_BLOCKS),
-    slot(
-        ("20.6", "produce", 4),
-        part=within("produce", sizes=SMALL + ONE_BLOCK, stages=3),
-        rules=ONCE_LOADED,
-        library=course("produce_blocks"),
+    case_exercise(
+        ("20.4", "CompiledKernels", 3),
+        cached("one call", [(0, (2, 3), 2)] * 2),
+        cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
+        cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
+        cached("two of them", [(0, 1, 1), (1, 1, 1)]),
+        cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
+        library={"CompiledKernels": CompiledKernels.__init__},
     ),
-    slot(
-        ("20.7", "step", 5),
-        part=within("step", sizes=SMALL_CAUSAL, causal=True),
-        faults=(without_overlap,),
-        problem=attention_problem(causal=True),
-        shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64)),
-        rules=ALL_PARTS,
-        library=course("step"),
+    case_exercise(
+        ("20.5", "for_torch", 3),
+        *map(compiled_once, judge.TRIALS),
+        library=of_course("compiled_once", "for_torch"),
     ),
-    slot(
-        ("20.8", "turns", 3),
-        part=within("take_turn", "pass_turn"),
-        rules=TURNS,
-        library=course("take_turn", "pass_turn"),
+    case_exercise(
+        ("20.7", "load_or_compile", 3),
+        saved("an empty folder", (judge.GET, "double", 0)),
+        saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
+        saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
+        saved("saving that is cut short", (judge.GET, "twice", 1), (judge.CUT_SHORT, "double", 0)),
+        library=of_course("compiled_once", "load_or_compile"),
     ),
-    slot(
-        ("20.9", "my_parts", 4),
-        part=AllParts(
-            kernel=attention, settings={"causal": True}, small=on((*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)), causal=True)
+    value_exercise(
+        ("20.8", "struct_layout", 2),
+        struct_layout,
+        {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
+        library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
+    ),
+    CuteExercise.of(
+        ("20.9", "majority, by lop3", 3),
+        problem=MAJORITY,
+        shapes=((1,), (1000,), (4096,)),
+        dynamic=True,
+        requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
+        counted=(1000,),
+        rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
+        library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
+    ),
+    case_exercise(
+        ("20.6", "graphed", 3),
+        graphs(
+            "the capture",
+            ("launches in each graph", "tensors of the caller that it writes to", "events of a call"),
+            calls=1,
         ),
-        faults=(without_overlap,),
-        problem=attention_problem(causal=True),
-        shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64), (3, 1, 1, 17, 17, 64)),
-        rules=ALL_PARTS,
-        bench_shape=(4, 16, 16, 4096, 4096, 128),
-        tiers=(0.95,),
-        library=course("by_row", "p_operand", "add_pv", "quad_reduce", "softmax_step", "produce_blocks", "step")
-        | course("take_turn", "pass_turn")
-        | {"COURSE": "COURSE"},
+        graphs("replays", ("events of a call", "y")),
+        graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
     ),
 )

@@ -1,6 +1,7 @@
 """Speeds over sizes: the ladders of GEMMs and of attention, and the roofline."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
@@ -28,11 +29,11 @@ from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
 
 FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its notebook
-    "mma.sync": lambda title: title < "13",
-    "WGMMA": lambda title: title >= "13",
+    "mma.sync": lambda title: title < "14",
+    "WGMMA": lambda title: title >= "14",
 }
-LAST = "14"
-CHOSEN = "14 chosen"
+LAST = "16"
+CHOSEN = "16 chosen"
 
 
 def gemm_ladder(
@@ -40,7 +41,7 @@ def gemm_ladder(
     up_to: str = LAST,
     beside_nvidia: Sequence[SweepResults] | None = None,
 ) -> Figure:
-    """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "09" to "14".
+    """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "10" to "16".
 
     For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA: of each family the
     first rung and the last three. mma.sync's row also has the rate of these instructions alone (left) and NVIDIA's
@@ -77,6 +78,20 @@ def gemm_ladder(
     for axes, (_, part) in zip(speeds, rows, strict=True):  # TFLOP/s have one scale on each GPU
         same_gpu = [other for other, (_, of) in zip(speeds, rows, strict=True) if of.gpu == part.gpu]
         axes.set_ylim(0, max(other.get_ylim()[1] for other in same_gpu))
+    return figure
+
+
+def ladder_in_brief() -> Figure:
+    """README's figure: the same rungs as fractions of cuBLAS's speed, on the GPU that was swept last. Raises NoData."""
+    swept = with_newer(max(all_sweep_results("gemm_rungs"), key=lambda swept: swept.date))
+    figure = Figure(figsize=(13, 4.4), layout="constrained")
+    for axes, (family, belongs) in zip(figure.subplots(1, 2, sharey=True), FAMILIES.items(), strict=True):
+        draw_ratios(axes, ends_of_family(swept, belongs, LAST))
+        say_where(axes, swept, f"{family}, ")
+        axes.set_ylim(0, 1.05 * max(point.measurement.ratio for point in swept.points))
+        label_ends(axes)
+        for label in axes.texts:
+            label.set_text(re.sub(r"^(\d+) ", r"page \1: ", label.get_text()))
     return figure
 
 
@@ -193,7 +208,7 @@ def attention_ladder(everything: Sequence[tuple[str, SweepResults]] | None = Non
 def draw_one_kind(axes: Axes, swept: SweepResults, heads: Heads) -> None:
     """A line for torch and for each kernel."""
     shapes = sorted((shape for shape in swept.shapes if heads_of(shape) == heads), key=lambda shape: shape[3])
-    of_torch = [median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)) for shape in shapes]
+    of_torch = [median(p.measurement.speeds[1] for p in swept.at(shape)) for shape in shapes]
     dash = {"marker": "_", "markersize": 12} if len(shapes) == 1 else {}  # one length has no line
     axes.plot([shape[3] for shape in shapes], of_torch, **(baseline_style(swept) | dash))
     for number, name in enumerate(swept.names):

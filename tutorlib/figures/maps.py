@@ -6,16 +6,15 @@ from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from tutorlib.draw.palette import CATEGORIES, FAINT, INK, MARK, RAMP, SHADES
-from tutorlib.figures.style import MARKERS, draw_ratios, label_ends, say_where, tidy_axes
+from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, MARK, RAMP, SHADES
+from tutorlib.figures.style import draw_ratios, label_ends, say_where, tidy_axes
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.cutile import space
 from tutorlib.machine.features import Hardware, hardware_of
 from tutorlib.measuring.counters import MEMORY_READ, WAVES
-from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.measuring.timing import Measurement
 from tutorlib.models.l2 import ORDERS, Traffic, traffic
 from tutorlib.models.memory import BY_ARCH, blocks_per_sm
@@ -210,51 +209,32 @@ def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:
     return kinds
 
 
-COLORS = (SHADES[1], SHADES[2], SHADES[3])
 MANY = 512  # tokens
-GLYPHS = dict(zip("os^vDP", "●■▲▼◆✚", strict=True))  # of the markers, for labels away from their line's end
+LEVEL = LinearSegmentedColormap.from_list("level", (CATEGORIES[2], EMPTY, CATEGORIES[0]))  # slower, as fast, faster
 
 
-def gemm_models(everything: Sequence[SweepResults] | None = None) -> Figure:
-    """Speed as a fraction of cuBLAS's over the number of tokens: a row for each GPU, a panel for each model.
-
-    Raises NoData.
-    """
-    everything = everything or all_sweep_results("gemm_models")
-    figure = Figure(figsize=(15, 4.6 * len(everything)), layout="constrained")
-    for part, swept in zip(figure.subfigures(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        models = swept.facts["models"]
-        part.suptitle(
-            f"{swept.gpu}, bf16, {swept.regime}: {middle_and_least(measured_of(swept))}\n"
-            + few_and_many(measured_of(swept)),
-            x=0.01, ha="left", color=INK,
-        )  # fmt: skip
-        panels = part.subplots(1, len(models), sharey=True)
-        for axes, model, color in zip(panels, models, COLORS, strict=True):
-            draw_model(axes, swept, model, color)
-        panels[0].set_ylabel(f"speed as a fraction of {swept.baseline}'s\n(bars: quartiles of the pairs)")
-    return figure
-
-
-def draw_model(axes: Axes, swept: SweepResults, model: str, color: str) -> None:
-    """A line for each weight of a model."""
-    axes.axhline(1, color=INK, linestyle="--", linewidth=2)
-    weights = swept.facts["models"][model]
-    for (name, (n, k)), marker in zip(weights.items(), MARKERS, strict=False):
-        line = [each for each in measured_of(swept) if each.shape[1:] == (n, k)]
-        tokens, ratios = [each.shape[0] for each in line], [each.ratio for each in line]
-        axes.plot(tokens, ratios, color=color, marker=marker, markersize=6, label=f"{GLYPHS[marker]} {name}, {n}×{k}")
-        halves = [each.ratio * each.spread / 2 for each in line]
-        lower, upper = ([r + sign * half for r, half in zip(ratios, halves, strict=True)] for sign in (-1, 1))
-        axes.vlines(tokens, lower, upper, color=color, linewidth=1, alpha=0.6)
-    counts = sorted({each.shape[0] for each in measured_of(swept)})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(counts, map(str, counts), rotation=45)
+def draw_models(axes: Axes, swept: SweepResults) -> None:
+    """Speed as a fraction of the baseline's: a row for each weight of the models, a column for each count of tokens."""
+    models, found = swept.facts["models"], {each.shape: each for each in measured_of(swept)}
+    weights = [(f"{name}, {n}×{k}", n, k) for model in models.values() for name, (n, k) in model.items()]
+    tokens = sorted({shape[0] for shape in found})
+    cells = [[found.get((count, n, k)) for count in tokens] for _, n, k in weights]
+    ratios = [[each.ratio if each else 1.0 for each in row] for row in cells]
+    axes.imshow(ratios, LEVEL, aspect="auto", vmin=0.75, vmax=1.25)
+    for (y, row), x in product(enumerate(cells), range(len(tokens))):
+        if each := row[x]:
+            words = f"{'≈' if each.noisy else ''}{each.ratio:.2f}"
+            axes.text(x, y, words, ha="center", va="center", color=INK, fontsize=9)
+    first = -0.5
+    for model, of in models.items():
+        axes.text(len(tokens) - 0.4, first + 0.1, model, va="top", color=INK, fontsize=10)
+        first += len(of)
+        axes.axhline(first, color=INK, linewidth=1.5)
+    axes.set_xticks(range(len(tokens)), map(str, tokens))
+    axes.set_yticks(range(len(weights)), [name for name, *_ in weights])
     axes.set_xlabel("tokens, the rows of A")
-    of_model = [each for each in measured_of(swept) if list(each.shape[1:]) in weights.values()]
-    axes.set_title(f"{model}\n{middle_and_least(of_model)}", loc="left", color=INK, fontsize=10)
-    tidy_axes(axes)
-    label_ends(axes)
+    where = f"{swept.gpu}, bf16, {swept.regime}: speed as a fraction of {swept.baseline}'s (≈: noisy)"
+    axes.set_title(f"{where}\n{few_and_many(measured_of(swept))}", loc="left", color=INK, fontsize=11)
 
 
 def measured_of(swept: SweepResults) -> list[Measurement]:
@@ -269,12 +249,5 @@ def few_and_many(measured: Sequence[Measurement]) -> str:
                      ("from", [each for each in measured if each.shape[0] >= MANY])):  # fmt: skip
         if of:
             middle, spread = median(each.ratio for each in of), median(each.spread / 2 for each in of)
-            told.append(f"{name} {MANY} tokens: median {middle:.3f}, of a shape's pairs ±{spread:.1%}")
+            told.append(f"{name} {MANY} tokens: median {middle:.3f}, pairs ±{spread:.1%}")
     return "; ".join(told)
-
-
-def middle_and_least(measured: Sequence[Measurement]) -> str:
-    """The number of shapes, their median ratio, and the least with its shape."""
-    least = min(measured, key=lambda each: each.ratio)
-    middle = median(each.ratio for each in measured)
-    return f"{len(measured)} shapes, median {middle:.3f}, least {least.ratio:.3f} at {by(least.shape)}"

@@ -1,37 +1,17 @@
 """The pictures in figures/, for `tutor plots`. Performance figures are drawn from figures/data only."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
-from tensor_layouts import Layout, Swizzle, compose
 
 from tutorlib.figures import ladders, maps
 from tutorlib.figures.style import rows
 from tutorlib.paths import FIGURES as FOLDER
-from tutorlib.problems.differences import count
-
-
-def banks() -> Figure:
-    """README's first picture: a warp reads a column of the tile of 05.6 and of 05.7, 64×64 numbers of fp32."""
-    from tutorlib.draw.grid import figure
-    from tutorlib.draw.simulated import WarpAccess, bank_grid_of
-
-    rows = Layout((64, 64), (64, 1))
-    tiles = {"05.6, stored by rows": rows, "05.7, swizzled": compose(Swizzle(5, 0, 6), rows)}
-    grids = []
-    for name, tile in tiles.items():
-        read = WarpAccess(name, "ld.shared", 0, np.array([4 * tile(row, 0) for row in range(32)]), 4)
-        title = f"{name}: {count(read.wavefronts, 'wavefront')}\nthe warp's threads, by bank"
-        grids.append(replace(bank_grid_of(read), title=title))
-    return figure(grids, stacked=False)
-
 
 COLORS = 128  # of a PNG
 
@@ -44,13 +24,13 @@ def by_gpu(sweep: str, size: tuple[float, float], draw: Callable[..., None], **m
 # Each takes made-up results, or nothing for those that are stored, and raises NoData.
 FIGURES: dict[str, Callable[..., Figure]] = {
     "attention_ladder": ladders.attention_ladder,
-    "banks": banks,
     "gemm_any": by_gpu("gemm_any", (11, 5.2), maps.draw_shapes),
     "gemm_ladder": ladders.gemm_ladder,
-    **{f"gemm_ladder_{page}": partial(ladders.gemm_ladder, up_to=page) for page in ("09", "10", "11", "12", "13")},
-    "gemm_models": maps.gemm_models,
+    **{f"gemm_ladder_{page}": partial(ladders.gemm_ladder, up_to=page) for page in ("10", "11", "12", "13", "14")},
+    "gemm_models": by_gpu("gemm_models", (11, 5.2), maps.draw_models),
     "gemm_orders": by_gpu("gemm_orders", (13, 4.6), maps.draw_orders, columns=2),
     "gemm_stages": by_gpu("gemm_stages", (9.5, 4.8), maps.draw_stages),
+    "ladder": ladders.ladder_in_brief,
     "roofline": by_gpu("gemm_rungs", (12, 5.4), ladders.draw_roofline, in_table=True),
     "tile_heatmap": by_gpu("tile_space", (9.5, 6.2), maps.draw_space),
 }

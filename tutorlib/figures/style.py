@@ -90,9 +90,7 @@ def label_ends(axes: Axes) -> None:
 
 def baseline_speeds(swept: SweepResults) -> dict[int, float]:
     """TFLOP/s of the baseline at each square size: the median of its times beside the kernels."""
-    return {
-        shape[0]: median(point.measurement.baseline_tflops or 0 for point in swept.at(shape)) for shape in swept.shapes
-    }
+    return {shape[0]: median(point.measurement.speeds[1] for point in swept.at(shape)) for shape in swept.shapes}
 
 
 def baseline_style(swept: SweepResults) -> dict[str, Any]:

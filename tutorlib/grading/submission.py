@@ -41,7 +41,7 @@ class CodeCell:
 class Submitted:
     """One notebook of a submission.
 
-    name: the notebook of the course it answers, "02_layout_algebra". cells: its code cells, in order.
+    name: the notebook of the course it answers, "03_layout_algebra". cells: its code cells, in order.
     """
 
     path: Path
@@ -174,7 +174,7 @@ def parsed(path: Path, content: bytes) -> Submitted:
 
 
 def exercise_marked(cell: NotebookNode) -> str:
-    """ "02.5" where the cell is marked as the answer to that exercise, else ""."""
+    """ "03.5" where the cell is marked as the answer to that exercise, else ""."""
     match cell.metadata.get("tutorlib"):
         case {"role": role, "exercise": str() as exercise} if EXERCISE_ID.fullmatch(exercise):
             return exercise if role == "answer" else ""

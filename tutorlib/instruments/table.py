@@ -74,18 +74,21 @@ def by_host(name: str, host: Callable[..., Any], **others: Any) -> Candidate:
     return Candidate(name, HostLauncher(host), **others)
 
 
-# Notebooks 06 to 08: cuTile and Tile C++ ------------------------------------------------------------------------------
+# Notebooks 06 to 09: cuTile and Tile C++ ------------------------------------------------------------------------------
 
 
 def softmax_rows() -> Sweep:
     """Notebook 06's kernels, a row in one tile and online, by the row's length."""
     answers = load_answers("06_cutile_tiles")
-    tiles = {"one tile a row": ("06.5", None), **{f"online, tiles of {t}": ("06.7", t) for t in (1024, 4096)}}
+    tiles = {"one tile a row": ("06.4", None), **{f"online, tiles of {t}": ("06.5", t) for t in (1024, 4096)}}
 
     def launcher(id: str, tile: int | None) -> CutileLauncher:
         return CutileLauncher(answers[id], lambda shape: (shape[0],), lambda shape: (tile or shape[1],))
 
-    candidates = tuple(Candidate(name, launcher(*how)) for name, how in tiles.items())
+    candidates = (
+        *(Candidate(name, launcher(*how)) for name, how in tiles.items()),
+        by_host("4,096 elements a tile", answers["06.6"]),
+    )
     shapes = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
     return Sweep(softmax("fp32"), candidates, shapes, pairs=10, seconds=40)
 
@@ -132,12 +135,12 @@ def cpp_vectors() -> Sweep:
 
 
 def cpp_gemms(named: Mapping[str, Variant], shapes: tuple[Shape, ...], *counted: str) -> Sweep:
-    """Variants of notebook 08's GEMM, and what Nsight Compute counts of each."""
+    """Variants of notebook 09's GEMM, and what Nsight Compute counts of each."""
     candidates = (Candidate(name, CppLauncher(variant.source, variant.grid)) for name, variant in named.items())
     return Sweep(GEMM, tuple(candidates), shapes, counted)
 
 
-# Notebooks 09 to 12: the ladder's GEMM --------------------------------------------------------------------------------
+# Notebooks 10 to 13: the ladder's GEMM --------------------------------------------------------------------------------
 
 
 def rungs(problem: Problem, ladder: Iterable[Rung] = LADDER) -> tuple[Candidate, ...]:
@@ -184,7 +187,7 @@ def gemm_waves() -> Sweep:
 
 
 def staged(tiles: Mapping[tuple[int, int, int], tuple[int, int]], shapes: tuple[Shape, ...]) -> Sweep:
-    """Notebook 12's kernel by tile (and warps), from two stages to five, or as many as any GPU has room for."""
+    """Notebook 13's kernel by tile (and warps), from two stages to five, or as many as any GPU has room for."""
 
     most = {(m, n, k): min(5, MOST_SMEM // ((m + n) * k * BYTES)) for m, n, k in tiles}
     configs = [GemmConfig(tile, warps, stages) for tile, warps in tiles.items() for stages in range(2, most[tile] + 1)]
@@ -193,7 +196,7 @@ def staged(tiles: Mapping[tuple[int, int, int], tuple[int, int]], shapes: tuple[
 
 
 def on_ampere(name: str, config: GemmConfig, order: Order) -> Candidate:
-    """Notebook 12's kernel. Each point knows the registers that it took."""
+    """Notebook 13's kernel. Each point knows the registers that it took."""
     launcher = CuteLauncher(make_gemm(config, multistage, order), GEMM)
     facts = {"tile": list(config.tile), "warps": list(config.warps), "stages": config.stages}
 
@@ -216,19 +219,19 @@ DEPTHS = ((1024, 1024, 1024), (4096, 4096, 256))  # a grid that leaves each SM o
 
 
 def ordered(orders: Mapping[str, Order], shapes: Sequence[Shape], *counted: str) -> Sweep:
-    """Notebook 11's kernel, with two stages, its blocks in these orders."""
+    """Notebook 12's kernel, with two stages, its blocks in these orders."""
     candidates = (on_ampere(name, GemmConfig(stages=2), order) for name, order in orders.items())
     return Sweep(GEMM, tuple(candidates), tuple(shapes), counted)
 
 
 def gemm_orders() -> Sweep:
-    """Notebook 11's question: the same kernel with its blocks in other orders, and what memory has to send."""
+    """Notebook 12's question: the same kernel with its blocks in other orders, and what memory has to send."""
     orders = {"raster": raster} | {f"groups of {group}": partial(grouped, group=group) for group in (4, 8, 16)}
     return ordered(orders, cubes(8192, 4096, 2048), counters.MEMORY_READ, counters.L2_READ, counters.WAVES)
 
 
 def gemm_pitch() -> Sweep:
-    """Notebook 11's other question: does it matter that rows begin at multiples of a power of two?
+    """Notebook 12's other question: does it matter that rows begin at multiples of a power of two?
 
     The tall A is read by as many blocks as an H100 holds, all of which walk along their own rows: at every moment their
     addresses differ by multiples of a row's length. C is so narrow that memory is the limit.
@@ -237,9 +240,9 @@ def gemm_pitch() -> Sweep:
     return ordered({"raster": raster}, [(33792, 128, k) for k in lengths] + [(8192, 8192, k) for k in lengths[:3]])
 
 
-# Notebooks 13 and 14: Hopper's GEMM -----------------------------------------------------------------------------------
+# Notebooks 14 and 15: Hopper's GEMM -----------------------------------------------------------------------------------
 
-HOPPER_LEVERS: dict[str, dict[str, Any]] = {  # what notebook 14 adds to notebook 13's kernel, one by one
+HOPPER_LEVERS: dict[str, dict[str, Any]] = {  # what notebook 15 adds to notebook 14's kernel, one by one
     "warp-specialized": {"persistent": False},
     "persistent": {"persistent": True},
     "multicast": {"cluster": (2, 1)},
@@ -289,7 +292,7 @@ def hopper_levers() -> Sweep:
 
     A candidate's levers are a fact, so that gains are ratios of points: with a lever over without it.
     """
-    facts = {"levers": [], "config": {"schedule": "plain", "persistent": False}}  # no configuration of notebook 14's
+    facts = {"levers": [], "config": {"schedule": "plain", "persistent": False}}  # no configuration of notebook 15's
     candidates = [Candidate("plain", CuteLauncher(make_first_gemm(), GEMM), facts=facts, needs=WGMMA)]
     for levers in HOPPER_STACKS:
         settings = {name: on for lever in levers for name, on in HOPPER_LEVERS[lever].items()}
@@ -366,7 +369,7 @@ def hopper_fp8() -> Sweep:
     return Sweep(gemm_fp8(), candidates, (shape,), seconds=24)
 
 
-# Notebook 16: epilogues and the MLP -----------------------------------------------------------------------------------
+# Notebook 18: epilogues and the MLP -----------------------------------------------------------------------------------
 
 FEW_PAIRS = 12  # a reference takes twenty times as long as what it checks
 HIDDEN, FEATURES = LLAMA_8B
@@ -376,7 +379,7 @@ COOPERATIVE = HopperConfig(cluster=(2, 1), defer_stores=True, stream_k=True, zig
 
 
 def beside_plain(problem: Problem) -> Problem:
-    """The same beside notebook 14's GEMM of the same A and B, which rounds and nothing else."""
+    """The same beside notebook 15's GEMM of the same A and B, which rounds and nothing else."""
 
     def baseline(c: Tensor, a: Tensor, b: Tensor, *others: Tensor) -> None:
         launch.gemm(a, b, c if c.shape[1] == b.shape[0] else c.new_empty(a.shape[0], b.shape[0]))
@@ -497,7 +500,7 @@ def mlp_forward() -> Sweep:
     return Sweep(mlp(), candidates, shapes, pairs=FEW_PAIRS, seconds=25)
 
 
-# Notebooks 19 and 20: attention, beside torch's -----------------------------------------------------------------------
+# Notebooks 22 and 23: attention, beside torch's -----------------------------------------------------------------------
 
 SIX_PAIRS = 6  # a reference takes a hundred times as long as what it checks
 HEADS = ((16, 16, 128), (32, 32, 64), (16, 2, 128))  # heads, those of K and V, head_dim: eight share one in the last

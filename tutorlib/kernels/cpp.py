@@ -1,4 +1,4 @@
-"""C++: notebook 08's vector addition and GEMMs in CUDA Tile C++, and notebook 12's GEMM in plain CUDA C++."""
+"""C++: notebook 09's vector addition and GEMMs in CUDA Tile C++, and notebook 13's GEMM in plain CUDA C++."""
 
 import textwrap
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def persistent_grid(shape: Shape, ctas: int = 1) -> LaunchGrid:
 
 @dataclass(frozen=True)
 class Variant:
-    """A GEMM in Tile C++ with its choices as fields; all have the parameters of exercise 08.2.
+    """A GEMM in Tile C++ with its choices as fields; all have the parameters of exercise 09.2.
 
     tile: (M, N, K) of one step. aligned, divisible: what the kernel promises of pointers and of sizes.
     group: rows of tiles that are computed together; 0 for a plain 2-D grid. persistent: blocks stay for many tiles.

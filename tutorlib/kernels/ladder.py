@@ -1,4 +1,4 @@
-"""The GEMM ladder of notebooks 09 to 14: one list of its rungs, for sweeps, figures, tests and counters."""
+"""The GEMM ladder of notebooks 10 to 15: one list of its rungs, for sweeps, figures, tests and counters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tutorlib.models.l2 import raster
 class Rung:
     """One kernel of the ladder. notebook: the number of the one that builds it.
 
-    host: gemm(a, b, c); None for notebook 14's kernel, whose config is None where it chooses one for each shape.
+    host: gemm(a, b, c); None for notebook 15's kernel, whose config is None where it chooses one for each shape.
     """
 
     notebook: str
@@ -28,7 +28,7 @@ class Rung:
 
     @property
     def title(self) -> str:
-        """As figures and result files have it: "09 one buffer"."""
+        """As figures and result files have it: "10 one buffer"."""
         return f"{self.notebook} {self.name}"
 
     @property
@@ -43,19 +43,19 @@ def on_ampere(notebook: str, name: str, config: GemmConfig, main_loop: MainLoop,
 
 
 AMPERE_RUNGS = (
-    on_ampere("09", "one buffer", GemmConfig(), single_buffer, raster),
-    on_ampere("10", "two buffers", GemmConfig(stages=2), multistage, raster),
-    on_ampere("11", "grid swizzle", GemmConfig(stages=2), multistage),
-    on_ampere("12", "three stages", GemmConfig(stages=3), multistage),
-    on_ampere("12", "tuned", TUNED, multistage),
-    on_ampere("12", "loads spread", LONG, loads_spread),
+    on_ampere("10", "one buffer", GemmConfig(), single_buffer, raster),
+    on_ampere("11", "two buffers", GemmConfig(stages=2), multistage, raster),
+    on_ampere("12", "grid swizzle", GemmConfig(stages=2), multistage),
+    on_ampere("13", "three stages", GemmConfig(stages=3), multistage),
+    on_ampere("13", "tuned", TUNED, multistage),
+    on_ampere("13", "loads spread", LONG, loads_spread),
 )
 HOPPER_RUNGS = (
-    Rung("13", "plain", host=make_first_gemm()),
-    Rung("14", "warp-specialized", HopperConfig()),
-    Rung("14", "multicast", HopperConfig(cluster=(2, 1))),
-    Rung("14", "deferred stores", HopperConfig(cluster=(2, 1), defer_stores=True)),
-    Rung("14", "zigzag, polling", HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True)),
-    Rung("14", "chosen"),
+    Rung("14", "plain", host=make_first_gemm()),
+    Rung("15", "warp-specialized", HopperConfig()),
+    Rung("15", "multicast", HopperConfig(cluster=(2, 1))),
+    Rung("15", "deferred stores", HopperConfig(cluster=(2, 1), defer_stores=True)),
+    Rung("15", "zigzag, polling", HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True)),
+    Rung("16", "chosen"),
 )
 LADDER = (*AMPERE_RUNGS, *HOPPER_RUNGS)

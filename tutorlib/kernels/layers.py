@@ -1,12 +1,14 @@
-"""nn.Linear and a Llama layer's MLP on notebook 14's GEMM, as operators that torch knows."""
+"""nn.Linear and a Llama layer's MLP on notebook 15's GEMM, as operators that torch knows."""
 
 import warnings
 from collections import Counter
 from functools import cache
+from itertools import islice, repeat
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.forward_ad import unpack_dual
 from torch.nn import functional
 from torch.nn.functional import silu
 
@@ -19,7 +21,7 @@ left_to_torch: Counter[str] = Counter()  # a product and the reason → calls
 def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """A (M, K) · Bᵀ with B (N, K), plus bias (N,): accumulated in fp32 or better, rounded once.
 
-    On a Hopper GPU the kernel of notebook 14, with the bias in its epilogue; torch multiplies what the kernel cannot
+    On a Hopper GPU the kernel of notebook 15, with the bias in its epilogue; torch multiplies what the kernel cannot
     take, and `report` lists it. On the CPU torch's product in fp32 (fp64 stays fp64), which has the same contract:
     the kernel's result differs only by the order of additions.
     """
@@ -121,17 +123,33 @@ for device in ("cpu", "cuda"):
     linear.register_autocast(device, torch.bfloat16)
 
 
-def other_autocast(x: Tensor) -> bool:
-    """Whether autocast is on for another dtype than bf16, the one that an operator's rule has."""
+@linear.register_vmap
+def linear_of_each(info: Any, in_dims: tuple[int | None, ...], x: Tensor, weight: Tensor, bias: Any = None) -> Any:
+    """vmap's rule: one product where x alone has the mapped mode, otherwise a product for each of its elements."""
+    if not any(dim is not None for dim in in_dims[1:]):
+        return linear(x.movedim(in_dims[0] or 0, 0), weight, bias), 0
+    given = zip((x, weight, bias), (*in_dims, None), strict=False)
+    each = zip(*(repeat(it) if dim is None else it.unbind(dim) for it, dim in given), strict=False)
+    return torch.stack([linear(*operands) for operands in islice(each, info.batch_size)]), 0
+
+
+def why_plain(x: Tensor, weight: Tensor) -> str:
+    """Why a layer leaves its product to torch, which multiplies or refuses it; "" where the operator takes it."""
     device = x.device.type
-    return torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) != torch.bfloat16
+    if device not in ("cpu", "cuda") or x.is_nested or hasattr(weight, "device_mesh"):
+        return "the operator takes plain tensors on a CPU or a GPU"
+    if not torch.compiler.is_compiling() and any(unpack_dual(operand).tangent is not None for operand in (x, weight)):
+        return "the operator has no forward-mode derivative"
+    if not torch.is_autocast_enabled(device):
+        return "" if x.dtype == weight.dtype else "the operator takes operands of one dtype"
+    return "" if torch.get_autocast_dtype(device) == torch.bfloat16 else "the operator's rule for autocast is bf16"
 
 
 class KernelLinear(nn.Linear):
     """nn.Linear, the same parameters, on the operator."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) if other_autocast(x) else linear(x, self.weight, self.bias)
+        return super().forward(x) if why_plain(x, self.weight) else linear(x, self.weight, self.bias)
 
 
 def use_kernels(module: nn.Module) -> nn.Module:
@@ -253,6 +271,6 @@ class FusedMLP(nn.Module):
         self.down = nn.Parameter(plain.down_proj.weight.detach())
 
     def forward(self, x: Tensor) -> Tensor:
-        if other_autocast(x):
+        if why_plain(x, self.down):
             return functional.linear(swiglu_of(functional.linear(x, self.gate_up)), self.down)
         return linear(swiglu_linear(x, self.gate_up), self.down)

@@ -1,4 +1,4 @@
-"""NVIDIA's own CuTe GEMM for mma.sync, as it comes with CUTLASS: a baseline for the ladder of notebooks 09 to 12.
+"""NVIDIA's own CuTe GEMM for mma.sync, as it comes with CUTLASS: a baseline for the ladder of notebooks 10 to 13.
 
 It is not part of this repository; TUTORLIB_CUTLASS names a checkout of https://github.com/NVIDIA/cutlass.
 """

@@ -47,16 +47,16 @@ class Results:
         return self.machine["gpu"]
 
     def of_notebook(self, number: str) -> dict[str, Result]:
-        """The results of the exercises of a notebook: "05" → {"05.1": …}."""
-        return {id: result for id, result in self.exercises.items() if id[:2] == number}
+        """The results of the exercises of a notebook, or of one exercise: "05" → {"05.1": …}."""
+        return {id: result for id, result in self.exercises.items() if number in (id, id[:2])}
 
     def timed(self, *numbers: str) -> dict[str, Measurement]:
-        """Exercise id → measurement, of those exercises of these notebooks that are timed."""
+        """Exercise id → measurement, of those exercises of these notebooks, or with these ids, that are timed."""
         return {
             id: result.measurements[0]
             for number in numbers
-            for id, result in self.of_notebook(number).items()
-            if result.measurements
+            for id, result in self.of_notebook(number[:2]).items()
+            if result.measurements and number in (id, id[:2])
         }
 
     def write(self) -> Path:
@@ -239,7 +239,7 @@ LAUNCHES = "launches"  # the cost of launches: `tutor sweep launches`
 TORCH = "torch.add"
 LATER, DONE, READY = "later calls", "later calls until done", "a new process"
 
-SANITIZER = "sanitizer"  # compute-sanitizer's reports on notebook 18's kernels
+SANITIZER = "sanitizer"  # compute-sanitizer's reports on notebook 21's kernels
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 

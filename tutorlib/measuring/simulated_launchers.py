@@ -1,4 +1,4 @@
-"""Launchers that simulate, on any machine, the kernels of each language; and those of notebook 18's broken kernels."""
+"""Launchers that simulate, on any machine, the kernels of each language; and those of notebook 21's broken kernels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -176,9 +176,10 @@ class Measurement:
         return rate(self.tflops, self.gbps)
 
     @property
-    def baseline_tflops(self) -> float | None:
-        """The baseline's, in the same run."""
-        return self.tflops * self.median_us / self.baseline_us if self.tflops else None
+    def speeds(self) -> tuple[float, float]:
+        """The throughput and the baseline's in the same run, in TFLOP/s or TB/s."""
+        speed = self.tflops or (self.gbps or 0) / 1000
+        return speed, speed * self.median_us / self.baseline_us
 
     def __str__(self) -> str:
         line = (

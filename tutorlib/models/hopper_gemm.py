@@ -1,4 +1,4 @@
-"""Notebook 14's counts for a Hopper GEMM: registers, bytes of a step, masks, waves, a block's tiles, and its time."""
+"""Notebook 15's counts for a Hopper GEMM: registers, bytes of a step, masks, waves, shares, and its time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.models.l2 import grouped
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -129,20 +128,6 @@ def count_waves(m: int, n: int, tile: BlockTile, cluster: Pair, at_once: int) ->
     return ceil(clusters / at_once), (clusters - 1) % at_once + 1
 
 
-def walk(block: int, cluster: Pair, clusters: int, grid: Pair, group: int) -> list[Pair]:
-    """The tiles (m, n) of C of a persistent block, in order. grid: of cluster tiles, in bands of `group` rows."""
-    number, rank = divmod(block, cluster[0] * cluster[1])
-    places = [grouped(tile, *grid, group) for tile in range(number, grid[0] * grid[1], clusters)]
-    return [(m * cluster[0] + rank % cluster[0], n * cluster[1] + rank // cluster[0]) for m, n in places]
-
-
-def dequantize(x: "Tensor", scales: "Tensor", block: Pair) -> "Tensor":
-    """x (rows, columns) in fp32, of which every `block` shares one of the scales; blocks may be cut off."""
-    rows, columns = x.shape
-    spread = scales.repeat_interleave(block[0], 0)[:rows].repeat_interleave(block[1], 1)[:, :columns]
-    return x.float() * spread
-
-
 def gemm_time(config: Any, m: int, n: int, k: int, sm: Sm) -> float:
     """Estimated µs of kernels.hopper's GEMM in a configuration.
 
@@ -167,7 +152,7 @@ def gemm_time(config: Any, m: int, n: int, k: int, sm: Sm) -> float:
     return sm.start + max(cycles / sm.clock, 2 * (m * k + n * k + m * n) / sm.hbm_bytes)
 
 
-# Gradients, notebook 16 -----------------------------------------------------------------------------------------------
+# Gradients, notebook 18 -----------------------------------------------------------------------------------------------
 
 
 class NotRow(FailureKind):

@@ -32,12 +32,7 @@ def grouped(block: int, rows: int, columns: int, group: int = 8) -> Tile:
 
 
 def as_published(block: int, rows: int, columns: int, factor: int = 8) -> Tile:
-    """The remapping that E. Schreiber's "Demystifying CuTe" prints.
-
-    Where `factor` divides the rows, this is `raster`: outer % strips * factor + inner is block % rows again.
-    Elsewhere the blocks beyond the last row fall back to their raster tile, so some tiles are computed twice and
-    others never. `coverage` shows both.
-    """
+    """The remapping that E. Schreiber's "Demystifying CuTe" prints."""
     if rows < factor:
         return raster(block, rows, columns)
     outer, inner = divmod(block, factor)

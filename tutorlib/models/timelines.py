@@ -21,8 +21,9 @@ class Timeline:
 
     latency: from issuing a copy until its first byte arrives. transfer: how long one tile's bytes flow; the memory
     sends one tile at a time. compute: how long the arithmetic on one tile takes, one tile at a time.
-    A copy is issued as soon as its buffer is free: tile k goes where tile k - stages was. With one stage that is
-    load, wait, compute; with more, the loads of the next tiles run meanwhile.
+    at_once: a copy is issued as soon as its buffer is free: tile k goes where tile k - stages was. With one stage that
+    is load, wait, compute; with more, the loads of the next tiles run meanwhile. Otherwise it is issued when the
+    arithmetic of the next tile begins; that takes two stages.
     """
 
     stages: int
@@ -30,13 +31,18 @@ class Timeline:
     transfer: int
     compute: int
     tiles: int
+    at_once: bool = True
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The tiles in order."""
         steps: list[Step] = []
         for tile in range(self.tiles):
-            issued = steps[tile - self.stages].done if tile >= self.stages else 0
+            issued = 0
+            if self.at_once and tile >= self.stages:
+                issued = steps[tile - self.stages].done
+            elif not self.at_once and tile >= self.stages - 1:
+                issued = steps[tile - self.stages + 1].started
             before = steps[-1] if steps else Step(0, 0, 0, 0, 0)
             flows = max(issued + self.latency, before.arrived)
             arrived = flows + self.transfer
@@ -54,9 +60,11 @@ class Timeline:
         """Ticks for one more tile, once the pipeline runs.
 
         The slowest of three: the arithmetic; the memory's transfer; and a buffer's round of wait, fill and use,
-        which `stages` buffers share.
+        which `stages` buffers share, or of wait and fill, which all but the one in use share.
         """
-        return max(self.compute, self.transfer, (self.latency + self.transfer + self.compute) / self.stages)
+        arrives = self.latency + self.transfer
+        round_trip = (arrives + self.compute) / self.stages if self.at_once else arrives / (self.stages - 1)
+        return max(self.compute, self.transfer, round_trip)
 
     @property
     def busy(self) -> float:
@@ -100,6 +108,17 @@ class Chart:
     def multiplying(self) -> int:
         """Ticks in which the tensor cores multiply."""
         return sum(span.end - span.begin for span in self.spans if span.row == self.cores)
+
+
+def launches_chart(title: str, launch: int, kernel: int, calls: int = 3) -> Chart:
+    """A kernel starts when its launch is over on the host and the kernel before it has ended."""
+    spans, ended = list[Span](), 0
+    for call in range(calls):
+        issued = (call + 1) * launch
+        begin = max(issued, ended)
+        ended = begin + kernel
+        spans += [Span("host", issued - launch, issued, call, str(call)), Span("GPU", begin, ended, call, str(call))]
+    return Chart(title, ("host", "GPU"), tuple(spans), cores="GPU")
 
 
 Roles = Literal["plain", "cooperative", "deferred stores", "ping-pong"]

@@ -18,6 +18,12 @@ WORDS: dict[State, str] = {
     "open": "not tried yet",
 }
 Column = tuple[Callable[[Standing], str], str]  # a notebook's cell, and the total
+PATHS = {  # ways through the course, by its pages
+    "all of it": "00-23",
+    "I know CUDA: take me to tensor cores": "00 01 03-05 10-16",
+    "cuTile only": "00 06-08 22",
+    "attention on Hopper": "00 01 03-07 10-15 22 23",
+}
 
 
 def show_contents() -> None:
@@ -47,7 +53,22 @@ def progress(course: Course) -> str:
         notebook, exercise = course.next
         following = f"Next: **{exercise.id} {exercise.title}** in {notebook.head.title}"
     legend = "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
-    return f"{following}\n\n{table(course, linked, columns)}\n\n{legend}"
+    return f"{following}\n\n{paths(course)}\n\n{table(course, linked, columns)}\n\n{legend}"
+
+
+def paths(course: Course) -> str:
+    """A row for each of PATHS: its pages, and their time without appendices."""
+    rows = ["| Path | Pages | Time |", "| :-- | :-- | --: |"]
+    for name, pages in PATHS.items():
+        parts = [part.split("-") for part in pages.split()]
+        minutes = sum(
+            page.head.minutes
+            for page in course.notebooks
+            if any(part[0] <= page.head.name[:2] <= part[-1] for part in parts)
+        )
+        numbers = ", ".join(" to ".join(part) for part in parts)
+        rows.append(f"| {name} | {numbers} | {hours(minutes)} |")
+    return "\n".join(rows)
 
 
 def table(course: Course, title: Callable[[Head], str], columns: Mapping[str, Column]) -> str:

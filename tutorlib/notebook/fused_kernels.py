@@ -1,6 +1,6 @@
-"""The names of page 16, and the reader's epilogues as functions of torch tensors, with their speed.
+"""The names of page 18, and the reader's epilogues as functions of torch tensors, with their speed.
 
-In bf16 a kernel computes them: on a Hopper GPU notebook 14's, on the CPU notebook 09's, simulated. Other dtypes, and
+In bf16 a kernel computes them: on a Hopper GPU notebook 15's, on the CPU notebook 10's, simulated. Other dtypes, and
 sizes that the kernel cannot take, are computed by torch.
 """
 
@@ -14,10 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.kernels.ampere.fused import Fusion, make_elementwise, make_fused, make_gated
+from tutorlib.kernels.ampere.fused import CONFIG, Fusion, bias_gelu, gated, make_elementwise, make_fused, make_gated
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import Accumulators
-from tutorlib.kernels.hopper.choose import choose
-from tutorlib.kernels.hopper.fused import BIAS_GELU, SWIGLU, FusedStores, GatedStores, launch_fused, of_halves
+from tutorlib.kernels.hopper.fused import BIAS_GELU, SWIGLU, launch_fused, of_halves
 from tutorlib.kernels.layers import (
     PIECE,
     KernelLinear,
@@ -27,7 +28,6 @@ from tutorlib.kernels.layers import (
     interleave,
     leave_to_torch,
     linear,
-    multiply,
     separate,
     swiglu_of,
     why_torch,
@@ -44,26 +44,25 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [  # what the page imports
+    "CONFIG",
     "Accumulators",
-    "FusedStores",
     "Fusion",
-    "GatedStores",
     "KernelLinear",
     "LlamaMLP",
     "before_gate",
-    "choose",
     "linear",
     "make_elementwise",
-    "multiply",
+    "make_gemm",
     "show_fused_speeds",
+    "single_buffer",
     "with_epilogue",
     "with_gate",
 ]
 TIMED = (4096, 14336, 4096)  # M, N, K: 4,096 tokens of Llama 3 8B's gate
-GATED_STEP = 32  # columns that a warp of notebook 09's kernel steps by along N: the width of its pieces of gate and up
+GATED_STEP = 32  # columns that a warp of notebook 10's kernel steps by along N: the width of its pieces of gate and up
 
 
-def with_epilogue(op: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
+def with_epilogue(op: Callable[[Any, Any], Any] = bias_gelu) -> Callable[..., Tensor]:
     """GELU(a · bᵀ + bias) of (a, b, bias): (M, K), (N, K) and (N,) → (M, N), where `op` is bias and GELU.
 
     A fourth argument is where a kernel puts the result.
@@ -88,12 +87,12 @@ def with_epilogue(op: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
     return kernel
 
 
-def with_gate(gated: Callable[[Any], Any]) -> Callable[..., Tensor]:
-    """silu(gate) · up of (a, gate_up): (M, K) and (2F, K), interleaved by 8 → (M, F), where `gated` gates.
+def with_gate(activate: Callable[[Any], Any] = gated) -> Callable[..., Tensor]:
+    """silu(gate) · up of (a, gate_up): (M, K) and (2F, K), interleaved by 8 → (M, F), where `activate` gates.
 
     A third argument is where a kernel puts the result.
     """
-    simulated, on_hopper = Simulated(make_gated(gated)), replace(SWIGLU, op=of_halves(gated))
+    simulated, on_hopper = Simulated(make_gated(activate)), replace(SWIGLU, op=of_halves(activate))
 
     def kernel(a: Tensor, gate_up: Tensor, out: Tensor | None = None) -> Tensor:
         a, gate_up = a.detach().contiguous(), gate_up.detach().contiguous()

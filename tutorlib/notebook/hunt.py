@@ -1,10 +1,10 @@
-"""Functions for notebook 18: the listing of a broken kernel, a patch of its source, compute-sanitizer's verdicts."""
+"""Functions for notebook 21: the listing of a broken kernel, a patch of its source, compute-sanitizer's verdicts."""
 
 import re
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import of_notebook
-from tutorlib.exercises.judges.p18 import CAUSES, Diagnosis, FixExercise
+from tutorlib.exercises.judges.p21 import CAUSES, Diagnosis, FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.measuring.results import SANITIZER, TOOLS, records
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tutorlib.problems.problem import Shape
 
 
-__all__ = [  # what page 18 imports
+__all__ = [  # what page 21 imports
     "BUGS",
     "CAUSES",
     "Diagnosis",
@@ -25,7 +25,7 @@ __all__ = [  # what page 18 imports
     "show_bug",
     "show_verdicts",
 ]
-PAGE = "18_bug_hunt"
+PAGE = "21_bug_hunt"
 MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages use another font for outputs
 
 
@@ -54,7 +54,7 @@ def show_bug(name: str) -> Listing:
 
 
 def as_it_is(source: str) -> str:
-    """A fix that changes nothing: `explain("18.2", as_it_is)` looks at the broken kernel."""
+    """A fix that changes nothing: `explain("21.2", as_it_is)` looks at the broken kernel."""
     return source
 
 
@@ -113,7 +113,7 @@ def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") ->
     """
     import torch
 
-    from tutorlib.exercises.judges.p18 import put_inputs
+    from tutorlib.exercises.judges.p21 import put_inputs
     from tutorlib.measuring.simulated_launchers import simulator_of
     from tutorlib.problems.work import Work
 

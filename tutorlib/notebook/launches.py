@@ -46,23 +46,25 @@ def host_time(us: float) -> str:
     return f"{us:.1f} µs" if us >= 1 else f"{us:.2f} µs"
 
 
-def show_later_calls() -> "DataFrame | None":
-    """The cost of a launch in each way of keeping the kernel, beside torch's own, for each GPU.
+def show_later_calls(gpu: str = "") -> "DataFrame | None":
+    """The cost of a launch in each way of keeping the kernel, beside torch's own, for each GPU of this name.
 
     host: host time; until done: until the GPU is done, in a sequence of many launches.
     """
     import pandas
 
-    tables = {gpu: pandas.DataFrame.from_dict(later_rows(found), orient="index") for gpu, found in recorded(LATER)}
+    tables = {
+        name: pandas.DataFrame.from_dict(later_rows(found), orient="index") for name, found in recorded(LATER, gpu)
+    }
     return pandas.concat(tables, axis="columns").fillna("") if tables else None
 
 
-def recorded(part: str) -> list[tuple[str, dict[str, Any]]]:
+def recorded(part: str, gpu: str = "") -> list[tuple[str, dict[str, Any]]]:
     """(GPU and date, recording of launches) of each that has this part; a line where none has."""
     found = [
         (f"{recording['machine']['gpu']}, {recording['date']}", recording)
         for recording in records(LAUNCHES)
-        if part in recording
+        if part in recording and gpu in recording["machine"]["gpu"]
     ]
     if not found:
         print("Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU.")
@@ -79,10 +81,10 @@ def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
     return rows
 
 
-def show_new_processes() -> None:
+def show_new_processes(gpu: str = "") -> None:
     """The time until a kernel is ready in a new process: compiled, and loaded from a file."""
-    for gpu, found in recorded(READY):
-        print(f"{gpu}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}")
+    for name, found in recorded(READY, gpu):
+        print(f"{name}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}")
 
 
 # Stages of a compilation ---------------------------------------------------------------------------------------------

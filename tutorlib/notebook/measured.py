@@ -4,6 +4,7 @@ A ratio has the distance to its quartiles beside it; a gain smaller than the spr
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +43,9 @@ PLAIN = "the plain GEMM"
 
 
 def show_ladder(*numbers: str) -> "DataFrame | None":
-    """The measurements of the solutions to the timed exercises of these notebooks, in columns for each GPU.
+    """The measurements of the solutions to timed exercises, in columns for each GPU.
 
-    numbers: "09", "10", … The heading of a table names the regime: cool, in short rounds between which the GPU rests.
+    numbers: "09", "10", …, or exercises, "11.2". The heading names the regime: cool, in rounds between which it rests.
     gain: time of the previous rung with the same task over this one's.
     If nothing was measured, it prints a line that says so.
     """
@@ -65,7 +66,7 @@ def show_ladder(*numbers: str) -> "DataFrame | None":
 
 
 def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
-    """One GPU's ladder: a rung, "13.7 main_loop" → the cells of its row."""
+    """One GPU's ladder: a rung, "14.9 main_loop" → the cells of its row."""
     rows: dict[str, dict[str, str]] = {}
     before: dict[tuple, Measurement] = {}  # task → the previous rung with it
     for id, measured in found.timed(*numbers).items():
@@ -90,15 +91,16 @@ def tables(
     name: str,
     rows_of: Callable[[SweepResults], Rows],
     labels: Sequence[str] = (),
+    gpu: str = "",
 ) -> "DataFrame | None":
     """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so.
 
-    labels: the headings of the rows' labels.
+    labels: the headings of the rows' labels. gpu: only of GPUs whose name has this.
     """
     import pandas
 
     try:
-        everything = all_sweep_results(name)
+        everything = [swept for swept in all_sweep_results(name) if gpu in swept.gpu]
     except NoData as error:
         print(f"{name}: {error}")
         return None
@@ -184,16 +186,19 @@ def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
 
 
 def show_speeds(name: str) -> "DataFrame | None":
-    """A sweep in TFLOP/s: a row for each kernel and the baseline, a column for each shape, smallest first."""
+    """A sweep in TFLOP/s, copies in TB/s: a row for each kernel and the baseline, a column for each shape."""
     return tables(name, speed_rows)
 
 
 def speed_rows(swept: SweepResults) -> Rows:
+    def shown(speed: float) -> str:
+        return f"{speed:.0f}" if speed >= 10 else f"{speed:.2f}"
+
     rows: dict[str, dict[str, str]] = {name: {} for name in (*swept.names, swept.baseline)}
     for shape in sorted(swept.shapes):
         for point in swept.at(shape):
-            rows[point.name][size(shape)] = f"{point.measurement.tflops or 0:.0f}"
-        rows[swept.baseline][size(shape)] = f"{median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)):.0f}"
+            rows[point.name][size(shape)] = shown(point.measurement.speeds[0])
+        rows[swept.baseline][size(shape)] = shown(median(p.measurement.speeds[1] for p in swept.at(shape)))
     return [*rows.items()]
 
 
@@ -244,17 +249,19 @@ def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "Dat
     return tables(name, rows)
 
 
-def show_costs(name: str) -> "DataFrame | None":
+def show_costs(name: str, gpu: str = "", kernels: Sequence[str] = ()) -> "DataFrame | None":
     """A sweep whose kernels have different baselines: time, and speed as a fraction of the baseline's.
 
     If points have their configurations, also these, the baseline's, and the time added to its time.
+    gpu: as `tables` takes it. kernels: those of an epilogue sweep that are shown; by default all.
     """
     if name == "fused_epilogues":
-        return tables(name, epilogue_rows, ("shape", "baseline", "kernel", "configuration"))
-    return tables(name, layer_rows, ("", "baseline", "kernel"))
+        labels = "shape", "baseline", "kernel", "configuration"
+        return tables(name, partial(epilogue_rows, kernels=kernels), labels, gpu)
+    return tables(name, layer_rows, ("", "baseline", "kernel"), gpu)
 
 
-def epilogue_rows(swept: SweepResults) -> Rows:
+def epilogue_rows(swept: SweepResults, kernels: Sequence[str] = ()) -> Rows:
     rows: Rows = []
     for shape in swept.shapes:
         points = swept.at(shape)
@@ -264,6 +271,8 @@ def epilogue_rows(swept: SweepResults) -> Rows:
         rows.append(((size(shape), "", PLAIN, plain_config), {"µs": f"{plain_us:,.1f}"}))
         for point in points:
             kernel, _, _ = point.name.partition(" beside ")
+            if kernels and kernel not in kernels:
+                continue
             label = size(shape), point.measurement.baseline, kernel, named_config(point.facts["config"])
             rows.append((label, time_and_speed(point) | {"time added": f"{1 / point.measurement.ratio - 1:+.1%}"}))
     return rows

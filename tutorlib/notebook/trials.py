@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
-    from tutorlib.kernels.hopper.parts import Parts
     from tutorlib.simulate.ptx import Report
 
 ATTENTION_PAIRS = 10  # fewer than usual: a reference takes a hundred times as long as what it checks
@@ -148,26 +147,10 @@ def compare_attention(kernels: "Mapping[str, Callable[..., None]]", shape: Shape
         print(f"{name}: {timed.median_us:,.0f} µs, {timed.rate}, {show_ratio(timed)} of {timed.baseline}")
 
 
-def show_faster(measured: Measurement, other: Measurement, beside: str = "") -> str:
+def show_faster(measured: Measurement, other: Measurement) -> str:
     """ "1.024 × as fast", by what both are beside their baselines."""
     faster = measured.ratio / other.ratio
-    return f"{faster:.3f} × as fast{beside}{', within noise' if within_noise(faster - 1, measured, other) else ''}"
-
-
-def compare_parts(chosen: "Callable[[int, int, int], tuple[HopperConfig, Parts]]", shapes: Sequence[Shape]) -> None:
-    """Time the Hopper GEMM at each shape with the chosen parts and with the course's, each in turn with cuBLAS.
-
-    chosen: takes M, N and K. Prints a line for each shape. Raises WrongWhenTimed and KernelFault.
-    """
-    if reason := device.why_not(WGMMA):
-        print(f"your parts against the course's: not measured: {reason}")
-        return
-    problem = gemm("bf16")
-    for shape in shapes:
-        config, parts = chosen(*shape)
-        yours, course = (measure(problem, HopperLauncher(config, slots), shape) for slots in (parts, None))
-        faster = show_faster(yours, course, " as with the course's parts")
-        print(f"{by(shape)}: {show_ratio(yours)} of cuBLAS, {faster}")
+    return f"{faster:.3f} × as fast{', within noise' if within_noise(faster - 1, measured, other) else ''}"
 
 
 def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> "DataFrame | None":
@@ -295,7 +278,7 @@ def tune_hopper(
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
     """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
-    The configuration of a point is in `facts["config"]`; the schedule "plain" is notebook 13's kernel, without roles.
+    The configuration of a point is in `facts["config"]`; the schedule "plain" is notebook 14's kernel, without roles.
     """
 
     def rows(swept: SweepResults) -> Rows:

@@ -1,4 +1,4 @@
-"""GEMMs with fused epilogues: the problems of notebook 16's kernels."""
+"""GEMMs with fused epilogues: the problems of notebook 18's kernels."""
 
 from dataclasses import dataclass, replace
 from functools import cache

@@ -37,12 +37,12 @@ KEPT = [
     pytest.param(
         kept,
         id=f"{record.gpu}-{kept.exercise}-{'x'.join(map(str, kept.shape))}",
-        marks=pytest.mark.long if kept.exercise == "07.6" else (),  # 20 s
+        marks=pytest.mark.long if kept.exercise == "08.1" else (),  # 20 s
     )
     for record in RECORDS
     for kept in record.outputs
 ]
-APPROXIMATE = {"06.5", "16.1", "16.2", "16.3", "16.7"}  # ex2.approx, tanh.approx: last bits are not documented
+APPROXIMATE = {"06.4", "18.1", "18.2", "18.3", "18.6"}  # ex2.approx, tanh.approx: last bits are not documented
 NEAR = 0.1  # of the problem's bound: the GPU's tensor cores add up products in another way than the simulator
 ROUNDED_APART = 0.001  # of the elements: sums near the middle of two bf16, which fall on either side of it
 COUNTED = (256, 384, 256)
@@ -79,7 +79,7 @@ def test_the_output_is_the_gpus(kept):
 def test_every_gemm_of_the_ladder_is_among_them():
     for record in RECORDS:
         kept = {one.exercise for one in record.outputs}
-        assert kept >= {"04.4", "05.2", "05.7", "07.1", "07.6", "08.2", "09.9", "11.4", "12.4", "13.9", "14.12"}
+        assert kept >= {"02.1", "05.2", "05.8", "07.1", "08.1", "09.2", "10.12", "12.4", "13.4", "14.11", "16.5"}
 
 
 @pytest.mark.parametrize("record", [record for record in RECORDS if record.accesses], ids=lambda record: record.gpu)
@@ -111,7 +111,7 @@ def test_the_sizes_that_are_compared_have_blocks_and_k_tiles_enough():
 
 def test_float64_adds_up_the_inputs_without_rounding_and_fp32_does_not():
     """So that the exact result is the same on every machine: here it is with the terms the other way round."""
-    a, b = inputs_of(find("09.5").problem, (48, 40, 72))
+    a, b = inputs_of(find("10.7").problem, (48, 40, 72))
     wide_a, wide_b = a.double(), b.double()
     assert torch.equal(wide_a @ wide_b.mT, wide_a.flip(1) @ wide_b.flip(1).mT)
     assert not torch.equal((a.float() @ b.float().mT).double(), wide_a @ wide_b.mT)
@@ -119,11 +119,11 @@ def test_float64_adds_up_the_inputs_without_rounding_and_fp32_does_not():
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 100.0, float("nan")])
 def test_what_is_kept_comes_back(noise):
-    problem, shape = find("09.5").problem, (48, 40, 72)
+    problem, shape = find("10.7").problem, (48, 40, 72)
     inputs = inputs_of(problem, shape)
     output = exact(problem, inputs, shape)
     output[::7, ::3] += noise
-    kept = keep("09.5", problem, shape, inputs, output)
+    kept = keep("10.7", problem, shape, inputs, output)
     again, restored = restore(kept, problem)
     assert all(map(torch.equal, again, inputs))
     assert torch.equal(restored.view(torch.int16), output.view(torch.int16))

@@ -1,4 +1,4 @@
-"""Where answers of pages 09, 10 and 12 go: the GEMM of `kernels.ampere` around an answer that is one of its parts."""
+"""Where answers of pages 10, 11 and 13 go: the GEMM of `kernels.ampere` around an answer that is one of its parts."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ def ampere_in_groups(filled: Filled, **settings: Any) -> HostFunction:
 
 
 def ampere_method(filled: Filled, **settings: Any) -> HostFunction:
-    """The one whose `load`, `fetch` or `multiply` is the answer, with two buffers; it fetches one K block ahead."""
+    """The one with the answer's `load`, or `fetch` and `multiply`, and two buffers; it fetches one K block ahead."""
     from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps
 
     part, base = ("copies", GlobalToShared) if "load" in filled else ("steps", Steps)

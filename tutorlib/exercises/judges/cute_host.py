@@ -1,4 +1,4 @@
-"""Answers of pages 04, 05 and 09 that CuTe calls or compiles on the host, without a kernel of theirs."""
+"""Answers of pages 02, 05 and 10 that CuTe calls or compiles on the host, without a kernel of theirs."""
 
 import os
 import resource
@@ -23,7 +23,7 @@ T = TypeVar("T")
 COMPUTING_S = 5  # of a call, a hundred times what a right one takes
 FP32 = TensorSpec((128, 128), "fp32")
 
-# 04.1 and 04.2: calls on vectors in the CPU's memory -----------------------------------------------------------------
+# 02.5 and 02.4: calls on vectors in the CPU's memory -----------------------------------------------------------------
 
 
 def call_on_vectors(served: Served, lead: Any, memory: np.ndarray, margin: int, dynamic: bool) -> np.ndarray | None:
@@ -79,7 +79,7 @@ class AnyElement(Part):
         return None
 
 
-# 09.2 and 09.7: answers that make CuTe's own objects, examined while CuTe traces a function ---------------------------
+# 10.4 and 10.10: answers that make CuTe's own objects, examined while CuTe traces a function --------------------------
 
 
 def in_cute(look: Callable[[], T]) -> T:

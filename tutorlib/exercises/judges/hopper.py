@@ -1,4 +1,4 @@
-"""How answers of pages 13 and 14 are judged: Hopper GEMMs around an answer's parts, and chosen configurations.
+"""How answers of pages 14 and 15 are judged: Hopper GEMMs around an answer's parts, and chosen configurations.
 
 The sandbox shows this module, and nothing else of the pages.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tutorlib.kernels.hopper.parts import Parts
 
 
-# Page 13: answers that are a part of the GEMM of `kernels.hopper.first` ----------------------------------------------
+# Page 14: answers that are a part of the GEMM of `kernels.hopper.first` ----------------------------------------------
 
 BITS = {64: 3, 32: 2, 16: 1}  # that the swizzle of a row of so many bf16 moves: cuda.h, CU_TENSOR_MAP_SWIZZLE_*
 
@@ -130,76 +130,6 @@ def shown(config: "HopperConfig") -> str:
     return ", ".join(f"{name}={value!r}" for name, value in changes(asdict(config), ()).items()) or "HopperConfig()"
 
 
-# Answers that choose the course's kernel ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chosen(Part):
-    """An answer that returns the HopperConfig for (M, N, K), or that takes nothing and returns one for all shapes.
-
-    by_shape: which of the two. timed: the shapes that a GPU times, where the choice must not be far off by the model.
-    drawn: others, of which no answer can have a list.
-    close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape,
-        or for one of those `told`.
-    levers: a sweep. Without a GPU a choice loses a point if the sweep has one like it that was slow at a timed shape.
-    """
-
-    by_shape: bool
-    timed: tuple[Shape, ...]
-    told: tuple[Shape, ...] = ()
-    drawn: tuple[Shape, ...] = ()
-    close: float
-    levers: str = ""
-
-    def choice(self, answer: Answer, shape: Shape) -> "HopperConfig":
-        """Raises WrongKind."""
-        config, fault = attempt(need_callable(answer), shape if self.by_shape else ())
-        if fault:
-            raise WrongKind(fault.what)
-        return need_config(config, shape)
-
-    def look(self, answer: Answer, points: float) -> Verdict | None:
-        choices = {shape: self.choice(answer, shape) for shape in (*self.timed, *self.told, *self.drawn)}
-        limits = dict.fromkeys(self.drawn, FAR_OFF) | dict.fromkeys(self.timed, FAR_OFF_TIMED)
-        if what := next(filter(None, (far_off(shape, choices[shape], limits[shape]) for shape in limits)), ""):
-            return wrong(what)
-        if not device.why_not(WGMMA):  # which tells more
-            return None
-        near = {shape: config for shape, config in choices.items() if shape not in self.drawn}
-        slow = (far_off(*one, self.close) or measured_slow(*one, self.levers) for one in near.items())
-        what = next(filter(None, slow), "")
-        return Verdict(points - 1, ("right, but " + what, "Speed not run.")) if what else None
-
-    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
-        from tutorlib.kernels.hopper.parts import COURSE
-
-        sms = FEW_SMS["sms"] if simulated else SMS
-        return static_gemm(lambda *shape: (self.choice(answer, shape), COURSE), sms, shared=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChosenExercise(CuteExercise):
-    """An exercise whose answer chooses a configuration. The slowest of the shapes timed, beside cuBLAS, counts.
-
-    spans: of (M, N, K) the least and the most, for shapes that the judge draws, multiples of 16 bytes.
-    """
-
-    part: Chosen
-    spans: tuple[tuple[Shape, Shape], ...] = ()
-
-    @property
-    def shapes_timed(self) -> tuple[Shape, ...]:
-        return self.part.timed
-
-    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> CuteRequest:
-        rng = fresh_rng()
-        drawn = tuple(
-            tuple(VECTOR * rng.randint(low // VECTOR, high // VECTOR) for low, high in zip(least, most, strict=True))
-            for least, most in self.spans
-        )
-        return replace(super().request(simulated, run), part=replace(self.part, drawn=drawn))
-
-
 # Answers that fill a slot of the persistent GEMM (`kernels.hopper.parts.Parts`), and one that fills them all.
 
 SMS = 132  # of an H100 SXM and an H200
@@ -207,11 +137,7 @@ VECTOR = 8  # bf16 of 16 bytes, of which TMA's rows are multiples
 STORE = "cp.async.bulk.tensor.2d.global"
 FEW_SMS = {"sms": 2}  # of the simulated GPU, so that a block has several tiles even of a small C
 FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
-TELLING = (  # a few tiles with long K, where one for large matrices is slow; then one where M and N exchanged are
-    ((512, 512, 8192), FAR_OFF),
-    ((64, 4096, 8192), FAR_OFF),
-    ((1536, 2560, 3072), FAR_OFF_TIMED),
-)
+SQUARES = tuple((size,) * 3 for size in (2048, 4096, 8192))  # at which the levers were timed
 MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
 ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
 
@@ -348,10 +274,11 @@ class WholeKernel(Part):
         return tuple(self.small)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        """Its configurations, where one for another shape is far slower than the best."""
-        flaws = (far_off(shape, self.chosen(answer, shape)[0], limit) for shape, limit in TELLING)
+        """A configuration that the model, or the sweep of levers, has as slow at its square."""
+        chosen = ((shape, self.chosen(answer, shape)[0]) for shape in SQUARES)
+        flaws = (far_off(*one, FAR_OFF_TIMED) or measured_slow(*one, "hopper_levers") for one in chosen)
         what = next(filter(None, flaws), "")
-        return Verdict(points - 1, (what, "Is its configuration your `choose` for the shape?")) if what else None
+        return Verdict(points - 1, (what, "Which levers pay at this size?")) if what else None
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
         from tutorlib.kernels.hopper.config import HopperConfig
@@ -387,3 +314,73 @@ def specialized(filled: Filled, **settings: Any) -> HostFunction:
 
     loops = {"produce": load_steps, "consume": multiply_steps} | filled
     return make_specialized(HopperConfig(**settings), loops["produce"], loops["consume"])
+
+
+# Answers that choose the course's kernel ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(Part):
+    """An answer that returns the HopperConfig for (M, N, K), or that takes nothing and returns one for all shapes.
+
+    by_shape: which of the two. timed: the shapes that a GPU times, where the choice must not be far off by the model.
+    drawn: others, of which no answer can have a list.
+    close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape,
+        or for one of those `told`.
+    levers: a sweep. Without a GPU a choice loses a point if the sweep has one like it that was slow at a timed shape.
+    """
+
+    by_shape: bool
+    timed: tuple[Shape, ...]
+    told: tuple[Shape, ...] = ()
+    drawn: tuple[Shape, ...] = ()
+    close: float
+    levers: str = ""
+
+    def choice(self, answer: Answer, shape: Shape) -> "HopperConfig":
+        """Raises WrongKind."""
+        config, fault = attempt(need_callable(answer), shape if self.by_shape else ())
+        if fault:
+            raise WrongKind(fault.what)
+        return need_config(config, shape)
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        choices = {shape: self.choice(answer, shape) for shape in (*self.timed, *self.told, *self.drawn)}
+        limits = dict.fromkeys(self.drawn, FAR_OFF) | dict.fromkeys(self.timed, FAR_OFF_TIMED)
+        if what := next(filter(None, (far_off(shape, choices[shape], limits[shape]) for shape in limits)), ""):
+            return wrong(what)
+        if not device.why_not(WGMMA):  # which tells more
+            return None
+        near = {shape: config for shape, config in choices.items() if shape not in self.drawn}
+        slow = (far_off(*one, self.close) or measured_slow(*one, self.levers) for one in near.items())
+        what = next(filter(None, slow), "")
+        return Verdict(points - 1, ("right, but " + what, "Speed not run.")) if what else None
+
+    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
+        from tutorlib.kernels.hopper.parts import COURSE
+
+        sms = FEW_SMS["sms"] if simulated else SMS
+        return static_gemm(lambda *shape: (self.choice(answer, shape), COURSE), sms, shared=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenExercise(CuteExercise):
+    """An exercise whose answer chooses a configuration. The slowest of the shapes timed, beside cuBLAS, counts.
+
+    spans: of (M, N, K) the least and the most, for shapes that the judge draws, multiples of 16 bytes.
+    """
+
+    part: Chosen
+    spans: tuple[tuple[Shape, Shape], ...] = ()
+
+    @property
+    def shapes_timed(self) -> tuple[Shape, ...]:
+        return self.part.timed
+
+    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> CuteRequest:
+        rng = fresh_rng()
+        drawn = tuple(
+            tuple(VECTOR * rng.randint(low // VECTOR, high // VECTOR) for low, high in zip(least, most, strict=True))
+            for least, most in self.spans
+        )
+        return replace(super().request(simulated, run), part=replace(self.part, drawn=drawn))

@@ -1,138 +1,139 @@
 """What the process of an answer needs of page 12's exercises."""
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import unwrap
+from typing import Any
 
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.library_use import within_reach
-from tutorlib.checking.part import HostFunction, Part, need_callable, require_jit
-from tutorlib.checking.values import attempt
-from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.dsls import compile_cute
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.spec import TensorSpec
-from tutorlib.exercises.judges.p11 import OrderFlaw, little_saved
+from tutorlib.checking.part import HostFunction, Inside, need_callable
+from tutorlib.checking.randomness import fresh_rng
+from tutorlib.compiling.errors import CompileFailed, first_cause
+from tutorlib.exercises.judges.ampere import ampere
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC
-from tutorlib.models.memory import H100, SM
-from tutorlib.problems.differences import count
-from tutorlib.problems.problem import Shape
+from tutorlib.models import l2
+from tutorlib.models.l2 import Order, Tile
 
-# The four limits of the blocks on an SM, each by itself.
+# Answers that map a block's number to its tile.
 
 
-def four_limits(sm: SM, smem_bytes: int, registers: int, threads: int) -> tuple[int, int, int, int]:
-    """Blocks by shared memory, registers, threads, and blocks."""
-    warps = sm.registers // sm.partitions // (-(-32 * registers // sm.register_unit) * sm.register_unit) * sm.partitions
-    by_registers = warps // (threads // 32)
-    return sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks
+IN_FLIGHT = 264  # blocks on 132 SMs, two on each
+LARGE = (64, 64)  # tiles
 
 
-# Answers that configure the GEMM of `kernels.ampere`.
-
-SIZE, SMS = 4096, 132  # of C, and of an H100
-INTENSITY, WARPS, TILES, KIB, BUSY = 22, 8, 2, 48, 95  # what the five fastest of the page's table have, at least
+class NotATile(Exception):
+    """An order that does not return a tile. The message says what it returns."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Configured(Part):
-    """A function without arguments that returns a GemmConfig; the kernel has notebook 11's order."""
+def in_a_kernel(order: Order, rows: int, columns: int) -> list[Tile]:
+    """The tile of every block, where the block's number is known at run time only, as in a kernel: compiled and run.
 
-    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
-        from tutorlib.kernels.ampere.gemm import in_eights, make_gemm
-        from tutorlib.kernels.ampere.main_loops import multistage
+    Raises CompileFailed, from NotATile where what it returns is none.
+    """
+    import torch
+    from cutlass import cute
+    from cutlass.cute.runtime import from_dlpack
 
-        return make_gemm(need_callable(answer)(), multistage, in_eights)
+    from tutorlib.compiling.dsls import call_host
 
-    def look(self, answer: Answer, points: float) -> Verdict | None:
-        config, fault = attempt(need_callable(answer), ())
-        if fault:
-            return wrong(fault.what)
-        if not isinstance(config, GemmConfig):
-            return wrong(Flaw(f"it returns {config!r}, not a GemmConfig.", Fail.GIVES(type=type(config).__name__)))
-        if config.stages < 2:
-            return wrong(Flaw(f"{count(config.stages, 'stage')}: the loop needs two or more.", Fail.CONFIG))
-        if device.why_not(MMA_SYNC) and (slow := self.too_slow(answer, config)):
-            return Verdict(points / 2, (slow, "The table above has four of these numbers; 11.6 is the fifth."))
-        return None
+    def tile_of(block: Any) -> tuple[Any, Any]:
+        tile = order(block, rows, columns)
+        if isinstance(tile, cute.Tensor) or not hasattr(tile, "__len__") or len(tile) != 2:
+            raise NotATile(f"it returns {type(tile).__name__}; a tile is two numbers, (m, n).")
+        return tile[0], tile[1]
 
-    def too_slow(self, answer: Answer, config: GemmConfig) -> str:
-        """Where no GPU times it: a number by which it is not among the fast ones, as a sentence, or ""."""
-        compiled = compile_cute(self.host(answer), [TensorSpec((SIZE, SIZE), "bf16")] * 3, "sm_90a")
-        if compiled.spill_bytes:
-            return ""  # the check says so
-        (m, n, k), (down, across), ahead = config.tile, config.warps, config.stages - 1
-        rows, columns = config.grid(SIZE, SIZE)
-        blocks = min(four_limits(H100, config.smem_bytes, compiled.registers, config.threads))
-        for has, least, of in (
-            (m * n / (m * (across + 1) + n * (down + 1)), INTENSITY, "FLOP for each byte of shared-memory traffic"),
-            (blocks * config.threads // 32, WARPS, "warps on an SM"),
-            (blocks * ahead, TILES, "K tiles in flight on an SM"),
-            (blocks * ahead * (m + n) * k * 2 / 1024, KIB, "KiB in flight on an SM"),
-            (100 * SIZE**2 / (-(-rows * columns // SMS) * SMS * m * n), BUSY, f"% by 11.6's count at {SIZE}³"),
-        ):
-            if has < least:
-                what = f"it fits, and has {int(has)} {of}; the five fastest have {least} or more."
-                return Flaw(what, Fail.SLOW)
-        return ""
+    @cute.jit
+    def host(places: cute.Tensor) -> None:
+        for block in range(rows * columns):
+            m, n = tile_of(block)
+            places[block, 0], places[block, 1] = m, n
+
+    places = torch.full((rows * columns, 2), -1, dtype=torch.int32)
+    call_host(host, from_dlpack(places))
+    return [(m, n) for m, n in places.tolist()]
 
 
-# 12.4 and 12.6: kernels that take their configuration and their order of blocks from earlier exercises
+AT_RUN_TIME = (
+    "In the kernel the block's number is known at run time only, and Python's if, min, divmod and int() need its value "
+    "at compile time. Use arithmetic (//, %, *), cutlass.min, or @cute.jit over the function for an if."
+)
 
 
-class WholeFlaw(FailureKind):
-    """Omissions of a kernel whose result is right."""
+class OrderFlaw(FailureKind):
+    """Faults in an order of blocks."""
 
-    RASTER = "blocks in raster order"
-    NOT_TUNED = "not the tuned configuration"
-    NARROW = "narrow copies"
+    EXCHANGED = "row and column exchanged"
+    ONE_TILE = "one tile for all blocks"
+    OUTSIDE = "a tile outside"
+    TWICE = "a tile computed twice"
+    NO_TILE = "no tile"
+    TRAFFIC = "no less traffic"
 
 
 @dataclass(frozen=True, kw_only=True)
-class InGroups(Part):
-    """A host function whose code names the reader's `in_groups`; tuned: and `tuned`."""
+class BlockOrder(Inside):
+    """A function (block, rows, columns) → tile: tried on whole grids as a kernel would, then used in one.
 
-    tuned: bool = False
+    grids: rows and columns of tiles.
+    """
+
+    kernel: Callable[..., HostFunction] = ampere
+    slots: tuple[str, ...] = ("order",)
+    grids: tuple[Tile, ...]
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        require_jit(answer)
-        if self.tuned and not names_own(answer, "tuned"):
-            what = "it does not take its configuration from the tuned() of 12.3."
-            return Verdict(points - 1, (Flaw(what, WholeFlaw.NOT_TUNED),))
-        raster = in_raster(answer)
-        return Verdict(points - 1, (raster,)) if raster else None
+        need_callable(answer)
+        try:
+            for rows, columns in self.grids:
+                if flaw := find_flaw(in_a_kernel(answer, rows, columns), rows, columns):
+                    return wrong(f"of {rows}×{columns} tiles, " + flaw)
+            wasteful = little_saved(answer)
+        except CompileFailed as failed:
+            if refused := first_cause(failed, NotATile):
+                return wrong(Flaw(str(refused), OrderFlaw.NO_TILE))
+            unknown = Flaw("with a block that is known at run time only, CuTe refuses it.", Fail.DOES_NOT_COMPILE)
+            return wrong(unknown, AT_RUN_TIME, str(failed))
+        return wrong(Flaw(wasteful, OrderFlaw.TRAFFIC)) if wasteful else None
 
 
-def names_own(answer: Answer, name: str) -> bool:
-    """Whether the answer's code, or that of the reader's functions that it calls, names this function beside it."""
-    own = unwrap(answer).__globals__.get(name)
-    return callable(own) and any(own is value for value in within_reach(answer))
+def little_saved(order: Order) -> str:
+    """A large grid whose first wave reads nearly as many tiles as in raster order, as a sentence; "" if there is none.
+
+    Beside LARGE it draws one with rows that 8 does not divide. Raises CompileFailed.
+    """
+    rng = fresh_rng()
+    drawn = 8 * rng.randint(7, 9) + rng.randint(1, 7), rng.randint(57, 79)
+    for rows, columns in (LARGE, drawn):
+        read = tiles_read(in_a_kernel(order, rows, columns)[:IN_FLIGHT])
+        in_raster, in_eights = (
+            tiles_read(l2.waves((rows, columns), known, IN_FLIGHT)[0]) for known in (l2.raster, l2.grouped)
+        )
+        if read > 0.75 * in_raster:
+            return (
+                f"the first {IN_FLIGHT} blocks of {rows}×{columns} tiles read {read} rows and columns of tiles; "
+                f"raster order reads {in_raster}, and groups of 8 read {in_eights}."
+            )
+    return ""
 
 
-def in_raster(answer: Answer) -> str:
-    """That the answer does without `in_groups`, or that this reads nearly as much as raster order; or ""."""
-    if not names_own(answer, "in_groups"):
-        return Flaw("it does not take the order of its blocks from the in_groups of 11.4.", WholeFlaw.RASTER)
-    try:
-        wasteful = little_saved(unwrap(answer).__globals__["in_groups"])
-    except CompileFailed:
-        return ""  # the kernel does not compile either
-    return Flaw(f"with in_groups, {wasteful} Bring 11.4's.", OrderFlaw.TRAFFIC) if wasteful else ""
+def tiles_read(tiles: list[Tile]) -> int:
+    """The rows of A's tiles and the columns of B's that these tiles of C read."""
+    return sum(len(set(of_a_mode)) for of_a_mode in zip(*tiles, strict=True))
 
 
-# 12.6
-
-WIDEST = 16  # bytes of a copy
-COPIED = re.compile(r"cp\.async\.c[ag]\.shared\.global\S* \[[^]]*\], \[[^]]*\], (\d+)")
-
-
-def narrow_copies(compiled: Compiled) -> str:
-    """That cp.async copies fewer bytes than it could, or ""."""
-    least = min(map(int, COPIED.findall(compiled.ptx)), default=WIDEST)
-    if least == WIDEST:
+def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
+    """The fault in an order, by the tile of each block, or ""."""
+    inside = {(m, n) for m in range(rows) for n in range(columns)}
+    if set(tiles) == inside:
         return ""
-    what = f"it has cp.async of {least} bytes; copies of {WIDEST} need {WIDEST // least} times fewer instructions."
-    return Flaw(what, WholeFlaw.NARROW)
+    if {(n, m) for m, n in tiles} == inside:
+        what = "its answer is right with its two numbers exchanged: a tile is (m, n), the row of tiles first."
+        return Flaw(what, OrderFlaw.EXCHANGED)
+    if len(set(tiles)) == 1:
+        return Flaw(f"every block computes {tiles[0]}.", OrderFlaw.ONE_TILE)
+    missing = f"No block computes {min(inside - set(tiles))}."
+    if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
+        block, tile = outside[0]
+        return Flaw(f"block {block} computes {tile}, which is outside the grid. {missing}", OrderFlaw.OUTSIDE)
+    twice = next(tile for tile in tiles if tiles.count(tile) > 1)
+    first, second = [block for block, tile in enumerate(tiles) if tile == twice][:2]
+    return Flaw(f"blocks {first} and {second} both compute {twice}. {missing}", OrderFlaw.TWICE)

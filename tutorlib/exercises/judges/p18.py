@@ -1,386 +1,76 @@
-"""What the process of an answer needs of page 18's exercises."""
+"""How answers of page 18 are judged: kernels around an epilogue's functions, and scenarios around layers of torch.
 
-import math
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
+The sandbox shows this module, and nothing else of the page.
+"""
 
-from tutorlib.checking.answer import Served
-from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.cutile_evidence import TileEvidence, TileRequest
-from tutorlib.checking.evidence import Request, SourceRequest
-from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, wrong
-from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.part import HostFunction, Part
-from tutorlib.checking.randomness import fresh_generator
-from tutorlib.checking.running import BREAKS, find_fault_of_simulated_call
-from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.failure import Difference, Fail, FailureKind, Flaw, failures_in
-from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
-from tutorlib.measuring.launchers import CppLauncher
-from tutorlib.measuring.simulated_launchers import launched, simulated_cpp, simulator_of
-from tutorlib.problems.differences import by, find_difference
-from tutorlib.problems.problem import Shape
-from tutorlib.problems.work import KernelFault, Launcher, Work
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.part import Filled, HostFunction
 
 if TYPE_CHECKING:
-    import numpy as np
-    from torch import Tensor
-
-    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-
-
-# Exercises whose answer is a diagnosis of a broken kernel: which line, which cause, and an input that shows it.
-
-CAUSES = {
-    "barrier in a branch": "some threads of a block never reach a barrier at which the others wait",
-    "read too early": "threads read data that other threads of the block write, with no barrier in between",
-    "overwritten too early": "threads overwrite data that others may still be reading, with no barrier in between",
-    "copy not committed": "an asynchronous copy belongs to no group or barrier that a thread waits for",
-    "copy not waited for": "an asynchronous copy is used before it is known to have arrived",
-    "wrong stage": "the index into the ring of buffers is not that of the current tile",
-    "wrong phase": "a wait names the parity of another phase of the mbarrier",
-    "proxy not fenced": "TMA or wgmma reads shared memory that threads wrote, with no proxy fence in between",
-    "uninitialized": "a value is read, or added to, before it is set",
-    "wrong identity": "a reduction starts from, or is padded with, a value that can change its result",
-    "not reset": "accumulators start from the values that an earlier tile or row left",
-    "majors swapped": "rows are taken for columns, or columns for rows",
-    "wrong coordinate": "an index or a count is off: by one, or of another block, warp or lane",
-    "unguarded edge": "the last tile of M or N extends past the edge, and no predicate guards it",
-    "unguarded tail": "the last step of K is only partly filled, and the rest of it is used",
-    "lost updates": "several blocks write to one place without atomics",
-    "blocks not ordered": "a block reads what another wrote, without the fences that order the two",
-    "bank conflicts": "threads of a warp access different rows of the same shared memory bank",
-    "uncoalesced": "threads of a warp touch sectors of which they use a small part",
-    "misaligned": "an address is not a multiple of the access's width",
-    "out of shared memory": "the kernel addresses more shared memory than it allocated",
-    "index overflow": "an index or offset does not fit into its integer type",
-    "lost divisibility": "a size or stride has a type that no longer carries its divisors",
-    "inputs rounded": "the inputs are rounded to a narrower type before they are multiplied",
-    "accumulators rounded": "accumulators have a type that is too narrow",
-    "shuffle in a branch": "some threads of a warp never reach an instruction that needs the whole warp",
-}
-OBJECTS = "the simulator reports a violation, whether or not the result is right."
-LARGEST = 2**16  # elements of all tensors: a hunt makes things small
-
-
-class Diagnosis(TypedDict, total=False):
-    """What is wrong with a kernel; a dictionary, so that it can be judged outside of the notebook's process.
-
-    line: its number in the listing, or its text or a part of it that no other line has; if a statement is missing, a
-        line next to the gap. None: not known.
-    cause: of CAUSES. None: not known.
-    shape: at which it shows, by the dims of the problem.
-    data: the inputs, as NumPy arrays or torch tensors; where there are none, they are random.
-    """
-
-    line: int | str | None
-    cause: str | None
-    shape: Required[Shape]
-    data: "Sequence[np.ndarray | Tensor]"
-
-
-class DiagnosisFlaw(FailureKind):
-    """What is wrong with a diagnosis."""
-
-    NOTHING_SHOWN = "nothing shown"
-    WRONG = "line or cause wrong"
-
-
-UNEXPLAINED = "Now say where and why: a line and a cause are judged only together, and a wrong pair costs this point."
-NOT_IT = Flaw(
-    "The line, the cause or both are wrong. Before you try another pair, predict what it would do to one element.",
-    DiagnosisFlaw.WRONG,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiagnosisExercise(Exercise):
-    """The answer takes nothing and returns a Diagnosis. The broken kernel is simulated on its input.
-
-    An input that does not expose the fault earns nothing. An input that does earns a point, and the right pair of line
-    and cause the others. They are judged only together, and a wrong pair costs the input's point: trying lines and
-    causes one by one tells nothing.
-
-    lines: those that count as the place, by their text or a part of it, or by number where several have it.
-    cause: of CAUSES.
-    """
-
-    bug: Bug
-    lines: tuple[str | int, ...]
-    cause: str
-    guess: FailureKind | None = DiagnosisFlaw.WRONG
-
-    def judge(self, served: Served) -> Verdict:
-        found = served.ask(diagnosis_of)
-        shape, cause = found["shape"], found.get("cause")
-        place = self.line_number(found.get("line"))
-        if cause is not None and cause not in list(CAUSES):  # whatever it is, hashable or not
-            raise WrongKind(f"no cause is called {cause!r}; CAUSES has them.")
-        if objection := self.objection(shape):
-            raise WrongKind(f"{objection}.")
-        shown = self.shown(found)
-        size = by(shape)
-        if not shown:
-            what = (
-                f"at {size} nothing goes wrong: the result is right, and the simulator has no finding. "
-                "Which input exposes the bug?"
-            )
-            return wrong(Flaw(what, DiagnosisFlaw.NOTHING_SHOWN))
-        if place is None or cause is None:
-            return Verdict(1, (f"{size} shows it: {shown}", UNEXPLAINED))
-        if place not in self.places or cause != self.cause:
-            return Verdict(0, (f"{size} shows it: {shown}", NOT_IT))
-        return Verdict(self.points)
-
-    @property
-    def places(self) -> set[int]:
-        """The numbers of the lines that count."""
-        return {self.line_number(line) or 0 for line in self.lines}
-
-    def line_number(self, line: int | str | None) -> int | None:
-        """Raises WrongKind where there is no such line, or several."""
-        listing = self.bug.source.splitlines()
-        if line is None:
-            return None
-        if isinstance(line, Integral):
-            line = int(line)
-            if not 1 <= line <= len(listing) or not listing[line - 1].strip():
-                raise WrongKind(f"the listing has no line {line} with anything in it.")
-            return line
-        wanted = " ".join(str(line).split())
-        exact = [n for n, text in enumerate(listing, 1) if wanted and " ".join(text.split()) == wanted]
-        found = exact or [n for n, text in enumerate(listing, 1) if wanted and wanted in " ".join(text.split())]
-        if len(found) != 1:
-            where = f"is on lines {', '.join(map(str, found))}: give a number" if found else "is on no line"
-            raise WrongKind(f"the text {line!r} {where}.")
-        return found[0]
-
-    def objection(self, shape: Any) -> str:
-        """Why the kernel cannot be tried at this shape, or ""."""
-        problem = self.bug.problem
-        integers = isinstance(shape, tuple | list) and all(isinstance(n, Integral) and int(n) > 0 for n in shape)
-        if not integers or len(shape) != len(problem.dims):
-            return f"the shape is ({', '.join(problem.dims)}), positive integers; yours is {shape!r}"
-        shape = tuple(map(int, shape))
-        if refused := self.bug.refuses(shape):
-            return f"{by(shape)} is outside the kernel's contract: {refused}"
-        elements = sum(math.prod(problem.shape_of(op, shape)) for op in problem.operands)
-        if elements > LARGEST:
-            return f"{by(shape)} has {elements:,} elements in all: make it small, {LARGEST:,} at most"
-        return ""
-
-    def shown(self, found: Diagnosis) -> str:
-        """What goes wrong on its input, without the cause; "" for nothing."""
-        work = Work(self.bug.problem, tuple(map(int, found["shape"])), "cpu")
-        work.refill(fresh_generator())
-        if found.get("data") is not None:
-            put_inputs(work, arrays(found["data"]))
-            need_right_result(work)
-        work.output.poison()
-        try:
-            simulator = simulator_of(self.bug, self.bug.source)
-            fault = find_fault_of_simulated_call(simulator, simulator.on(work), work)
-        except CompileFailed:
-            return "it does not compile."
-        except KernelFault:
-            return "some threads wait forever."
-        output = work.problem.output.name
-        if not any(finding.kind in BREAKS for report in simulator.reports for finding in report.findings):
-            wrong_result = find_difference(output, *work.output.seen, *work.expected())
-            if wrong_result:
-                return wrong_result.what
-        if fault:
-            return OBJECTS
-        spent = [report.total("shared", opcode) for report in simulator.reports for opcode in self.bug.lean]
-        taken, needed = sum(taken for taken, _ in spent), sum(needed for _, needed in spent)
-        if taken > needed:
-            return f"the result is right; shared memory takes {taken:,} wavefronts where {needed:,} would do."
-        return ""
-
-
-def diagnosis_of(answer: Served) -> Diagnosis:
-    """What the answer returns. Raises WrongKind."""
-    if not callable(answer.answer):
-        raise WrongKind(f"{answer.answer!r} is not a function that returns a Diagnosis.")
-    try:
-        found = answer()
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        raise WrongKind(f"{getattr(answer, '__name__', 'it')}() raised {type(error).__name__}: {error}") from error
-    known = Diagnosis.__annotations__.keys()
-    if not isinstance(found, dict) or not found.keys() <= known or "shape" not in found:
-        raise WrongKind(f"it should return a Diagnosis(line=…, cause=…, shape=…); it returns {found!r}.")
-    return cast(Diagnosis, found)
-
-
-def arrays(data: Any) -> "tuple[Tensor, ...]":
-    """The inputs as tensors. Raises WrongKind where they are something else."""
-    import numpy as np
-    import torch
-
-    given = data if isinstance(data, tuple | list) else (data,)
-    if not all(isinstance(x, torch.Tensor) or (isinstance(x, np.ndarray) and x.dtype.kind in "fiub") for x in given):
-        raise WrongKind("the data should be a list of torch tensors or NumPy arrays of numbers, one for each input.")
-    return tuple(x.cpu() if isinstance(x, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(x)) for x in given)
-
-
-def need_right_result(work: Work) -> None:
-    """Raises WrongKind where the inputs have no finite right result, or none that arithmetic in fp32 comes near."""
-    try:
-        right, allowed = work.expected()
-    except (IndexError, RuntimeError) as error:  # an index beyond the histogram's bins
-        raise WrongKind("the data are outside the kernel's contract.") from error
-    if not right.isfinite().all():
-        raise WrongKind(
-            "for these data even the right result has NaN or infinite elements, so it shows nothing about the kernel."
-        )
-    in_fp32 = work.problem.reference(*(x.float() if x.is_floating_point() else x for x in work.inputs))
-    if not ((in_fp32 - right).abs() <= allowed).all():
-        raise WrongKind("for these data a product or a sum leaves the range of fp32, in any kernel: try others.")
-
-
-def put_inputs(work: Work, given: "Sequence[Tensor]") -> None:
-    """Raises WrongKind where they are not the problem's inputs."""
-    wanted = [f"{op.name} {tuple(x.shape)}" for op, x in zip(work.problem.inputs, work.inputs, strict=True)]
-    if [tuple(x.shape) for x in given] != [tuple(x.shape) for x in work.inputs]:
-        raise WrongKind(f"the inputs should be {', '.join(wanted)}.")
-    for old, new in zip(work.inputs, given, strict=True):
-        old.copy_(new)
-
-
-# Exercises whose answer fixes a broken kernel's source; the kernel is then checked like any other.
-
-FIXED = "the fixed source, a string"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedKernel(Part):
-    """The kernel or the host function of this name in the source that the answer returns. file: of the broken one."""
-
-    source: str
-    file: str
-    name: str
-
-    def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
-        """Raises CompileFailed where the fixed source cannot be imported."""
-        text = SourceRequest(args=(self.source,), returns=FIXED).made_of(answer)
-        return launched(text, self.file, self.name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixExercise(KernelExercise):
-    """The answer takes the broken kernel's source, a string, and returns the fixed one.
-
-    symptom_told: whether a message says which element is wrong, and how; else the reader has to find that.
-    """
-
-    bug: Bug
-    symptom_told: bool = True
-
-    def judge(self, served: Served) -> Verdict:
-        """Sizes at which the broken kernel is right, too, earn nothing."""
-        verdict = super().judge(served)
-        if not self.symptom_told and verdict.points < self.correctness_points:
-            verdict = self.without_symptom(verdict)
-        partly = 0 < verdict.points < self.correctness_points
-        return replace(verdict, points=0) if partly and verdict.points <= self.unfixed else verdict
-
-    def without_symptom(self, verdict: Verdict) -> Verdict:
-        """The same, where a result is wrong, with advice in place of the element."""
-        kinds = failures_in(verdict.lines)
-        if not {one.kind for one in kinds} & {*Difference}:
-            return verdict
-        call = f'output_of("{self.bug.name}", shape, x, source=your_fix)'
-        advice = Flaw(f"the result is wrong for some inputs: find out for which, with {call}.", *kinds)
-        return replace(verdict, lines=(*verdict.lines[:1], advice))
-
-    @cached_property
-    def unfixed(self) -> float:
-        """What the broken kernel would earn. It is simulated: on a GPU it may hang."""
-        try:
-            as_it_is = Served(lambda source: source)
-            return self.simulate(self.evidence(as_it_is, self.sizes_simulated, ()), "").points
-        except (CompileFailed, KernelFault):
-            return 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class CuteFix(FixExercise, CuteExercise):
-    """A fix of a @cute.jit host function."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CutileFix(FixExercise, CutileExercise):
-    """A fix of a @ct.kernel, which is simulated and not interpreted. part: the kernel in the source."""
-
-    part: Part
-
-    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> TileRequest:
-        return replace(super().request(simulated, run), part=self.part, calls={})
-
-    def look(self, evidence: TileEvidence) -> None:
-        """Nothing: the simulator finds more."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CudaFix(FixExercise):
-    """A fix of CUDA C++."""
-
-    launch: CudaLaunch
-
-    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> SourceRequest:
-        return SourceRequest(**self.for_request(()), args=(self.bug.source,), returns=FIXED)
-
-    def seen(self, request: Request, found: Any) -> Any:
-        if "__global__" not in found:
-            raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
-        return CppLauncher(found, self.launch.grid, self.launch.block)
-
-    def wrong_code(self, evidence: CppLauncher) -> str | None:
-        return self.lacking(evidence.compiled(f"sm_{self.needs.since}").instructions)
-
-    def simulator(self, evidence: CppLauncher) -> "SimulatedLauncher":
-        return simulated_cpp(evidence.source, self.launch.grid, self.launch.block)
-
-    def launcher(self, evidence: CppLauncher) -> Launcher:
-        return evidence
-
-
-def false_promise(known: int) -> Callable[[Compiled], str]:
-    """Finds that the compiler was promised of a row's pitch what no size keeps. known: what divides it.
-
-    A kernel of CuTe has its tensors' layouts in its name: strides (? {i64 div=8}, 1) are i64div81 there.
-    """
-
-    def found(compiled: Compiled) -> str:
-        broken = [n for n in map(int, re.findall(r"i64div(\d+)1_", compiled.ptx)) if known % n]
-        if not broken:
-            return ""
-        return Flaw(
-            f"it promises the compiler that {broken[0]} divides a row's pitch, and only {known} is known to divide it: "
-            f"with {known} columns the promise is broken, and an access that relied on it would be misaligned.",
-            Fail.PARAMETERS,
-        )
-
-    return found
-
-
-def fix_of(bug: Bug, **asked: Any) -> FixExercise:
-    """The exercise to fix a bug. asked: what the fixed kernel must have, as its kind of exercise has it."""
-    common = {"bug": bug, "problem": bug.problem, "shapes": bug.fix_shapes, "needs": bug.needs, **asked}
-    match bug.launch:
-        case CudaLaunch() as launch:
-            return CudaFix(**common, launch=launch)
-        case CuteLaunch(host, dynamic, divisible):
-            part = FixedKernel(source=bug.source, file=bug.name, name=host)
-            return CuteFix(**common, part=part, dynamic=dynamic, divisible=divisible)
-        case CutileLaunch(kernel, grid, constants):
-            part = FixedKernel(source=bug.source, file=bug.name, name=kernel)
-            return CutileFix(**common, part=part, grid=grid, constants=lambda shape: constants)
+    pass
+
+
+# Kernels around an answer that is one of their functions --------------------------------------------------------------
+
+
+def elementwise(filled: Filled) -> HostFunction:
+    from tutorlib.kernels.ampere.fused import make_elementwise
+
+    return make_elementwise(filled["op"])
+
+
+def with_bias_matrix(filled: Filled) -> HostFunction:
+    from cutlass import cute
+
+    from tutorlib.kernels.ampere.fused import Fusion, bias_gelu, make_fused
+
+    def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
+        got = require_extents(filled["as_matrix"](bias, rows), (rows, cute.size(bias)))
+        for row, column in ((1, 0), (0, 1)):
+            at = cute.crd2idx((row, column), got.layout)
+            if isinstance(at, int) and at != column:
+                what = f"in the matrix that it returns, element {(row, column)} is at offset {at} of the bias"
+                raise ValueError(f"{what}; it should be at offset {column}, as in every row")
+        return got
+
+    return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
+
+
+def with_op(filled: Filled) -> HostFunction:
+    from tutorlib.kernels.ampere.fused import Fusion, make_fused
+
+    return make_fused(Fusion(filled["op"]))
+
+
+def with_fetch(filled: Filled) -> HostFunction:
+    from tutorlib.kernels.ampere.fused import Fusion, add, make_fused, whole_matrix
+
+    return make_fused(Fusion(add, whole_matrix, filled["fetch"]))
+
+
+def with_gate(filled: Filled) -> HostFunction:
+    from cutlass import cute
+
+    from tutorlib.kernels.ampere.fused import make_gated
+
+    def activate(tCrC: cute.Tensor) -> cute.Tensor:
+        pairs, atoms, (neighbors, rest) = tCrC.shape
+        return require_extents(filled["activate"](tCrC), (pairs, atoms, (neighbors, rest // 2)))
+
+    return make_gated(activate)
+
+
+def require_extents(got: Any, wanted: tuple[Any, ...]) -> Any:
+    """The tensor that an answer returned. Raises ValueError unless its modes have the wanted sizes and profile."""
+    from cutlass import cute
+
+    if not isinstance(got, cute.Tensor):
+        kind = "nothing" if got is None else f"a {type(got).__name__.removeprefix('_')}"
+        raise ValueError(f"it returns {kind}; it should return a tensor of shape {wanted}")
+    extents = tuple(cute.size(got, mode=[n]) for n in range(cute.rank(got)))
+    if extents != tuple(map(cute.size, wanted)) or any(
+        isinstance(mode, tuple) and not isinstance(mine, tuple) for mine, mode in zip(got.shape, wanted, strict=True)
+    ):
+        raise ValueError(f"it returns a tensor of shape {got.shape}; the shape should be {wanted}")
+    return got

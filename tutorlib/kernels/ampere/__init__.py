@@ -1,4 +1,4 @@
-"""The GEMM of notebooks 09 to 12, for sm_80: cp.async, ldmatrix and mma.sync."""
+"""The GEMM of notebooks 10 to 13, for sm_80: cp.async, ldmatrix and mma.sync."""
 
 from tutorlib import lazy
 
@@ -9,7 +9,5 @@ __getattr__ = lazy(
         "gemm": "make_gemm store_elements store_through_smem",
         "main_loops": "TUNED multistage",
         "thread_share": "Accumulators GlobalToShared Operand Steps make_mma smem_layout",
-        "tutorlib.kernels.ladder": "in_eights",
-        "tutorlib.kernels": "ConfigError",
     },
 )

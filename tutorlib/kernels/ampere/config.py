@@ -1,4 +1,4 @@
-"""How the GEMM of notebooks 09 to 12 is cut up, and the rules for it."""
+"""How the GEMM of notebooks 10 to 13 is cut up, and the rules for it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

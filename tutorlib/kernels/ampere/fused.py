@@ -1,4 +1,4 @@
-"""Notebook 09's GEMM with epilogues that do more than round; simulated on machines without a GPU."""
+"""Notebook 10's GEMM with epilogues that do more than round; simulated on machines without a GPU."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,9 +6,8 @@ from typing import Any
 
 import cutlass
 from cutlass import Float32, cute
-from cutlass.memory import SmemAllocator
 
-from tutorlib.kernels.ampere.config import WARP, GemmConfig
+from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import GemmParts, launch, store
 from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import Accumulators, Epilogue
@@ -137,51 +136,6 @@ def make_gated(activate: Callable[[cute.Tensor], cute.Tensor], config: GemmConfi
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
-        launch(a, b, c, None, config, parts)
-
-    return gemm
-
-
-# The largest of a tile ------------------------------------------------------------------------------------------
-
-
-def largest(values: Values, partial: cute.Tensor, thread: Any) -> Any:
-    """The largest |value| of a block: of a thread, of its warp by shuffles, of all warps through `partial`, fp32."""
-    mine = cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0)
-    for step in (16, 8, 4, 2, 1):
-        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=step))
-    partial[thread // WARP] = mine
-    cute.arch.sync_threads()
-    for warp in range(cute.size(partial)):
-        mine = cute.arch.fmax(mine, partial[warp])
-    return mine
-
-
-def make_amax(reduce: Callable[[Values, cute.Tensor, Any], Any], config: GemmConfig = CONFIG) -> Callable[..., None]:
-    """gemm(a, b, amax): the largest |sum| of every tile of A·Bᵀ, fp32 (M tiles, N tiles). C itself is not stored.
-
-    reduce: a thread's values, fp32 in shared memory for every warp, the thread's number → the block's largest, which
-    thread 0 at least must know.
-    """
-
-    rows, columns, _ = config.tile
-
-    @cute.jit
-    def epilogue(acc: Accumulators) -> None:
-        thread, _, _ = cute.arch.thread_idx()
-        warps = cute.make_layout(config.threads // WARP)
-        partial = SmemAllocator().allocate_tensor(Float32, warps, byte_alignment=16)
-        found, gC = reduce(acc.tCrC.load(), partial, thread), acc.gC
-        if thread == 0:
-            gC[0] = found
-
-    parts = GemmParts(single_buffer, epilogue=epilogue)
-
-    @cute.jit
-    def gemm(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor) -> None:
-        grid_m, grid_n = amax.shape
-        spread = cute.make_layout(((rows, grid_m), (columns, grid_n)), stride=((0, grid_n), (0, 1)))
-        c = cute.make_tensor(amax.iterator, spread)  # of C's shape, and every element of a tile is the same one
         launch(a, b, c, None, config, parts)
 
     return gemm

@@ -1,4 +1,4 @@
-"""The GEMM of notebooks 09 to 12, with its main loop and its order of blocks as arguments.
+"""The GEMM of notebooks 10 to 13, with its main loop and its order of blocks as arguments.
 
 C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32; sm_80 instructions. Tensors are named
 by their memory, as is usual in CuTe code: m a matrix, g the block's tile of it in global memory, s shared memory, r
@@ -36,7 +36,7 @@ from tutorlib.models.l2 import grouped, raster
 
 @cute.jit
 def store(acc: Accumulators) -> None:
-    """Page 09: from registers to C, 8 neighbors as one store of 128 bits where C's rows are aligned."""
+    """Page 10: from registers to C, 8 neighbors as one store of 128 bits where C's rows are aligned."""
     registers = acc.rounded()
     if cutlass.const_expr(acc.whole):
         cute.autovec_copy(registers, acc.tCgC)
@@ -64,7 +64,7 @@ def store_elements(
 
 @cute.jit
 def store_through_smem(acc: Accumulators) -> None:
-    """Page 09's detour: to shared memory in the MMA's order, and from there to C in rows. Whole tiles only."""
+    """Page 10's detour: to shared memory in the MMA's order, and from there to C in rows. Whole tiles only."""
     if cutlass.const_expr(not acc.whole):
         raise ValueError(f"C = {acc.shape} is not made of whole tiles")
     rows, columns, _ = acc.config.tile
@@ -95,7 +95,7 @@ Dtype = type[cutlass.Numeric]
 
 
 def in_eights(block: Any, rows: int, columns: int) -> tuple[Any, Any]:
-    """Notebook 11's answer: groups of 8 rows of tiles, but raster order up to 32, where L2 keeps most of A."""
+    """Notebook 12's answer: groups of 8 rows of tiles, but raster order up to 32, where L2 keeps most of A."""
     return grouped(block, rows, columns, 8 if rows > 32 else rows)
 
 
@@ -107,7 +107,7 @@ class GemmParts:
     operands: the views of the registers. copies, steps: the class whose method loads, and the one whose methods fetch
         and multiply. columns: the order in which the MMA takes the columns of C.
     order: a block's number, rows and columns of tiles → its tile.
-    gated: the epilogue makes one column of C of two columns of accumulators; see notebook 16.
+    gated: the epilogue makes one column of C of two columns of accumulators; see notebook 18.
     """
 
     main_loop: MainLoop

@@ -1,4 +1,4 @@
-"""The main loops of notebooks 09 to 12."""
+"""The main loops of notebooks 10 to 13."""
 
 import cutlass
 from cutlass import cute
@@ -9,7 +9,7 @@ from tutorlib.kernels.ampere.thread_share import Steps
 
 @cute.jit
 def single_buffer(steps: Steps) -> None:
-    """Notebook 09: load, wait, compute."""
+    """Notebook 10: load, wait, compute."""
     for k_tile in range(steps.k_tiles):
         steps.load(k_tile, 0)
         cute.arch.cp_async_commit_group()
@@ -23,7 +23,7 @@ def single_buffer(steps: Steps) -> None:
 
 @cute.jit
 def multistage(steps: Steps) -> None:
-    """Notebooks 10 (two stages) and 12 (any number): tile k is in buffer k % stages, stages - 1 tiles are ahead."""
+    """Notebooks 11 (two stages) and 13 (any number): tile k is in buffer k % stages, stages - 1 tiles are ahead."""
     for k_tile in cutlass.range_constexpr(steps.stages - 1):
         if cutlass.const_expr(k_tile < steps.k_tiles):
             steps.load(k_tile, k_tile)
@@ -49,7 +49,7 @@ def multistage(steps: Steps) -> None:
             steps.multiply(k_block)
 
 
-# Notebook 12's appendix -----------------------------------------------------------------------------------------
+# Notebook 13's appendix -----------------------------------------------------------------------------------------
 
 TUNED = GemmConfig((128, 256, 32), (2, 4), 4)
 LONG = GemmConfig((128, 256, 64), (2, 4), 3)

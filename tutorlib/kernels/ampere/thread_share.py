@@ -1,4 +1,4 @@
-"""One thread's share of the GEMM of notebooks 09 to 12: layouts, its copies, its operands, its accumulators."""
+"""One thread's share of the GEMM of notebooks 10 to 13: layouts, its copies, its operands, its accumulators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ def make_operands(tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cu
     return rA, rB
 
 
-# Methods of the classes below, outside of them: notebook 09 shows the classes, and asks for these functions -------
+# Methods of the classes below, outside of them: notebook 10 shows the classes, and asks for these functions -------
 
 
 def load(path: "GlobalToShared", k_tile: Any, buffer: Any) -> None:
@@ -144,7 +144,7 @@ def need_atoms(steps: "Steps") -> None:
 def need_places(acc: "Accumulators") -> None:
     """Raises ValueError where tCgC and coordinates are not of one tile in one order.
 
-    Page 16's reduction has one element for the whole tile, whose strides of 0 have no order.
+    Page 18's reduction has one element for the whole tile, whose strides of 0 have no order.
     """
     one_element = cute.cosize(acc.tCgC.layout) == 1
     if not one_element and str(acc.coordinates.shape) != str(acc.tCgC.shape):
@@ -222,7 +222,7 @@ class Accumulators:
         All three have the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)).
     gC: the block's tile of C, (M, N), columns in the order of memory.
     shape: of C. config: the division of the work. math: this thread's slice of the TiledMma.
-    tCgD: the places of tCgC in a second matrix of C's shape, which page 16's epilogues read; None elsewhere.
+    tCgD: the places of tCgC in a second matrix of C's shape, which page 18's epilogues read; None elsewhere.
 
     Raises ValueError where tCgC and coordinates differ in shape.
     """

@@ -7,8 +7,8 @@ __getattr__ = lazy(
     {
         "tutorlib.dsl.tracing": "fence_before",
         "config": "PAIR BlackwellConfig",
-        "gemm": "SMS Block Parts await_empty make_blackwell_gemm make_block make_drain tma_atoms",
-        "parts": "TileSteps",
+        "gemm": "SMS Block Parts await_empty make_blackwell_gemm make_block tma_atoms",
+        "parts": "TileSteps make_t2r",
         "tutorlib.kernels.hopper.pipeline": "Tma",
     },
 )

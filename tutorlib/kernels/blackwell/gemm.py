@@ -1,4 +1,4 @@
-"""The GEMM of notebook 15, a persistent kernel of three roles; its parts may be the reader's.
+"""The GEMM of notebook 17, a persistent kernel of three roles; its parts may be the reader's.
 
 C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. Six warps: four store, one
 multiplies, one loads. With `pair`, two blocks of a cluster compute 256 rows together: each loads its 128 rows

@@ -1,1 +1,1 @@
-"""Broken kernels that colleagues sent: notebook 18 finds out what is wrong with each."""
+"""Broken kernels that colleagues sent: notebook 21 finds out what is wrong with each."""

@@ -12,7 +12,6 @@ __getattr__ = lazy(
         ),
         "gemm": "gemm_kernel",
         "parts": "Parts",
-        "pipeline": "Loads",
-        "specialized": "RoleSteps load_steps make_specialized multiply_steps multiply_tiles specialized_kernel",
+        "specialized": "RoleSteps load_steps make_specialized multiply_steps",
     },
 )

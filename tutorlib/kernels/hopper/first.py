@@ -1,4 +1,4 @@
-"""The GEMM of notebook 13, without what that notebook asks for: the reader's parts go in.
+"""The GEMM of notebook 14, without what that notebook asks for: the reader's parts go in.
 
 C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. One block of two warpgroups for
 each tile of C. TMA loads into a ring of stages, wgmma multiplies from there, stmatrix and TMA store the accumulators;

@@ -1,4 +1,4 @@
-"""Notebook 16's epilogues for notebook 14's GEMM, applied to accumulators before they are rounded, on torch tensors."""
+"""Notebook 18's epilogues for notebook 15's GEMM, applied to accumulators before they are rounded, on torch tensors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -153,7 +153,7 @@ def fusable(fusion: Fusion) -> tuple[HopperConfig, ...]:
 
 @cache
 def choose_fused(m: int, n: int, k: int, sms: int, fusion: Fusion) -> HopperConfig:
-    """The one of them that should be fastest, by notebook 14's model, which knows the epilogue's work.
+    """The one of them that should be fastest, by notebook 15's model, which knows the epilogue's work.
 
     Work costs nothing under another tile's main loop. So where it is more than WORTH, ping-pong has the preference over
     what the model cannot tell from it; but for reading a matrix, which the model knows of cooperative tiles alone.

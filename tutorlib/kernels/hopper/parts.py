@@ -1,4 +1,4 @@
-"""The parts of the Hopper GEMM that notebook 14's reader writes, and a slot for each."""
+"""The parts of the Hopper GEMM that notebook 15's reader writes, and a slot for each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -87,17 +87,18 @@ def store_pieces(out: Any) -> None:
 def load_shared(operand: Any, row: Int32, k_tile: Int32, stage: Int32, full: cute.Pointer) -> None:
     """Load this block's slice of a tile into the stage of every block of the cluster that wants the tile."""
     mode, block, cluster = operand.mode, operand.block, operand.cluster
-    target, source = cpasync.tma_partition(
-        operand.tma,
-        block[1 - mode],
-        cute.make_layout(cluster[1 - mode]),
-        cute.group_modes(operand.s[None, None, stage], 0, 2),
-        cute.group_modes(operand.g[None, None, row, k_tile], 0, 2),
-    )
+    sharers, place = cluster[1 - mode], block[1 - mode]
     if cutlass.const_expr(mode == 0):
         mask = sum(1 << n * cluster[0] for n in range(cluster[1])) << block[0]
     else:
         mask = ((1 << cluster[0]) - 1) << block[1] * cluster[0]
+    target, source = cpasync.tma_partition(
+        operand.tma,
+        place,
+        cute.make_layout(sharers),
+        cute.group_modes(operand.s[None, None, stage], 0, 2),
+        cute.group_modes(operand.g[None, None, row, k_tile], 0, 2),
+    )
     operand.copy(source, target, full, mask)
 
 

@@ -1,4 +1,4 @@
-"""The GEMM that notebook 14 builds: a warp that loads, warpgroups that multiply, and the reader's loops for both.
+"""The GEMM that notebook 15 builds: a warp that loads, warpgroups that multiply, and the reader's loops for both.
 
 Persistent: a block takes tile after tile, down bands of GROUP rows. While the consumers store one tile, the producer
 fills the stages for the next. Each tile has mbarriers of its own, so that both loops can count from 0.

@@ -1,0 +1,679 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 75
+#     summary: Your first kernels in CuTe, coalescing, compile time and run time, and a reduction from an empty cell.
+# ---
+
+# %% [markdown]
+# # 02 · First kernels
+#
+# So far a layout was a function that you called from Python, one coordinate at a time. A **kernel** is a function that
+# thousands of threads call at once, each with its own coordinate. On this page you write your first ones in CuTe DSL:
+# Python that is compiled, with no C++ compiler involved.
+#
+# > **After this page you can** write and launch a kernel over vectors and matrices of any size, keep a warp's accesses
+# > coalesced, tell compile time from run time, and let a block's threads compute one result together.
+# >
+# > **It takes** about 75 minutes, on any machine. Without a GPU the compiled kernels are *simulated*: instruction by
+# > instruction, on NumPy, far slower than on a GPU, with the same results.
+
+# %%
+import cutlass
+import cutlass.cute as cute
+import torch
+from cutlass.cute.runtime import from_dlpack
+from cutlass.memory import SmemAllocator
+
+from tutorlib import (
+    TensorSpec, check, compilations, compile_cute, explain, run_on_gpu, show_layout, show_machine, show_reduction,
+    show_sweep, show_tv,
+)  # fmt: skip
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+# %% [markdown]
+# ## Your first kernel
+#
+# Here is a whole program for a GPU. It squares 1,024 numbers, one thread for each:
+
+# %%
+THREADS = 128
+
+
+@cute.kernel
+def square_kernel(x: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * THREADS + thread
+    y[i] = x[i] * x[i]
+
+
+@cute.jit
+def square(x: cute.Tensor, y: cute.Tensor):
+    square_kernel(x, y).launch(grid=(cute.size(x) // THREADS, 1, 1), block=(THREADS, 1, 1))
+
+
+# %% [markdown]
+# Run it, and compare the result with torch's. (`run_on_gpu` belongs to the course: it makes CuTe tensors of x and y,
+# compiles the host function, calls it, and waits for the GPU. Without a GPU it simulates the kernel, and says so.)
+
+# %%
+x = torch.randn(1024, device=device)
+y = torch.zeros_like(x)
+if run_on_gpu(square, x, y):
+    torch.testing.assert_close(y, x * x)
+    print("agrees with torch")
+
+# %% [markdown]
+# Now break it. Replace `cute.size(x)` with `cute.size(x) - 1`, predict how many elements will be wrong, and run both
+# cells again. Then put it back.
+#
+# ## Host and device
+#
+# The two decorators separate two machines:
+#
+# - `@cute.kernel` is the **device** side: the code of one thread. It can ask which thread it is.
+# - `@cute.jit` is the **host** side: the CPU's code, which chooses the number of threads and launches them.
+#
+# Threads come in **blocks**. A launch gives the number of blocks (`grid`) and the number of threads in each (`block`):
+# above, 8 blocks of 128 threads. With `cute.size(x) - 1` the division gave 7 blocks, and the last 128 elements of y
+# remained zeros. Both `grid` and `block` have three dimensions; for now we use the first and leave the others at 1.
+#
+# How many lines will this kernel print, and in which order?
+
+
+# %%
+@cute.kernel
+def hello_kernel():
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    cute.printf("hello from thread {} of block {}", thread, block)
+
+
+@cute.jit
+def hello():
+    hello_kernel().launch(grid=(2, 1, 1), block=(4, 1, 1))
+
+
+_ = run_on_gpu(hello)
+
+# %% [markdown]
+# Eight threads, eight lines. Blocks run in no guaranteed order, and code that relies on an order is broken even where
+# it seems to work.
+#
+# ## Which element is mine?
+#
+# A thread knows its block and its index in the block, and a layout maps the two to its element. For blocks of 8 threads
+# it is the layout below, in code `block * 8 + thread`:
+
+# %%
+show_layout("(8,5):(1,8)", "thread (down), block (across) → element")
+
+# %% [markdown]
+# This is the line `i = …` of `square_kernel`. The next kernels need it, too, so here it is as a function. (A
+# `@cute.jit` function runs where its caller runs: called by a kernel, it is device code.)
+
+
+# %%
+@cute.jit
+def my_element():
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    return block * THREADS + thread
+
+
+# %% [markdown]
+# **Exercise 02.1** (about 3 lines). Your first kernel: a vector addition, c = a + b, one element for each thread. Write
+# both sides, device and host. Sizes are multiples of `THREADS`.
+
+
+# %%
+@cute.kernel
+def add_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    i = my_element()
+    c[i] = a[i] + b[i]
+    ### END SOLUTION
+
+
+@cute.jit
+def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 1 line)
+    add_kernel(a, b, c).launch(grid=(cute.size(c) // THREADS, 1, 1), block=(THREADS, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("02.1", vector_add)
+
+# %% [markdown]
+# You can read what the compiler makes of a kernel. Below are all the instructions of one thread of `square_kernel`, in
+# PTX, NVIDIA's virtual assembly language. Look for four steps: find the element (`%tid` is the thread, `%ctaid` the
+# block), load, multiply, store. (`compile_cute` needs no GPU. A `TensorSpec` is a tensor's shape and dtype, fp32 unless
+# you say otherwise, without data.)
+
+# %%
+vector = TensorSpec((1024,))
+print(compile_cute(square, [vector, vector]).body)
+
+# %% [markdown]
+# A shift instead of a multiplication by 128, and no trace of a layout: it was evaluated at compile time.
+#
+# ## Sizes that do not divide
+#
+# Twenty elements and blocks of eight: two blocks have too few threads, three have too many. Launch three, and let the
+# threads that have no element do nothing. They are outlined here.
+
+# %%
+show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24))
+
+# %% [markdown]
+# The test that keeps them out is called a **predicate**. Without it, those four threads of a vector addition read past
+# the end of `a` and `b`, and write past the end of `c`, into other data. Nothing warns you: the memory behind a tensor
+# usually belongs to your process too. The check puts guard bands around its outputs to catch it.
+#
+# **Exercise 02.2** (about 4 lines). Write a vector addition for any size, with as many blocks as it takes and none to
+# spare. `cute.ceil_div(a, b)` divides and rounds up. CuTe refuses a `return` under a run-time condition, so put the
+# work under the `if`.
+
+
+# %%
+@cute.kernel
+def add_any_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    i = my_element()
+    ### BEGIN SOLUTION (about 2 lines)
+    if i < cute.size(c):
+        c[i] = a[i] + b[i]
+    ### END SOLUTION
+
+
+@cute.jit
+def vector_add_any(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    blocks = cute.ceil_div(cute.size(c), THREADS)
+    add_any_kernel(a, b, c).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("02.2", vector_add_any)
+
+# %% [markdown]
+# ## Where threads run
+#
+# A GPU is a set of processors, the **SMs**, in front of one memory. The picture has the numbers of
+# an H200, on which this page was measured.
+
+# %%
+show_machine()
+
+# %% [markdown]
+# Read it from the right, the way a kernel sees it:
+#
+# - a thread computes in **registers**. They are private: no other thread can read them;
+# - 32 threads form a **warp** and execute each instruction together, each on its own data;
+# - a block's warps share their SM's **shared memory**. It is small, fast, and yours to lay out;
+# - everything else is in **device memory**, behind the L2 cache. All blocks see it, and it is slow to reach: a load
+#   takes several hundred cycles.
+#
+# A block is assigned to an SM and stays there until it finishes. A launch may have far more blocks than fit at once;
+# further blocks start as others finish.
+#
+# ## Two dimensions
+#
+# A launch can have rows and columns as a matrix does: `thread_idx()` and `block_idx()` give three numbers, x, y and z.
+# A block of 32×8 threads is `block=(32, 8, 1)`.
+#
+# Which threads of it form a warp? Those with the same y: **x varies fastest**. So x belongs to the contiguous
+# direction, along the rows of a row-major matrix, and `(x, y)` is the reverse of the order in `a[row, column]`. In a
+# miniature of 8×4 threads, where a warp would have 8, the thread numbers are
+
+# %%
+show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
+
+# %% [markdown]
+# **Exercise 02.3** (about 7 lines). Write `add_bias`: y[m, n] = x[m, n] + bias[n], for x and y of any M×N and a bias of
+# N numbers. Blocks have 32×8 threads, and a thread owns one element. `x.shape` is (M, N). Blocks at the right edge, at
+# the lower edge and in the corner extend past the matrix: which condition keeps their threads out? (Conditions combine
+# with `and`.)
+
+# %%
+BLOCK = (32, 8, 1)
+
+
+@cute.kernel
+def add_bias_kernel(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
+    across, down, _ = cute.arch.thread_idx()
+    block_across, block_down, _ = cute.arch.block_idx()
+    ### BEGIN SOLUTION (about 4 lines)
+    m = block_down * BLOCK[1] + down
+    n = block_across * BLOCK[0] + across
+    if m < x.shape[0] and n < x.shape[1]:
+        y[m, n] = x[m, n] + bias[n]
+    ### END SOLUTION
+
+
+@cute.jit
+def add_bias(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 3 lines)
+    rows, columns = x.shape
+    grid = (cute.ceil_div(columns, BLOCK[0]), cute.ceil_div(rows, BLOCK[1]), 1)
+    add_bias_kernel(x, bias, y).launch(grid=grid, block=BLOCK)
+    ### END SOLUTION
+
+
+# %%
+check("02.3", add_bias)
+
+# %% [markdown]
+# ## Coalescing: a warp reads together
+#
+# Why does it matter that x is the contiguous direction? A warp executes a load as one instruction with 32 addresses,
+# and device memory is accessed in **sectors** of 32 bytes. If neighboring threads read neighboring floats, a warp's 128
+# bytes are 4 sectors: the access is **coalesced**. If neighboring threads read down a column, each float is in a sector
+# of its own, and the warp moves 32 sectors to use 4 bytes of each.
+#
+# The kernel below copies a matrix, its threads' x along the rows. A transposed matrix is the same memory under another
+# layout, so the second host function gives the *same* kernel the layouts with their modes exchanged, and its warps run
+# down the columns.
+
+
+# %%
+@cute.kernel
+def copy_kernel(x: cute.Tensor, y: cute.Tensor):
+    across, down, _ = cute.arch.thread_idx()
+    block_across, block_down, _ = cute.arch.block_idx()
+    m, n = block_down * BLOCK[1] + down, block_across * BLOCK[0] + across
+    y[m, n] = x[m, n]
+
+
+@cute.jit
+def copy_along_rows(x: cute.Tensor, y: cute.Tensor):
+    rows, columns = x.shape
+    copy_kernel(x, y).launch(grid=(columns // BLOCK[0], rows // BLOCK[1], 1), block=BLOCK)
+
+
+@cute.jit
+def copy_down_columns(x: cute.Tensor, y: cute.Tensor):
+    turned_x, turned_y = (cute.make_tensor(t.iterator, cute.select(t.layout, mode=[1, 0])) for t in (x, y))
+    copy_along_rows(turned_x, turned_y)
+
+
+# %% [markdown]
+# `explain` simulates a kernel on any machine. For each line it prints two numbers: the sectors that its accesses moved,
+# and the fewest that could hold these bytes. (It also looks for **hazards**: two threads that access the same memory,
+# at least one of them writing, with nothing that orders the two.) **Predict:** how many sectors will each copy of a
+# 64×64 matrix take?
+
+# %%
+x, y = torch.randn(64, 64), torch.zeros(64, 64)
+for copy in (copy_along_rows, copy_down_columns):
+    print(copy.__name__)
+    explain(copy, x, y)
+
+# %% [markdown]
+# Eight times the sectors. **Predict:** is it eight times slower? Here is the measured speed of the two directions for a
+# matrix of 1 GiB, as a fraction of the speed of torch's own copy. Here and in later tables, a kernel and its rival are
+# timed in turns, and each *pair* of times gives one ratio; *cool* means in short rounds, between which the GPU rests.
+
+# %%
+show_sweep("coalescing")
+
+# %% [markdown]
+# Exchanging two indices costs more than a factor of four. The coalesced copy is not as fast as torch's either; each
+# thread moves a single float. Notebook 05 closes both gaps.
+#
+# ## Compile time and run time
+#
+# Your function's Python is executed once, *at compile time*, with stand-ins for the values that are not known yet. This
+# is called **tracing**: the operations on the stand-ins are recorded, and the record becomes machine code. So there are
+# two ways to print:
+#
+# - `print` runs at compile time. It shows what the compiler knows, and `?` for what it does not.
+# - `cute.printf` is recorded, and runs each time that the machine code does.
+#
+# A parameter marked `cutlass.Constexpr` is known at compile time; any other number is not. The function below launches
+# nothing, so it is plain CPU code. `cute.compile` only compiles. Of the 1 it uses just the type, Int32; the 3 is
+# `Constexpr` and becomes part of the machine code. **Predict:** which line does each of the two cells print?
+
+
+# %%
+@cute.jit
+def scaled(n: cutlass.Int32, factor: cutlass.Constexpr):
+    print("compiling: n =", n, "and factor =", factor)
+    cute.printf("running: n = {} and n * factor = {}", n, n * factor)
+
+
+triple = cute.compile(scaled, 1, 3)
+
+# %%
+for n in (5, 7):  # the compiled function takes the arguments that are not Constexpr
+    triple(n)
+
+# %% [markdown]
+# Loops and branches follow the same rule:
+#
+# - `for i in range(…)` becomes a loop in the machine code. Its body is traced once, with a stand-in for `i`.
+#   `cutlass.range_constexpr` is Python's own loop: its body is traced once for each `i`.
+# - `if n > 2` becomes a branch in the machine code; both sides are traced. `if cutlass.const_expr(wide)` is Python's
+#   own `if`, and the side not taken is not even traced.
+
+
+# %%
+@cute.jit
+def two_loops():
+    for i in range(3):
+        print("range, i =", i)
+    for i in cutlass.range_constexpr(3):
+        print("range_constexpr, i =", i)
+
+
+two_loops()
+
+# %% [markdown]
+# A kernel takes its tile sizes and its number of buffers as `Constexpr`, and its loops over them are `range_constexpr`;
+# at run time none of that costs anything.
+#
+# **Exercise 02.4** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
+# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Use Horner's
+# rule, from the last coefficient down: one multiplication and one addition for each. Of the two loops, over elements
+# and over coefficients, which must be a `range_constexpr`? This function runs on the CPU, for vectors of any length.
+
+
+# %%
+@cute.jit
+def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 5 lines)
+    for i in range(cute.size(x)):
+        value = coefficients[-1]
+        for power in cutlass.range_constexpr(len(coefficients) - 2, -1, -1):
+            value = value * x[i] + coefficients[power]
+        y[i] = value
+    ### END SOLUTION
+
+
+# %%
+check("02.4", polynomial)
+
+# %% [markdown]
+# The loop over the coefficients must be the `range_constexpr`: a tuple cannot be indexed with a stand-in.
+#
+# ## Tensors without copies
+#
+# A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one from a PyTorch tensor (or a NumPy array) without
+# copying anything: it takes over the address, the shape, and the strides. So the sum below reads PyTorch's own memory.
+
+
+# %%
+@cute.jit
+def total(a: cute.Tensor, out: cute.Tensor):
+    s = a[0]
+    for i in range(1, cute.size(a)):
+        s += a[i]
+    out[0] = s
+
+
+a, out = torch.arange(1, 101, dtype=torch.float32), torch.zeros(1)
+total(from_dlpack(a), from_dlpack(out))
+print(out.item(), a.sum().item())
+
+# %% [markdown]
+# **Exercise 02.5** (about 2 lines). Write `axpy(alpha, x, y)`, named after the BLAS routine: it adds alpha·x to y in
+# place, for vectors of any length, on the CPU.
+
+
+# %%
+@cute.jit
+def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    for i in range(cute.size(x)):
+        y[i] = alpha * x[i] + y[i]
+    ### END SOLUTION
+
+
+# %%
+check("02.5", axpy)
+
+# %% [markdown]
+# ## Static layouts, dynamic layouts
+#
+# Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's
+# *type*. `mark_layout_dynamic` takes the sizes out of the type and makes them run-time values. Here five vectors of
+# three different lengths go through one function, first static, then dynamic. `compilations()` counts the compilations.
+# (A jitted function is traced at every call, and compiled only if the record is new.)
+
+
+# %%
+@cute.jit
+def negate(a: cute.Tensor):
+    print("  traced with", a.layout)
+    for i in range(cute.size(a)):
+        a[i] = -a[i]
+
+
+def count(views):
+    before = compilations()
+    for view in views:
+        negate(view)
+    return compilations() - before
+
+
+vectors = [torch.ones(n) for n in (3, 5, 3, 100, 5)]
+print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
+print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
+
+# %% [markdown]
+# Static: a compilation for each layout, its shape and its strides. Dynamic: a single compilation. The same holds for
+# numbers: another `cutlass.Int32` is another argument to the same code, another `Constexpr` is other code. Look for
+# what remains in the type of a dynamic layout. A `?` is a number supplied at run time, in 64 bits if marked `{i64}`.
+# The stride 1 is kept, because a load of several elements at once is possible only if they are contiguous. In two
+# dimensions:
+
+
+# %%
+@cute.jit
+def look(a: cute.Tensor):
+    print("  ", a.layout)
+
+
+m = torch.zeros(4, 6)
+for name, view in {"rows": m, "columns": m.T, "a window": m[:, :5]}.items():
+    print(name)
+    look(from_dlpack(view))
+    look(from_dlpack(view).mark_layout_dynamic())
+
+# %% [markdown]
+# One trap. A function compiled for a static layout *trusts* it. Six elements went into the type here. **Predict** the
+# result for eight:
+
+# %%
+total_of_6 = cute.compile(total, from_dlpack(torch.ones(6)), from_dlpack(out))
+total_of_6(from_dlpack(torch.ones(8)), from_dlpack(out))
+print(out.item())
+
+# %% [markdown]
+# No error. If you cache compiled functions yourself, make the layout part of the key.
+#
+# **Exercise 02.6** (about 3 lines). Write `compilations_for(layouts, dynamic)`: the number of compilations when a
+# function is called once for each tensor of a list, each passed by `from_dlpack`, and with `mark_layout_dynamic` if
+# `dynamic` is true. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride; each has exactly one stride that
+# is 1. All tensors hold floats. Which parts of the printed types above can differ between two calls?
+
+
+# %%
+def compilations_for(layouts, dynamic):
+    ### BEGIN SOLUTION (about 3 lines)
+    if dynamic:
+        layouts = [(len(shape), stride.index(1)) for shape, stride in layouts]
+    return len(set(layouts))
+    ### END SOLUTION
+
+
+# %%
+check("02.6", compilations_for)
+
+# %% [markdown]
+# ## Several elements at once: TensorSSA
+#
+# A thread that owns one float loads 4 bytes. One instruction can load 16. So give each thread four consecutive
+# elements. Eight threads then own 32:
+
+# %%
+show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a thread")
+
+# %% [markdown]
+# The pieces:
+#
+# - `cute.local_tile(x, (4,), (i,))` cuts x into tiles of four and takes tile i: a tensor with the static layout `4:1`,
+#   even if x is dynamic.
+# - `tile.load()` reads all of a static tensor into a **TensorSSA**: an immutable value in registers. You compute with
+#   it as with a NumPy array; `cute.where(condition, v, w)` chooses between two of them, element by element.
+# - `tile.store(v)` writes it back.
+#
+# The wide instruction has one more condition: its address must be a multiple of 16, and the compiler has to know that.
+# `from_dlpack(x)` promises no more than a multiple of the element's 4 bytes, so the check passes
+# `from_dlpack(x, assumed_align=16)`.
+#
+# **Exercise 02.7** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
+# size is a multiple of 4, but not always of 4 · `THREADS`. Each thread computes one tile of four elements, with one
+# load and one store; the check looks for `ld.global.v4` and `st.global.v4` in the PTX.
+
+
+# %%
+@cute.kernel
+def leaky_relu_kernel(x: cute.Tensor, y: cute.Tensor):
+    i = my_element()  # this thread's tile of four
+    ### BEGIN SOLUTION (about 4 lines)
+    if 4 * i < cute.size(x):
+        four = cute.local_tile(x, (4,), (i,)).load()
+        leaked = cute.where(four > 0, four, four * 0.125)
+        cute.local_tile(y, (4,), (i,)).store(leaked)
+    ### END SOLUTION
+
+
+@cute.jit
+def leaky_relu(x: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    blocks = cute.ceil_div(cute.size(x), 4 * THREADS)
+    leaky_relu_kernel(x, y).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("02.7", leaky_relu)
+
+# %% [markdown]
+# ## Threads that cooperate
+#
+# So far every thread had its own element. A **reduction** combines many numbers into one: a sum, a maximum. One thread
+# per row would be easy, and slow: at each step the 32 threads of a warp would read down a column. So assign a whole
+# block to each row. Each of its threads reduces a part of the row in a register, and writes its number to **shared
+# memory**, where others can read it. Then half of the threads each combine their number with one of the other half;
+# then a quarter, and so on: seven steps for 128 threads.
+
+# %%
+show_reduction(8)
+
+# %% [markdown]
+# In each step a thread reads a number that *another* thread wrote. Warps of a block do not run in lockstep: one may
+# have finished before another starts. `cute.arch.sync_threads()` is the **barrier**, `bar.sync` in PTX: no thread
+# continues before **all** threads of the block have arrived, and everything they wrote before it is then visible to
+# all. A barrier inside an `if` that some threads skip is an error that the compiler does not catch: the kernel may
+# hang, or seem to work for years.
+#
+# ## From an empty cell
+#
+# **Exercise 02.8** (about 20 lines). Write `row_max(x, maxima)`, the kernel and its host function: maxima[m] is the
+# largest number of row m, for x of any M×N. Block m has `THREADS` threads for row m.
+#
+# - Each element is loaded once, coalesced. In the halving steps, thread t writes only element t of shared memory.
+# - A row may be shorter than 128, and may hold nothing but -∞.
+# - At most eight barriers; a single thread stores the result.
+#
+# At hand: `SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)`, a tensor in
+# shared memory; `max(a, b)` of two run-time numbers; `cutlass.Float32.inf`, a run-time infinity; `range(first, end,
+# step)`, which takes run-time numbers. A variable that a run-time loop assigns must exist before the loop, with the
+# type that the loop gives it. `THREADS >> step` is 128, 64, 32, … for step 0, 1, 2, …
+
+
+# %%
+# row_max(x, maxima): x (M, N):(N, 1), maxima (M), fp32.
+### BEGIN SOLUTION (about 16 lines)
+@cute.kernel
+def row_max_kernel(x: cute.Tensor, maxima: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    row, _, _ = cute.arch.block_idx()
+    partial = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)
+    largest = -cutlass.Float32.inf
+    for n in range(thread, x.shape[1], THREADS):
+        largest = max(largest, x[row, n])
+    partial[thread] = largest
+    cute.arch.sync_threads()
+    for step in cutlass.range_constexpr(1, THREADS.bit_length()):
+        half = THREADS >> step
+        if thread < half:
+            partial[thread] = max(partial[thread], partial[thread + half])
+        cute.arch.sync_threads()
+    if thread == 0:
+        maxima[row] = partial[0]
+
+
+### END SOLUTION
+
+
+@cute.jit
+def row_max(x: cute.Tensor, maxima: cute.Tensor):
+    ### BEGIN SOLUTION (about 1 line)
+    row_max_kernel(x, maxima).launch(grid=(x.shape[0], 1, 1), block=(THREADS, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("02.8", row_max)
+
+# %% [markdown]
+# `explain` draws the steps of the first block's warps, and the contents of its shared memory. (It counts accesses of
+# shared memory in wavefronts; notebook 04 explains them.) After the first step of the tree, only warp 0 reads and
+# writes, but all warps arrive at every barrier.
+
+# %%
+explain("02.8", row_max, shape=(2, 320))
+
+# %% [markdown]
+# The last five steps happen within one warp, whose threads can exchange registers directly: see
+# `cute.arch.warp_reduction_max`.
+#
+# ## What to remember
+#
+# - A thread's element is a layout of (thread, block). If it may be outside the tensor, use a predicate.
+# - x varies fastest: give it the contiguous direction, and a warp's accesses are coalesced.
+# - Your Python is traced at compile time; the recorded operations run later. `Constexpr`, `range_constexpr`, and
+#   `const_expr` are resolved at compile time; everything else at run time.
+# - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its stride 1.
+# - Read another thread's writes to shared memory only after a barrier, at which all threads of the block must arrive.
+# - Four aligned, contiguous floats per thread are one load.
+#
+# ## Test yourself
+#
+# <details><summary>1. A function takes <code>n: cutlass.Int32</code> and <code>k: cutlass.Constexpr</code>.
+# It is called, with Int32 numbers, for n in 1, 2, 3 and each of k = 8, 16. How many compilations?</summary>
+#
+# Two: k is part of the code, n is not.
+#
+# </details>
+#
+# <details><summary>2. A kernel over 1,000 elements is launched with 8 blocks of 128 threads and has no predicate. What
+# happens?</summary>
+#
+# 24 threads of the last block read and write past the ends, and usually you notice nothing.
+#
+# </details>
+#
+# <details><summary>3. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
+#
+# The one after the last step, if you have it: only thread 0 reads then, and it reads its own write. Each of the others
+# separates a write from another thread's read. (Below 32 threads writer and reader are in one warp. Even there lockstep
+# is not guaranteed, and the code needs at least `sync_warp`.)
+#
+# </details>

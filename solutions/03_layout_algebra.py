@@ -1,0 +1,644 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 80
+#     summary: Compose, divide, repeat, invert. You write the operators that cut a matrix for blocks and threads.
+# ---
+
+# %% [markdown]
+# # 03 · An algebra of layouts
+#
+# Four thread blocks share a row-major matrix. Which elements does thread 17 of block 2 load? You can derive a formula
+# full of `//` and `%`. Then the rows are padded, or the tile size changes, and you derive it again.
+#
+# You met a better way in notebook 02: `cute.local_tile` computes a tile from the layout of the whole. It is built from
+# a few operators that take layouts and return a layout: compose, divide, repeat, invert. Each operator obeys a law of
+# one line. On this page you write them, and in the last exercise you answer the question about thread 17 for any
+# matrix.
+#
+# > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
+# > operators and tell when they are wrong, and find the widest possible copy.
+# >
+# > **It takes** about 80 minutes, without a GPU. After exercise 03.7 is a good place to stop and come back.
+
+# %%
+import tensor_layouts as tl
+from tensor_layouts import Layout, flatten, mode, rank, size
+
+from tutorlib import (
+    Refused, ask, check, explore_divide, explore_tv, layout, show_complement, show_compose, show_divide, show_layouts,
+    show_product, show_tv, text, tiled_copy_view,
+)  # fmt: skip
+
+# %% [markdown]
+# `tl` is `tensor_layouts`, which has all operators in Python. Where an exercise needs an operator of an earlier one,
+# call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too, and the next cell's
+# `cute_says` asks it. (The first question imports `cutlass`, which takes a few seconds.)
+
+
+# %%
+def cute_says(operation, *args):
+    """CuTe's answer, as text."""
+    (answer,) = ask([(operation, *args)])
+    return f"refused: {answer.why}" if isinstance(answer, Refused) else text(answer)
+
+
+print(cute_says("size", layout("(4,3):(5,1)")), cute_says("cosize", layout("(4,3):(5,1)")))
+
+# %% [markdown]
+# ## Composition: read a matrix in another order
+#
+# Layouts compose as functions do: B first, then A. B's offsets are A's indices.
+#
+# > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
+#
+# A is a matrix in memory. B picks elements of it, by index, in an order of its own. A ∘ B gives their offsets. Here A
+# is a row-major 4×8, and B takes every second index.
+
+# %%
+show_compose("(4,8):(8,1)", "(4,4):(2,8)")
+
+# %% [markdown]
+# Indices run down the columns, first mode fastest, so every second index is rows 0 and 2 of each column in turn.
+#
+# Any B that lists indices in another order gives another view of A. In the next cell, B pairs each of the columns 0 to
+# 3 with the column four further right, 16 indices away. Its coordinates are (row, (which of the two, which pair)).
+# Which offset has row 1, second column of pair 3?
+
+# %%
+A = layout("(4,8):(8,1)")
+pairs = tl.compose(A, layout("(4,(2,4)):(1,(16,4))"))
+print(text(pairs), pairs(1, (1, 3)))
+
+# %% [markdown]
+# It is row 1, column 3 + 4: offset 1·8 + 7 = 15. You never wrote that formula.
+#
+# **Exercise 03.1** (about 1 line). A transpose is a composition, too. Write `transposing(rows, columns)`, which returns
+# the one B that turns *every* layout L of `rows` rows and `columns` columns, whatever its strides: (L ∘ B)(j, i) = L(i,
+# j).
+
+
+# %%
+def transposing(rows, columns):
+    ### BEGIN SOLUTION (about 1 line)
+    return Layout((columns, rows), (rows, 1))
+    ### END SOLUTION
+
+
+# %%
+check("03.1", transposing)
+
+# %% [markdown]
+# ## Coalesce: the same function with fewer modes
+#
+# Read by index, `(4,8):(1,4)` visits the offsets 0 to 31 in order. So does `32:1`. To **coalesce** a layout is to find
+# the shortest layout that is the same function of the index:
+#
+# > coalesce(L)(i) = L(i) for every index i, with as few modes as possible
+
+# %%
+show_layouts({"column-major": "(4,8):(1,4)", "its coalesce": "32:1"})
+
+# %% [markdown]
+# **Predict:** which neighboring modes of this layout become one? What becomes of the mode of extent 1?
+
+# %%
+print(text(tl.coalesce(layout("(2,(1,6),4):(1,(9,2),16)"))))
+
+# %% [markdown]
+# 2:1 and 6:2 became 12:1. The 4:16 remains. The mode of extent 1 is gone: its coordinate is always 0.
+#
+# **Exercise 03.2** (about 6 lines). Complete `coalesce(layout)`: decide for each flat mode whether it is dropped,
+# merged into the last mode that you kept, or kept as a new one.
+
+
+# %%
+def coalesce(layout):
+    modes = []  # pairs (extent, stride)
+    for extent, stride in zip(flatten(layout.shape), flatten(layout.stride), strict=True):
+        ### BEGIN SOLUTION (about 6 lines)
+        if extent == 1:
+            continue
+        if modes and stride == modes[-1][0] * modes[-1][1]:
+            modes[-1] = (modes[-1][0] * extent, modes[-1][1])
+        else:
+            modes.append((extent, stride))
+        ### END SOLUTION
+    if len(modes) < 2:
+        return Layout(*(modes or [(1, 0)])[0])  # as CuTe does: 32:1 without brackets, 1:0 if no mode is left
+    return Layout(*zip(*modes, strict=True))
+
+
+# %%
+check("03.2", coalesce)
+
+# %% [markdown]
+# Two neighbors s:d and t:e are one mode exactly if e = s·d. If the first mode of a coalesced layout is n:1, then n
+# consecutive elements are contiguous in memory: you will use that to find the width of a copy.
+#
+# ## How a composition is computed
+#
+# If B has several modes, each is composed on its own: A ∘ (B₀, B₁) = (A ∘ B₀, A ∘ B₁). So the work is in one mode of B,
+# n elements that are a fixed number of indices apart. They are distributed over the modes of A, from the first to the
+# last. Four things can happen in a mode of A:
+#
+# | A | B | A ∘ B | elements of B in A's first mode |
+# |---|---|---|---|
+# | (4,8):(8,1) | 2:1 | 2:8 | all: rows 0 and 1 |
+# | (4,8):(8,1) | 4:8 | 4:2 | none: each step crosses two whole columns |
+# | (4,8):(8,1) | 8:2 | (2,4):(16,1) | two of the eight, rows 0 and 2; the other six go on into the next columns |
+# | (4,6):(1,10) | 5:3 | no layout | rows 0 and 3, but row 2 in the next column |
+#
+# **Exercise 03.3** (about 9 lines). Complete `compose(a, b)`. When the loop comes to a mode of A, `left` elements of B
+# remain, `step` apart, counted in this mode's coordinate. First ask whether all of them fit here; only then divide.
+# Find a condition for each row of the table. Then either set `take`, the number of elements placed in this mode, or
+# change `step` and go on to the next mode, or raise `ValueError` if a division leaves a remainder, even where a layout
+# happens to exist, as CuTe does. A's last mode is not in the loop: it takes all that is left, even past its end, as in
+# CuTe.
+
+
+# %%
+def compose(a, b):
+    if isinstance(b.shape, tuple):
+        return Layout(*(compose(a, mode(b, n)) for n in range(rank(b))))
+    left, step = b.shape, b.stride
+    if left == 1 or step == 0:
+        return Layout(left, 0)
+    a = tl.coalesce(a)
+    *modes, (_, last) = zip(flatten(a.shape), flatten(a.stride), strict=True)
+    taken = []  # modes of the result
+    for extent, stride in modes:
+        ### BEGIN SOLUTION (about 9 lines)
+        if step % extent == 0:  # over the whole mode
+            step //= extent
+            continue
+        if (left - 1) * step < extent:  # all that is left is here
+            take = left
+        elif extent % step == 0 and left % (extent // step) == 0:
+            take = extent // step
+        else:
+            raise ValueError(f"{left}:{step} does not go evenly into {extent}:{stride}")
+        ### END SOLUTION
+        taken.append((take, step * stride))
+        left, step = left // take, 1  # the next element is the next one of the next mode
+        if left == 1:
+            break
+    if left > 1:
+        taken.append((left, step * last))
+    return Layout(*taken[0]) if len(taken) == 1 else Layout(*zip(*taken, strict=True))
+
+
+# %%
+check("03.3", compose)
+
+# %% [markdown]
+# ## When the law breaks
+#
+# CuTe refuses the last row of the table, as your `compose` does. It does not refuse every pair that has no layout. Here
+# B also reaches index 12, past A's end:
+
+# %%
+A, B = layout("(6,2):(8,2)"), layout("4:4")
+(R,) = ask([("composition", A, B)])
+print("5:3:", cute_says("composition", layout("(4,6):(1,10)"), layout("5:3")))
+print("4:4:", text(R), [R(i) for i in range(3)], "where A(B(i)) is", [A(B(i)) for i in range(3)])
+
+# %% [markdown]
+# The second answer is wrong: index 8 is row 2 of column 1, and CuTe reports no error. You are responsible for the
+# condition that steps and extents divide each other.
+#
+# A composition can be wrong for a second reason: B's modes are composed one by one. That assumes that the sum of their
+# indices never crosses into A's next column, as 5 + 7 crosses into the tens. CuTe's documentation asks for a B that is
+# *injective*, one that picks no element twice. That is not enough. This B picks six different elements, each of its
+# modes stays in A's first column, and yet:
+
+# %%
+A, B = layout("(6,2):(1,7)"), layout("(3,2):(2,3)")
+(R,) = ask([("composition", A, B)])
+print("B picks the indices", [B(i) for i in range(6)])
+print("A(B(i)):    ", [A(B(i)) for i in range(6)])
+print("CuTe's R(i):", [R(i) for i in range(6)], " R =", text(R))
+
+# %% [markdown]
+# At B's last coordinate, 4 + 3 is index 7: the sum carries into A's second column, which begins at offset 7. Neither
+# mode alone reaches it, so R misses the gap between the columns. Nothing can carry if all extents and strides are
+# powers of two and B is injective, because each mode of B then has bits of its own. It is one reason why the sizes in
+# fast kernels are powers of two. In all other cases, test the law.
+#
+# **Exercise 03.4** (about 1 line). Write `obeys(a, b, r)`: True if the layout r is A ∘ B at every index of B. All three
+# are Layouts; r has the size of b, and b stays within a.
+
+
+# %%
+def obeys(a, b, r):
+    ### BEGIN SOLUTION (about 1 line)
+    return all(r(i) == a(b(i)) for i in range(size(b)))
+    ### END SOLUTION
+
+
+# %%
+check("03.4", obeys)
+
+# %% [markdown]
+# ## Logical divide: cut into tiles
+#
+# A tile is a layout, too: `4:2` is four elements, two apart. To cut 24 elements into such tiles, you need to know where
+# the other tiles begin. The second begins at 1, in the holes of the first; then 8, 9, 16, 17. These starts are the
+# layout `(2,3):(1,8)`, the **complement** of 4:2 in 24:
+
+# %%
+show_complement("4:2", 24)
+
+# %% [markdown]
+# `tl.complement(L, bound)` returns it. Its law: every offset below the bound is L(i) + R(j) in exactly one way, and R's
+# offsets ascend.
+#
+# **Logical divide**, A ⊘ B, cuts A into tiles. Tile 0 is B, a list of indices of A. The complement B\* lists the
+# indices at which the tiles begin:
+#
+# > (A ⊘ B)(i, j) = A(B(i) + B\*(j)): element i of tile j
+#
+# The result has two modes, (inside the tile, which tile). Nothing moves in memory.
+
+# %%
+show_divide("(4,6):(6,1)", "4:2")
+
+# %% [markdown]
+# **Exercise 03.5** (about 2 lines). Write `logical_divide(layout, tile)` for two Layouts, with one composition.
+# `Layout(a, b)` makes two layouts the modes of a new one. What is the complement's bound?
+
+
+# %%
+def logical_divide(layout, tile):
+    ### BEGIN SOLUTION (about 2 lines)
+    starts = tl.complement(tile, size(layout))
+    return tl.compose(layout, Layout(tile, starts))
+    ### END SOLUTION
+
+
+# %%
+check("03.5", logical_divide)
+
+# %% [markdown]
+# ### When the tile does not divide
+#
+# CuTe rounds the number of tiles up. Ten elements in tiles of four give three tiles, and the third one extends past the
+# end. A kernel must compare its coordinates with the true size, the predicate of notebook 02.
+
+# %%
+print(cute_says("logical_divide", layout("10:1"), layout("4:1")))
+
+# %% [markdown]
+# A matrix of two columns of ten has a worse problem. A tile of 4 indices can start in one column and end in the next,
+# and no layout describes that. `tl` refuses. Does CuTe?
+
+# %%
+A, B = layout("(10,2):(2,1)"), layout("4:1")
+(R,) = ask([("logical_divide", A, B)])
+print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
+
+# %% [markdown]
+# That is the third wrong answer on this page, as silent as the others. The cure is to cut each mode on its own: then
+# only the edge tiles extend past the end.
+#
+# ## Zipped divide: a tile for each block
+#
+# You cut a matrix along rows and columns. A **tiler** such as `(4,4)` has one tile for each mode. **Zipped divide**
+# cuts each mode on its own, then groups the insides in one mode and the outsides in the other:
+#
+# > R((i₀, i₁), (j₀, j₁)) = A(i₀ + a·j₀, i₁ + b·j₁) for the tiler (a,b)
+#
+# So its first mode is a tile, its second the grid of tiles. A thread block indexes the grid and keeps the tile.
+
+# %%
+show_divide("(16,8):(8,1)", (4, 4))
+
+# %%
+A = layout("(16,8):(8,1)")
+print("logical:", text(tl.logical_divide(A, (4, 4))))
+print("zipped: ", text(tl.zipped_divide(A, (4, 4))))
+print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
+
+# %% [markdown]
+# All have the same four modes, in other brackets. With a tiler, logical divide leaves the pair (inside, outside) of
+# each mode together. **Tiled divide** keeps the tile in one mode and separates the modes of the grid, so a kernel can
+# write `tiled(tile, x, y)`; `flat_divide` removes the tile's brackets, too.
+#
+# In the next picture the last tiles extend past the end. Click a cell on either side to find it on the other; try a
+# hatched one.
+
+# %%
+explore_divide("(10,8):(8,1)", "(4,4)")
+
+# %% [markdown]
+# There is a trap. To CuTe a plain number n as a tile means n:1. To `tl`, on a nested mode, it divides only the first
+# part. These should be equal:
+
+# %%
+rows = layout("(4,2):(1,32)")
+print("CuTe, by 2:  ", cute_says("logical_divide", rows, 2))
+print("tl, by 2:1:  ", text(tl.logical_divide(rows, Layout(2, 1))))
+print("tl, by 2:    ", text(tl.logical_divide(rows, 2)))
+
+# %% [markdown]
+# So give `tl` the tile `Layout(2, 1)`.
+#
+# **Exercise 03.6** (about 4 lines). Write `zipped_divide(layout, tiler)`. The tiler has one number for each mode of the
+# layout; a mode may be nested, and there may be more than two. `mode(layout, n)` is mode n as a layout.
+
+
+# %%
+def zipped_divide(layout, tiler):
+    ### BEGIN SOLUTION (about 4 lines)
+    parts = [tl.logical_divide(mode(layout, n), Layout(tile, 1)) for n, tile in enumerate(tiler)]
+    inside = Layout(*(mode(part, 0) for part in parts))
+    outside = Layout(*(mode(part, 1) for part in parts))
+    return Layout(inside, outside)
+    ### END SOLUTION
+
+
+# %%
+check("03.6", zipped_divide)
+
+# %% [markdown]
+# Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`. A block needs the offset at which its tile
+# begins, which differs from block to block, and the layout inside, which does not.
+#
+# **Exercise 03.7** (about 2 lines). Write `block_tile(layout, tile, block)`: the pair (offset, Layout of the tile).
+# `tile` is (rows, columns) and `block` is (tile row, tile column). It has to work for nested modes, too.
+
+
+# %%
+def block_tile(layout, tile, block):
+    ### BEGIN SOLUTION (about 2 lines)
+    tiles = tl.zipped_divide(layout, tuple(Layout(extent, 1) for extent in tile))
+    return tiles(((0, 0), block)), mode(tiles, 0)
+    ### END SOLUTION
+
+
+# %%
+check("03.7", block_tile)
+
+# %% [markdown]
+# A tiler may contain layouts: in `(4, 2:4)` a tile has four rows, and two columns that are four apart. Compositions
+# take tilers, too, mode by mode: in A ∘ ⟨B, C⟩, B picks rows and C picks columns, and the result is tile 0 of the
+# division by that tiler. In A ∘ (B, C), one layout of two modes, each mode picks indices of the whole A.
+
+# %%
+tiler = (4, layout("2:4"))
+tile = tl.compose(layout("(16,8):(8,1)"), tiler)
+print("offsets of its rows:   ", [tile(row, 0) for row in range(4)])
+print("offsets of its columns:", [tile(0, column) for column in range(2)])
+
+# %% [markdown]
+# ## Products: repeat a block
+#
+# A division takes a large layout apart. The **logical product** builds one from copies of a block A, and a grid B gives
+# the order of the copies. The complement A\* again lists where copies can begin:
+#
+# > (A ⊗ B)(i, j) = A(i) + A\*(B(j)): element i of copy j
+
+# %%
+show_product("(2,2):(4,1)", "(2,3):(1,2)")
+
+# %% [markdown]
+# This block has holes, and copies fill them first: the second copy begins at 2, between elements of the first.
+#
+# ⊗ gives (inside the block, which copy). To use the result as a matrix you need (row, column), so pair rows with rows
+# and columns with columns. There are two orders. A **blocked product** runs inside the block first, so each block stays
+# in one piece. A **raked product** runs over the copies first, so the blocks are interleaved like the teeth of rakes.
+# Find the first block, 0 to 3, in each:
+
+# %%
+block, grid = layout("(2,2):(1,2)"), layout("(2,3):(3,1)")
+blocked, raked = tl.blocked_product(block, grid), tl.raked_product(block, grid)
+show_layouts({"blocked": blocked, "raked": raked})
+
+# %% [markdown]
+# > blocked((i, p), (j, q)) = (A ⊗ B)((i, j), (p, q)), and raked((p, i), (q, j)) is the same
+#
+# **Exercise 03.8** (about 4 lines). Write `blocked_product(block, grid)` for two matrices. `tl.logical_product` has all
+# its modes, in other brackets.
+
+
+# %%
+def blocked_product(block, grid):
+    ### BEGIN SOLUTION (about 4 lines)
+    product = tl.logical_product(block, grid)
+    inside, copies = mode(product, 0), mode(product, 1)
+    return Layout(*(Layout(mode(inside, n), mode(copies, n)) for n in range(2)))
+    ### END SOLUTION
+
+
+# %%
+check("03.8", blocked_product)
+
+# %% [markdown]
+# ## Inverses: from the offset to the index
+#
+# Which index is at offset 5? For a compact layout the inverse is again a layout. In general the **right inverse**
+# covers the offsets from 0 up to the first gap:
+#
+# > L(R(k)) = k for every k below size(R), and R is as long as possible
+
+# %%
+L = layout("(4,8):(8,1)")
+R = tl.right_inverse(L)
+print(text(R), [R(k) for k in range(10)], [L(R(k)) for k in range(10)])
+
+# %% [markdown]
+# Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. The next row is one index further: 4:1.
+# **Predict:** where does the right inverse end if the rows are padded to 16?
+
+# %%
+print(text(tl.right_inverse(layout("(4,8):(16,1)"))))
+
+# %% [markdown]
+# After row 0: no index is at offset 8.
+#
+# **Exercise 03.9** (about 4 lines). Complete `right_inverse(layout)`, for layouts that map no two indices to one
+# offset. The given code lists each mode's stride, its extent, and `apart`, the number of *indices* between its
+# elements. The loop visits the modes by ascending stride. Which of them continue the offsets without a gap, and which
+# mode of the inverse does each become?
+
+
+# %%
+def right_inverse(layout):
+    modes, apart = [], 1
+    for extent, stride in zip(flatten((layout.shape,)), flatten((layout.stride,)), strict=True):
+        if extent > 1:
+            modes.append((stride, extent, apart))
+        apart *= extent
+    kept, reach = [(1, 0)], 1  # modes (extent, stride) of the inverse; they cover the offsets below reach
+    for stride, extent, apart in sorted(modes):
+        ### BEGIN SOLUTION (about 4 lines)
+        if stride != reach:
+            break
+        kept.append((extent, apart))
+        reach *= extent
+        ### END SOLUTION
+    return tl.coalesce(Layout(*zip(*kept, strict=True)))
+
+
+# %%
+check("03.9", right_inverse)
+
+# %% [markdown]
+# ### How wide may a copy be?
+#
+# A thread moves up to 16 bytes with one instruction (32 from sm_100 on) if the elements are contiguous in *both* the
+# source A and the destination B, in the same order. So walk through A's memory in order, by its right inverse R, and
+# see where B stores the same elements: B ∘ R maps A's offsets to B's.
+
+# %%
+column_major, row_major, row_padded = layout("(4,8):(1,4)"), layout("(4,8):(8,1)"), layout("(4,8):(16,1)")
+for name, b in {"itself": row_major, "padded rows": row_padded, "columns": column_major}.items():
+    steps = tl.compose(b, tl.right_inverse(row_major))
+    together = tl.max_common_vector(row_major, b)
+    print(f"rows to {name:12} B ∘ R = {text(tl.coalesce(steps)):15} {together:3} contiguous in both")
+
+# %% [markdown]
+# **Exercise 03.10** (about 4 lines). Write `common_vector(a, b)`: the number of elements, from offset 0 on, that are
+# contiguous and in the same order in both. From which part of the printed B ∘ R can you read the number at the end of
+# each line? (`flatten((x.shape,))[0]` is the first extent of any layout.)
+
+
+# %%
+def common_vector(a, b):
+    ### BEGIN SOLUTION (about 4 lines)
+    steps = tl.coalesce(tl.compose(b, tl.right_inverse(a)))
+    extent, stride = flatten((steps.shape,))[0], flatten((steps.stride,))[0]
+    return extent if stride == 1 else 1
+    ### END SOLUTION
+
+
+# %%
+check("03.10", common_vector)
+
+# %% [markdown]
+# A copy from rows to padded rows can be as wide as a row. From rows to columns it moves one element at a time, whatever
+# the tile: that is half the trouble with a transpose.
+#
+# The number is an upper limit, because *alignment* counts, too. An access of 16 bytes needs an address that is a
+# multiple of 16. With rows of 65 values of bf16, row 1 begins at byte 130. (`n & -n` is the largest power of two that
+# divides n.)
+
+# %%
+for stride in (64, 65, 66, 68, 72):
+    row_bytes = 2 * stride
+    print(f"rows of {stride} bf16: {min(16, row_bytes & -row_bytes):2} bytes at once")
+
+# %% [markdown]
+# ## Thread-value layouts: which thread copies which element
+#
+# The last step distributes a tile over the threads of a block. Two small matrices describe it: `threads` arranges the
+# threads, `values` the elements of each thread. Here 8×4 threads, numbered by rows, take four neighbors of a row each.
+# Their raked product puts the values of a thread side by side. It maps (row, column) to the number thread + 32 · value:
+
+# %%
+threads, values = layout("(8,4):(4,1)"), layout("(1,4):(4,1)")
+print(text(tl.raked_product(threads, values)))
+
+# %% [markdown]
+# A kernel asks the other way round: thread t, value v, which element? The answer is a **thread-value layout**, TV for
+# short:
+#
+# > TV(t, v) = the index in the tile at which the raked product has t + size(threads) · v
+
+# %%
+TV = tiled_copy_view(threads, values, (8, 16)).layout
+show_tv(TV, (8, 16), title=f"{text(TV)}: who holds what of an 8×16 tile")
+
+# %% [markdown]
+# **Exercise 03.11** (about 2 lines). Write `layout_tv(threads, values)` for two compact matrices: their numbers run
+# from 0 on, without a gap. Of this page's operators you need three.
+
+
+# %%
+def layout_tv(threads, values):
+    ### BEGIN SOLUTION (about 2 lines)
+    inverse = tl.right_inverse(tl.raked_product(threads, values))
+    return tl.compose(inverse, Layout((size(threads), size(values))))
+    ### END SOLUTION
+
+
+# %%
+check("03.11", layout_tv)
+
+# %% [markdown]
+# CuTe calls it `make_layout_tv`. A `TiledCopy` combines a TV layout with a copy instruction. Change the threads below
+# to `(8,4):(1,8)`. **Predict:** which of them then read row 0?
+
+# %%
+explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
+
+# %% [markdown]
+# Threads 0, 8, 16 and 24: neighboring threads are a row apart.
+#
+# ## Thread 17 of block 2
+#
+# Now the question from the top of the page. The matrix is 16×32, stored by rows. Each of four blocks has a tile of 8×16
+# and the 32 threads of the picture. Block 2 is (0, 1), first mode fastest, so its tile begins at column 16. In the
+# picture, thread 17 is in row 4, and its values begin at column 4. So its first element is (4, 20), at offset 4·32 + 20
+# = 148. A kernel must find it for every block, every thread and every matrix.
+#
+# **Exercise 03.12** (about 2 lines). Write `thread_tile(matrix, tile, block, tv)`: the pair (offset, Layout). The
+# layout takes (thread, value), and offset + Layout(thread, value) is the element's place in memory. `tile` and `block`
+# are those of exercise 03.7, and `tv` maps (thread, value) to an index of the tile.
+
+
+# %%
+def thread_tile(matrix, tile, block, tv):
+    ### BEGIN SOLUTION (about 2 lines)
+    tiles = tl.zipped_divide(matrix, tuple(Layout(extent, 1) for extent in tile))
+    return tiles(((0, 0), block)), tl.compose(mode(tiles, 0), tv)
+    ### END SOLUTION
+
+
+# %%
+check("03.12", thread_tile)
+
+# %% [markdown]
+# If the rows are padded to 40 elements, or the matrix is stored in blocks, only `matrix` changes. The kernels of this
+# course do these two steps with `cute.local_tile` and `thr_copy.partition_S`.
+#
+# ## What to remember
+#
+# | operator | law | in a kernel |
+# |---|---|---|
+# | coalesce(A) | same function, fewest modes | find contiguous elements |
+# | A ∘ B | R(i) = A(B(i)) | read A in another order; memory ∘ TV |
+# | A ⊘ B | R(i, j) = A(B(i) + B\*(j)) | tiles for blocks |
+# | zipped divide | R(inside, outside) = A(inside + tile · outside) | `local_tile` |
+# | A ⊗ B; blocked, raked | R(i, j) = A(i) + A\*(B(j)) | warps out of threads, tiles out of atoms |
+# | right inverse | A(R(k)) = k | the width of a copy |
+# | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
+#
+# - Each law is a test that you can run. Three times on this page the answer of CuTe (nvidia-cutlass-dsl 4.8.1) broke
+#   one, without an error.
+# - None of the three can happen if extents and strides are powers of two and offsets don't repeat.
+# - A copy is as wide as both layouts, the alignment, and the widest instruction allow.
+#
+# ## Test yourself
+#
+# <details><summary>1. What is (4,8):(8,1) ∘ 8:4, and in which order does it read the matrix?</summary>
+#
+# 8:1. B takes every fourth index, which is row 0 of each column in turn. So it reads the first row from left to right.
+#
+# </details>
+#
+# <details><summary>2. You divide 100 elements by 16:1. How many tiles are there, and what does the law say about
+# element (5, 6)?</summary>
+#
+# Seven tiles. Element 5 of tile 6 is index 101, which the layout does not have: the law says nothing about it, and a
+# kernel must not touch it.
+#
+# </details>
+#
+# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use one
+# 16-byte load, and which <code>threads</code> put neighboring threads on neighboring 16-byte chunks of a row?</summary>
+#
+# `values` = (1,4):(4,1), four neighbors of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in
+# one piece; with (8,4):(1,8) neighboring threads would be a row apart.
+#
+# </details>

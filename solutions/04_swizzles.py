@@ -1,0 +1,446 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 60
+#     summary: Why one tile can be 32 times slower to read than another, and two cures, padding and swizzling.
+# ---
+
+# %% [markdown]
+# # 04 · Swizzles: shared memory without bank conflicts
+#
+# A matrix kernel reads every element of its tiles many times. It reads them from **shared memory**, a small, fast
+# memory that the threads of a block share. Each SM, the processor on which a block runs, has its own, which can deliver
+# 128 bytes per clock. Whether it does depends on the *addresses* that the 32 threads of a warp access together: under
+# another layout, the same tile can take 32 times as long to read.
+#
+# On this page you count that cost and learn the two cures, padding and swizzling. Both change the tile's layout, and no
+# other line of the kernel.
+#
+# > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for a tile, and compute
+# > the address of an element of a swizzled tile.
+# >
+# > **It takes** about 60 minutes, without a GPU.
+
+# %%
+from tensor_layouts import Layout, Swizzle, compose, cosize
+from tensor_layouts.layout_utils import tile_to_shape
+
+from tutorlib import check, explain, explore_swizzle, layout, memory, show_banks, show_swizzle
+
+# %% [markdown]
+# ## Thirty-two banks
+#
+# Shared memory consists of 32 **banks**, each 4 bytes wide. Consecutive words are in consecutive banks, and after 128
+# bytes the banks repeat: the byte at address `a` is in bank `a // 4 % 32`. In one pass, which the profiler calls a
+# **wavefront**, each bank delivers one word. **Lanes** (the threads of a warp) that read the *same* word share it at no
+# cost. Two *different* words of one bank take two wavefronts: a **bank conflict**.
+#
+# Here are the first four rows of a 32×32 tile of fp32, stored by rows. The number in a cell is its bank, and each color
+# is four neighboring banks, 16 bytes. A warp reads row 0, one word per lane:
+
+# %%
+show_banks("(4,32):(32,1)", access=[(0, lane) for lane in range(32)])
+
+# %% [markdown]
+# Each lane has a bank of its own: one wavefront. Now the warp reads column 0, as a transpose would. How many
+# wavefronts?
+
+# %%
+show_banks("(32,32):(32,1)", access=[(lane, 0) for lane in range(32)])
+
+# %% [markdown]
+# It takes 32. A row is 32 words, so all words of a column are in the same bank, which delivers them one by one.
+#
+# A lane can also read 8 or 16 bytes at once. A warp then needs 256 or 512 bytes, more than the banks deliver in one
+# wavefront, so the hardware serves it in groups of consecutive lanes: two groups of 16 for 8 bytes, four groups of 8
+# for 16 bytes. Conflicts arise only within a group, and the groups' wavefronts add up. Notebook 05 tests this model on
+# the hardware.
+#
+# **Exercise 04.1** (about 7 lines). Write `wavefronts(addresses, width)`, the number of wavefronts of one access.
+# `addresses` are byte addresses, one for each lane, multiples of `width`; `width` is the number of bytes that each lane
+# reads: 1, 2, 4, 8 or 16. There may be fewer than 32 lanes.
+
+
+# %%
+def wavefronts(addresses, width):
+    ### BEGIN SOLUTION (about 7 lines)
+    together = min(32, 128 // width)
+    total = 0
+    for first in range(0, len(addresses), together):
+        words = {address // 4 for address in addresses[first : first + together]}
+        used = [word % 32 for word in words]
+        total += max(used.count(bank) for bank in used)
+    return total
+    ### END SOLUTION
+
+
+# %%
+check("04.1", wavefronts)
+
+# %% [markdown]
+# From here on the page counts with `memory.wavefronts`, which takes offsets in elements, as layouts give them.
+#
+# **Keep this:** count *different words in one bank*, group by group. Both cures bring that count down to one.
+
+# %% [markdown]
+# ## Padding
+#
+# The oldest cure makes the rows a little longer than necessary. With a stride of 33 instead of 32, each row starts one
+# bank further, and a column uses all 32 banks.
+
+# %%
+show_banks("(32,32):(33,1)", access=[(lane, 0) for lane in range(32)])
+
+# %% [markdown]
+# The price is memory: one word per row. For vectors the price is higher, because a 16-byte access needs a 16-byte
+# aligned address. Take the tile that feeds the tensor cores from notebook 10 on, 128×64 values of bf16 (2 bytes). Eight
+# lanes at a time read 16 bytes each, from the same columns of eight consecutive rows. **Predict** which of these
+# strides avoids all conflicts. Why not 65?
+
+# %%
+for stride in (64, 65, 66, 68, 72, 80):
+    aligned = stride * 2 % 16 == 0
+    column = [stride * row for row in range(8)]
+    cost = memory.wavefronts(column, element_bytes=2, vector=8) if aligned else "not aligned"
+    print(f"stride {stride}: {cost:>11}   {128 * (stride - 64) * 2:5} bytes of padding")
+
+# %% [markdown]
+# **Exercise 04.2** (about 4 lines). Write `padded_stride(columns, element_bytes, vector_bytes)`: the smallest row
+# stride, in elements, that holds the columns, aligns every row to a vector, and lets the lanes of a warp read a column
+# of vectors, one from each row, without a conflict. `vector_bytes` is 4, 8 or 16, and `element_bytes` divides it. For
+# `(32, 4, 4)` the stride is 33.
+
+
+# %%
+def padded_stride(columns, element_bytes, vector_bytes):
+    ### BEGIN SOLUTION (about 4 lines)
+    vectors = -(-columns * element_bytes // vector_bytes)
+    if vectors % 2 == 0:
+        vectors += 1
+    return vectors * vector_bytes // element_bytes
+    ### END SOLUTION
+
+
+# %%
+check("04.2", padded_stride)
+
+# %% [markdown]
+# For the bf16 tile, padding costs one eighth more memory, in kernels that are short of it. Moreover, TMA, the copy
+# engine of Hopper GPUs, cannot pad: it writes the rows of a tile one directly after the other.
+
+# %% [markdown]
+# ## Swizzling: move chunks inside their row
+#
+# Eight lanes times 16 bytes are one wavefront. So divide each row into **chunks** of 16 bytes: the banks are eight
+# slots for chunks, drawn in eight colors. The left picture is a tile of 8×8 chunks, stored by rows; the number in a
+# cell is the offset of its chunk, counted in chunks. Each column has one color, so it takes eight wavefronts to read.
+#
+# Now leave every chunk in its row, but store chunk `c` of row `r` in slot `c ^ r` (XOR), as on the right. No two rows
+# use the same order. Each row still has all colors, and now each column does, too. No memory is wasted.
+
+# %%
+show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
+
+# %% [markdown]
+# The offset of a chunk is `8*r + c`: its bits 3 to 5 are `r`, its bits 0 to 2 are `c`. So you can compute `c ^ r` from
+# the offset alone: XOR bits 3–5 into bits 0–2. CuTe calls such a function **Swizzle⟨B,M,S⟩**:
+#
+# - it has two groups of **B** bits each, an upper group Y and a lower group Z, and replaces Z with Z ⊕ Y (⊕ is XOR);
+# - the lower group starts at bit **M**; the M bits below it never change;
+# - the upper group is **S** bits above the lower one, at bit M + S.
+#
+# The picture above is ⟨3,0,3⟩ on chunks. Usually an offset counts elements. A chunk is eight bf16 elements, so
+# the bits of the chunk's number begin at bit 3, M = 3, and the same swizzle is ⟨3,3,3⟩:
+#
+#     bit of the offset     8 7 6     5 4 3     2 1 0
+#     its meaning            row      chunk    element       a row of 64 bf16 is 128 bytes
+#                           Y Y Y     Z Z Z     · · ·
+#     after ⟨3,3,3⟩         Y Y Y     Z ⊕ Y     · · ·
+#
+# **Predict** the first three numbers of each line: the offset of the first element of each row, before and after.
+
+# %%
+S = Swizzle(3, 3, 3)
+print([64 * row for row in range(8)])
+print([S(64 * row) for row in range(8)])
+
+# %% [markdown]
+# **Exercise 04.3** (about 2 lines). Write `swizzle(b, m, s, offset)`: the offset after Swizzle⟨b,m,s⟩, for
+# S ≥ B.
+
+
+# %%
+def swizzle(b, m, s, offset):
+    ### BEGIN SOLUTION (about 2 lines)
+    upper = (offset >> (m + s)) & (2**b - 1)
+    return offset ^ (upper << m)
+    ### END SOLUTION
+
+
+# %%
+check("04.3", swizzle)
+
+# %% [markdown]
+# XOR makes this safe. Y itself never changes, so a second application restores the offset: a swizzle is its own
+# inverse. Hence no two offsets collide.
+#
+# In the explorer, how many wavefronts does the access take with B = 0, 1, 2? Then type the layout (8,32):(32,1), a tile
+# of half the width: how many bits does it need?
+
+# %%
+explore_swizzle()
+
+# %% [markdown]
+# With B = 0, 1 and 2 the access takes 8, 4 and 2 wavefronts. The narrower tile needs two bits.
+#
+# **Keep this:** a swizzle maps offsets to offsets. It is composed with a layout on its right, `S ∘ L`. The code that
+# writes the tile and the code that reads it use the same `S ∘ L`, and neither depends on its details.
+
+# %% [markdown]
+# ## In a kernel
+#
+# Here is a kernel that computes its own addresses: one warp transposes 32×32 values of fp32 through shared memory. It
+# writes rows of the tile and reads columns. Look at the two lines with `tile[…]`, and at those that define `stored`,
+# the tile's layout.
+
+# %%
+import torch
+from cutlass import Float32, const_expr, cute, range_constexpr
+from cutlass.memory import SmemAllocator
+
+
+def transposing(row_stride, bits):
+    """A transpose through a tile with this row stride, swizzled by ⟨bits,0,5⟩ where bits is not 0."""
+
+    @cute.kernel
+    def kernel(src: cute.Tensor, dst: cute.Tensor):
+        stored = cute.make_layout((32, 32), stride=(row_stride, 1))
+        if const_expr(bits):
+            stored = cute.make_composed_layout(cute.make_swizzle(bits, 0, 5), 0, stored)
+        tile = SmemAllocator().allocate_tensor(Float32, stored, byte_alignment=128)
+        lane, _, _ = cute.arch.thread_idx()
+        for row in range_constexpr(32):
+            tile[row, lane] = src[row, lane]
+        cute.arch.sync_threads()
+        for row in range_constexpr(32):
+            dst[row, lane] = tile[lane, row]
+
+    @cute.jit
+    def transpose(src: cute.Tensor, dst: cute.Tensor):
+        kernel(src, dst).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    return transpose
+
+
+# %% [markdown]
+# `explain` simulates it and prints for each line of the source the cost of its accesses and the least possible cost:
+# shared memory in wavefronts, global memory in **sectors** of 32 bytes. It marks each line that takes more than it
+# needs.
+
+# %%
+src, dst = torch.randn(32, 32), torch.zeros(32, 32)
+explain(transposing(row_stride=32, bits=0), src, dst)
+
+# %% [markdown]
+# The marked line is the transposed read. The last picture shows one of its accesses: a number is a thread, a column is
+# a bank, a row is 128 bytes, and each shade is a wavefront. (The compiler joins four consecutive reads of a row into
+# one of 16 bytes.) The hardware serves eight threads at a time. All eight need the same four banks, so they take eight
+# wavefronts instead of one.
+#
+# Now apply the two cures: the kernel is the same, the layout is not. **Predict** the wavefronts of the read. What else
+# will change?
+
+# %%
+explain(transposing(row_stride=33, bits=0), src, dst)
+
+# %%
+explain(transposing(row_stride=32, bits=5), src, dst)
+
+# %% [markdown]
+# Both cures reduce the transposed read to the fewest possible wavefronts, at the price of more instructions: neither
+# tile keeps four aligned words of a row together, so each word is read alone, and for the swizzled tile the kernel also
+# computes an address for each. The swizzle is ⟨5,0,5⟩: single words move, so M = 0; they use all 32 banks, so B = 5;
+# and a row is 32 words, so S = 5.
+
+# %% [markdown]
+# ## Which B, M and S?
+#
+# Tiles are not always 128 bytes wide. How many wavefronts do eight chunks down a column take if the rows are shorter,
+# one directly after the other in memory, without a swizzle?
+
+# %%
+for row_bytes in (128, 64, 32):
+    row = row_bytes // 2  # elements of bf16
+    cost = memory.wavefronts([row * n for n in range(8)], element_bytes=2, vector=8)
+    print(f"rows of {row_bytes:3} bytes: {cost} wavefronts for 8 rows, {row_bytes // 16} chunks to choose from")
+
+# %% [markdown]
+# Shorter rows have fewer conflicts, because several of them fit side by side into the banks; and they have fewer slots
+# to which a chunk can move. A row of 128 bytes has 8 chunks, and 8 rows collide; a row of 64 bytes has 4, and 4 rows
+# collide. So a swizzle within the row is always just enough. Three
+# questions determine it:
+#
+# - **M**: how many elements must stay together?
+# - **B**: how many chunks of a row can trade places?
+# - **S**: how far above them are the bits that distinguish colliding rows?
+#
+# **Exercise 04.4** (about 3 lines). Write `choose_swizzle(row_bytes, element_bytes)`: the tuple `(B, M, S)` with the
+# fewest bits that reads eight chunks down any column in one wavefront. `row_bytes` is 32, 64 or 128; an element has
+# 1, 2 or 4 bytes.
+
+
+# %%
+def choose_swizzle(row_bytes, element_bytes):
+    ### BEGIN SOLUTION (about 3 lines)
+    def log2(n):
+        return n.bit_length() - 1
+
+    return log2(row_bytes // 16), log2(16 // element_bytes), log2(128 // 16)
+    ### END SOLUTION
+
+
+# %%
+check("04.4", choose_swizzle)
+
+# %% [markdown]
+# TMA and Hopper's tensor cores offer these three swizzles and call them 128B, 64B and 32B, after the length of a row.
+# Here is the one for 64 bytes. Two neighboring rows have the same order: they are side by side in the banks and cannot
+# collide.
+
+# %%
+show_swizzle((2, 3, 3), "(8,32):(32,1)")
+
+# %% [markdown]
+# ## The swizzled 128-byte atom
+#
+# Notebooks 10 to 13 follow an article by Eric Schreiber,
+# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a). It defines the layout of
+# its shared memory as an **atom**, a small layout that is repeated over the tile:
+#
+# > swizzled_128B_atom  =  Swizzle⟨3,3,3⟩ ∘ (8,(8,8)):(8,(1,64))
+#
+# You can read this layout. It has eight rows, and a column is a pair (element in the chunk, which chunk). The next
+# element is 1 away. The next *row* is 8 elements away: its chunk follows directly. The next *chunk* is 64 elements
+# away, 128 bytes. So the chunks are not stored row by row but column by column, and each column of eight chunks fills
+# the banks exactly once:
+
+# %%
+show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
+
+# %% [markdown]
+# Even on the left, without the swizzle, every column has all eight colors; but every row has only one. Is the swizzle
+# necessary, then? A tensor-core kernel accesses the tile in two ways. ldmatrix, which loads the tensor cores' operands
+# into registers as each lane's **fragment** (notebook 10), reads eight chunks down a column. But the tile must also be
+# written, and eight lanes that copy one row of 64 values from global memory write along the row. **Predict** the
+# numbers:
+
+# %%
+for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
+    plain = layout(name)
+    for what, atom in (("plain", plain), ("swizzled", compose(S, plain))):
+        read = memory.wavefronts([atom(row, 0) for row in range(8)], element_bytes=2, vector=8)
+        write = memory.wavefronts([atom(0, 8 * chunk) for chunk in range(8)], element_bytes=2, vector=8)
+        print(f"{name:21} {what:9} read down a column: {read}   write along a row: {write}")
+
+# %% [markdown]
+# The atom stored by columns is slow to write, the one stored by rows is slow to read, and the *same* swizzle fixes
+# both.
+#
+# A tile of 64 columns is a stack of these atoms, one below the other. An atom has 512 elements, so the next one starts
+# at offset 512. The swizzle does not change, because its period is 512 elements, too.
+#
+# **Exercise 04.5** (about 4 lines). Write `tile_offset(row, column)`: the offset, in elements, of an element of that
+# swizzled tile, in plain integer arithmetic, as a kernel computes it. The tile has 64 columns and any number of rows.
+
+
+# %%
+def tile_offset(row, column):
+    ### BEGIN SOLUTION (about 4 lines)
+    which_atom, r = divmod(row, 8)
+    chunk, element = divmod(column, 8)
+    place = r ^ chunk
+    return 512 * which_atom + 64 * chunk + 8 * place + element
+    ### END SOLUTION
+
+
+# %%
+check("04.5", tile_offset)
+
+# %% [markdown]
+# In code you compose: `tile_to_shape` repeats the atom. The CuTe DSL agrees, which evaluates layouts while it traces a
+# function. (The `0` in the middle of its output is an offset that is added before the swizzle.)
+
+# %%
+atom = layout("(8,(8,8)):(8,(1,64))")
+tile = compose(S, tile_to_shape(atom, (128, 64)))
+
+
+@cute.jit
+def real_tile():
+    plain = cute.make_layout((8, (8, 8)), stride=(8, (1, 64)))
+    swizzled = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, plain)
+    real = cute.tile_to_shape(swizzled, (128, 64), order=(0, 1))
+    print(real)
+    print("row 77, column 30:", real((77, 30)), "and tensor_layouts says", tile(77, 30))
+
+
+real_tile()
+
+# %% [markdown]
+# ## The cures compared
+#
+# Compare all layouts of the 128×64 tile of bf16. A warp writes four rows, 16 bytes per lane, as with `cp.async`, the
+# asynchronous copy of notebook 05; a warp reads four 8×8 matrices, as with `ldmatrix`. Both move 512 bytes, so 4
+# wavefronts are the minimum.
+
+# %%
+write = [(row, 8 * chunk) for row in range(4) for chunk in range(8)]
+read = [(8 * i + row, 8 * j) for i in range(2) for j in range(2) for row in range(8)]
+
+tiles = {
+    "stored by rows": Layout((128, 64), (64, 1)),
+    "padded to 72": Layout((128, 64), (72, 1)),
+    "atoms, plain": tile_to_shape(atom, (128, 64)),
+    "stored by rows, swizzled": compose(S, Layout((128, 64), (64, 1))),
+    "atoms, swizzled": tile,
+}
+print(f"{'tile':26}write  read   bytes")
+for name, stored in tiles.items():
+    costs = [memory.wavefronts([stored(*at) for at in lanes], element_bytes=2, vector=8) for lanes in (write, read)]
+    print(f"{name:26}{costs[0]:5}{costs[1]:6}{2 * cosize(stored):8}")
+
+# %% [markdown]
+# One XOR saves a factor of eight in wavefronts. In notebook 05 you time it in a transpose, and from notebook 10 on the
+# tiles of A and B in shared memory are swizzled.
+#
+# ## What to remember
+#
+# - An access takes as many wavefronts as the fullest bank has different words, summed over groups of 32, 16 or 8 lanes.
+# - Padding: an odd stride, counted in vectors. It costs memory.
+# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory, and is its own inverse.
+# - For accesses of 16 bytes and rows of at most 128 bytes: M is log₂ of the elements in 16 bytes, B is log₂ of the
+#   chunks in a row, and S is 3. For single words a chunk is a word.
+#
+# ## Test yourself
+#
+# <details><summary>1. All lanes of a warp read word 5 of shared memory. How many wavefronts does that take? And how
+# many if half of the lanes read word 5 and half word 37?</summary>
+#
+# One wavefront: the lanes share a word. Then two: 5 and 37 are different words of one bank, 37 = 5 + 32.
+#
+# </details>
+#
+# <details><summary>2. Rows of 128 bytes of fp8, read by 16-byte chunks down a column. Which Swizzle?</summary>
+#
+# ⟨3,4,3⟩: a chunk has 16 elements, so M = 4; a row has eight chunks, so B = 3; colliding rows are 128 bytes apart,
+# eight chunks, so S = 3.
+#
+# </details>
+#
+# <details><summary>3. A kernel writes an 8×64 tile through ⟨3,3,3⟩ ∘ (8,64):(64,1), and its author forgets the swizzle
+# where it is read. Which elements are right nevertheless?</summary>
+#
+# Those of row 0, whose upper bits are 0, so nothing moves. In row 1 neighboring chunks are exchanged, and so on: all
+# elements are there, in other chunks of their rows.
+#
+# </details>

@@ -1,0 +1,485 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 75
+#     appendix: 15
+#     summary: The same kernels in C++, where the compiler knows only the facts that you promise it.
+# ---
+
+# %% [markdown]
+# # 09 · Tiles in C++
+#
+# *CUDA Tile C++* brings the model of the last pages to C++: arrays, tiles, blocks, and no threads. A tile kernel can
+# share a file with ordinary CUDA kernels, and the compiler behind it is cuTile's.
+#
+# This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
+# facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
+# any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, and on an H200 it
+# runs at 5% of cuBLAS's speed.
+#
+# Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` that came with this
+# course, inspects the code, and runs it, or simulates it if there is no GPU. You need no CUDA installation, only a C++
+# compiler for nvcc's preprocessor.
+#
+# > **After this page you can** write a tile kernel in C++, tell which matrices TMA can carry, promise the compiler the
+# > facts that it cannot know, and give a GEMM persistent blocks that share rows of tiles.
+# >
+# > **It takes** about 75 minutes, on any machine with a C++ compiler; its appendix about 15 more. A GPU adds the speed.
+
+# %%
+import re
+
+import torch
+
+from tutorlib import (
+    BLOCK_SIZE, HEADER, STALLED, TENSOR_BUSY, check, compile_cpp, grouped, race, raster, run_cpp,
+    show_block_order, show_ladder, write_program,
+)  # fmt: skip
+from tutorlib.kernels.cpp import PROMISES, SILENT, WAYS, Variant, in_tiles
+
+# %% [markdown]
+# ## A whole kernel
+#
+# The course puts these lines before every source on this page, so you need not write them:
+
+# %%
+print(HEADER)
+
+# %% [markdown]
+# Compare this kernel with `double` in notebook 06:
+#
+# - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers.
+# - A **`tensor_span`** is a pointer with a shape, `ct::extents`, row-major unless you say otherwise. In Python the
+#   array knew its shape; here you state it.
+# - A **`partition_view`** cuts the span into tiles of one `ct::shape`. `256_ic` is a compile-time constant; tile sizes
+#   are powers of two here as well.
+# - `X.load_masked(i)` loads tile i and pads elements outside the span, with zeros by default. `Y.store_masked(tile, i)`
+#   drops elements outside the span. With the plain `load` and `store` you promise that the tile is entirely inside the
+#   span, and nothing verifies that at run time. On this page tiles may extend past an edge, so mask.
+#
+# The launch `twice<<<4, 1>>>(x, y, n)` asks for 4 **tile blocks** of 1 thread, but the compiler decides how many
+# threads a block has. In the cell below, `run_cpp` launches the kernel from Python.
+
+# %%
+twice = r"""
+__tile_global__ void twice(const float* x, float* y, int n) {
+    auto X = ct::partition_view{ct::tensor_span{x, ct::extents{n}}, ct::shape{256_ic}};
+    auto Y = ct::partition_view{ct::tensor_span{y, ct::extents{n}}, ct::shape{256_ic}};
+    int i = ct::bid().x;
+    Y.store_masked(2.0f * X.load_masked(i), i);
+}
+"""
+
+x = torch.arange(1000, dtype=torch.float32)
+x = x.cuda() if torch.cuda.is_available() else x
+y = torch.full_like(x, torch.nan)
+if run_cpp(twice, (4,), x, y, len(x)):
+    print("y is 2x:", torch.equal(y, 2 * x))
+
+# %% [markdown]
+# **Exercise 09.1** (about 10 lines). Write the kernel
+#
+#     __tile_global__ void vector_add(const float* a, const float* b, float* c, int n)
+#
+# that computes c = a + b for any n. It is launched with one block per 1,024 elements: (n + 1023) / 1024 blocks.
+
+
+# %%
+def vector_add():
+    ### BEGIN SOLUTION (about 10 lines)
+    return r"""
+    __tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {
+        auto A = ct::partition_view{ct::tensor_span{a, ct::extents{n}}, ct::shape{1024_ic}};
+        auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n}}, ct::shape{1024_ic}};
+        auto C = ct::partition_view{ct::tensor_span{c, ct::extents{n}}, ct::shape{1024_ic}};
+        int i = ct::bid().x;
+        C.store_masked(A.load_masked(i) + B.load_masked(i), i);
+    }
+    """
+    ### END SOLUTION
+
+
+# %%
+check("09.1", vector_add)
+
+# %% [markdown]
+# NVIDIA's own first example of Tile C++ adds vectors in tiles of 8 elements, and then advises far larger ones (*Develop
+# High-Performance GPU Kernels in C++ with NVIDIA CUDA Tile*, NVIDIA Developer Blog, 2026). **Predict** how much faster
+# those are. The left part of the table is the compiler's report for Hopper. The right part was measured with 2²⁷
+# elements, in turn with torch's addition.
+
+# %%
+race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_vectors")
+
+# %% [markdown]
+# A tile of 8 leaves 120 of a block's 128 threads idle, but that is not why it is slow. Divide the times of the two
+# small tiles by their numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the same time per block, 0.6 ns.
+# The limit is the rate at which the GPU launches blocks. From tiles of 1,024 on, it is bandwidth.
+#
+# ## A GEMM
+#
+# | cuTile | Tile C++ |
+# |---|---|
+# | `a` of shape (m, k), in tiles of (128, 64) | `ct::tensor_span{a, ct::extents{m, k}}`, `ct::shape{128_ic, 64_ic}` |
+# | `ct.load(a, (i, step), (128, 64), padding_mode=ZERO)` | `A.load_masked(i, step)` |
+# | `ct.store(c, (i, j), tile)` | `C.store_masked(tile, i, j)` |
+# | `ct.zeros((128, 128), ct.float32)` | `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()` |
+# | `acc = ct.mma(x, ct.transpose(y), acc)` | `acc = ct::mma(x, ct::transpose(y), acc)` |
+# | `acc.astype(c.dtype)` | `ct::element_cast<bf16>(acc)` |
+# | `for step in range(steps):` | `for (int step : ct::irange(0, steps))` |
+# | `ct.bid(1)` | `ct::bid().y` |
+#
+# **Exercise 09.2** (about 14 lines). Write the GEMM of 07.1 in C++:
+#
+#     __tile_global__ void gemm(const bf16* a, const bf16* b, bf16* c, int m, int n, int k)
+#
+# C (m, n) = A (m, k) · Bᵀ, with B (n, k), all row-major. Tiles of C are 128×128, steps along K are 64. Block
+# (`ct::bid().x`, `ct::bid().y`) computes the tile in row x and column y of tiles. m, n and k can be any positive
+# numbers. The accumulators are float, the tensor cores do all of the additions, and C is stored once.
+
+
+# %%
+def first_gemm():
+    ### BEGIN SOLUTION (about 14 lines)
+    return r"""
+    __tile_global__ void gemm(const bf16* a, const bf16* b, bf16* c, int m, int n, int k) {
+        auto A = ct::partition_view{ct::tensor_span{a, ct::extents{m, k}}, ct::shape{128_ic, 64_ic}};
+        auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n, k}}, ct::shape{128_ic, 64_ic}};
+        auto C = ct::partition_view{ct::tensor_span{c, ct::extents{m, n}}, ct::shape{128_ic, 128_ic}};
+        int i = ct::bid().x, j = ct::bid().y;
+        auto acc = ct::zeros<ct::tile<float, ct::shape<128, 128>>>();
+        for (int step : ct::irange(0, (k + 63) / 64)) {
+            auto x = A.load_masked(i, step);
+            auto y = B.load_masked(j, step);
+            acc = ct::mma(x, ct::transpose(y), acc);
+        }
+        C.store_masked(ct::element_cast<bf16>(acc), i, j);
+    }
+    """
+    ### END SOLUTION
+
+
+# %%
+check("09.2", first_gemm)
+
+# %% [markdown]
+# ## The compiler's remarks
+#
+# Your kernel is correct for every size. Is it fast? The compiler gives a first answer without a GPU: for each load,
+# store and mma it emits a **remark** that names the instruction it chose, or the reason why it could not choose a
+# better one. Here are the remarks on a kernel like yours, compiled for Hopper, each below its line of the source:
+
+# %%
+print(compile_cpp(SILENT.source).remarked)
+
+# %% [markdown]
+# The mma uses tensor cores, as it should, but the loads do not use TMA. On Hopper a tile should come by TMA, the copy
+# engine of notebook 05: one thread issues the copy, and the hardware carries it out while the tensor cores work on
+# earlier tiles. Here the threads load the elements into registers, then store them to shared memory.
+#
+# The remark names the reason, "base pointer not 16-byte aligned": as far as the compiler knows, a pointer may hold any
+# address. State the fact with the first of the three **promises** of this page:
+#
+#     a = ct::assume_aligned(a, 16_ic);
+#
+# It costs no instruction. It returns the same pointer, and the compiler may then assume that the address is a multiple
+# of 16. If the promise is false, the kernel may read the wrong data or crash. With this promise for a, b and c the
+# remarks change:
+
+# %%
+aligned = Variant(restrict=False, divisible=0)
+print(compile_cpp(aligned.source).remarked)
+
+# %% [markdown]
+# Still no TMA, now because of the *stride*. TMA requires that every row begins at a multiple of 16 bytes, not only the
+# first: the row pitch must be a multiple of 16 bytes, too.
+#
+# **Exercise 09.3** (about 3 lines). Write `tma_carries(m, n, k, element_bytes)`: return the names of the matrices that
+# TMA can carry among A (m, k), B (n, k) and C (m, n), row-major and without gaps, as a string: "abc" for all, "c" for C
+# alone, "" for none. Their first elements are aligned.
+
+
+# %%
+def tma_carries(m, n, k, element_bytes):
+    ### BEGIN SOLUTION (about 3 lines)
+    columns = {"a": k, "b": k, "c": n}
+    return "".join(name for name, length in columns.items() if length * element_bytes % 16 == 0)
+    ### END SOLUTION
+
+
+# %%
+check("09.3", tma_carries)
+
+# %% [markdown]
+# The second promise is about integers: `k = ct::assume_divisible(k, 8_ic);`. A kernel with this promise is valid only
+# for such sizes; a library keeps a second, slower kernel for all others, and chooses at launch. So promise as little as
+# you need.
+#
+# ## The promise that no remark asks for
+#
+# With both promises every remark says TMA, and yet the kernel reaches only 22% of cuBLAS's speed. The compiler gives
+# the loads to producer warps. Here is their loop, reduced to its waits and the loads that it issues:
+
+
+# %%
+def fetching(compiled):
+    """The loop of the threads that fetch tiles: its waits and loads, in order."""
+    loop = compiled.ptx.split("setmaxnreg.dec")[1]
+    found = re.findall(r"(mbarrier\.try_wait)|(cp\.async\.bulk\.tensor\S*\.global\.tile)", loop)
+    return " → ".join("wait" if waits else "load" for waits, _ in found)
+
+
+print(fetching(compile_cpp(Variant(restrict=False).source)))
+
+# %% [markdown]
+# It issues a load and waits until the tile has arrived before it issues the next: nothing is in flight during the
+# arithmetic. Why would a compiler do that? Ask which store of this kernel could change what a later load reads. C++ has
+# a keyword for the answer: `__restrict__` after a pointer's type (`const bf16* __restrict__ a`) promises: the
+# memory that the kernel accesses through this pointer, it writes through no other.
+#
+# **Exercise 09.4** (about 20 lines). Give the `gemm` of 09.2 the promises that it needs; tiles and launch stay. TMA
+# carries every load and every store, and the loop that fetches tiles does not wait for a load that it has just issued.
+# Promise only what is true: GPU memory begins at multiples of 256 bytes, and all sizes are now multiples of 8, not of
+# the tile. To see what the compiler makes of your source, print `compile_cpp(gemm()).remarked` and
+# `fetching(compile_cpp(gemm()))`.
+
+
+# %%
+def gemm():
+    ### BEGIN SOLUTION (about 20 lines)
+    return r"""
+    __tile_global__ void gemm(const bf16* __restrict__ a, const bf16* __restrict__ b, bf16* __restrict__ c,
+                              int m, int n, int k) {
+        a = ct::assume_aligned(a, 16_ic);
+        b = ct::assume_aligned(b, 16_ic);
+        c = ct::assume_aligned(c, 16_ic);
+        n = ct::assume_divisible(n, 8_ic);
+        k = ct::assume_divisible(k, 8_ic);
+        auto A = ct::partition_view{ct::tensor_span{a, ct::extents{m, k}}, ct::shape{128_ic, 64_ic}};
+        auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n, k}}, ct::shape{128_ic, 64_ic}};
+        auto C = ct::partition_view{ct::tensor_span{c, ct::extents{m, n}}, ct::shape{128_ic, 128_ic}};
+        int i = ct::bid().x, j = ct::bid().y;
+        auto acc = ct::zeros<ct::tile<float, ct::shape<128, 128>>>();
+        for (int step : ct::irange(0, (k + 63) / 64)) {
+            auto x = A.load_masked(i, step);
+            auto y = B.load_masked(j, step);
+            acc = ct::mma(x, ct::transpose(y), acc);
+        }
+        C.store_masked(ct::element_cast<bf16>(acc), i, j);
+    }
+    """
+    ### END SOLUTION
+
+
+# %%
+check("09.4", gemm)
+
+# %% [markdown]
+# ## The value of each promise
+#
+# The table is for 4096³ in bf16. A "+" adds a promise to the line above; each of the last three is the kernel of the
+# line "+ `__restrict__`" with one change. Three columns come from the profiler Nsight Compute: *threads* is the block
+# size that the compiler chose, *tensor* the percentage of an SM's cycles in which its tensor cores work, *stalled* how
+# many cycles a warp waits for memory, for each instruction issued. **Predict**: how much time do masks cost when TMA
+# does the masking, and how much do compile-time sizes save?
+
+# %%
+race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
+
+# %% [markdown]
+# The promises work together. Alignment alone changes little, and `__restrict__` alone nothing. Alignment and multiples
+# of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast. Masks cost nothing, and
+# compile-time sizes gain nothing. Multiples of 4, too weak for TMA, still let the threads copy 8 bytes at a time by
+# `cp.async`.
+#
+# ## The last tenth
+#
+# With all promises, the kernel runs at 89% of cuBLAS's speed. Three techniques of notebook 07 close most of the gap:
+#
+# - **The order of the tiles.** Blocks that run together share rows of tiles of A and B, so that the loads hit L2. In
+#   the picture each number is a tile's position in the order, and a wave has 64 blocks; green marks what the first wave
+#   reads.
+# - **Persistence.** `ct::num_blocks().x` is the number of blocks, and `ct::irange(first, end, step)` takes a step. Its
+#   three arguments must have the same type: write `int(ct::bid().x)`, for example.
+# - **Hints**, an attribute in front of the kernel. The first number is the target architecture (900 is Hopper); 0 means
+#   all of them. A CGA is a cluster.
+#
+#       [[ cutile::hint(0, occupancy=2) ]]                 two blocks on an SM
+#       [[ cutile::hint(0, num_worker_warps_per_cta=8) ]]  eight consumer warps share the accumulators
+#       [[ cutile::hint(0, num_cta_in_cga=2) ]]            two CTAs of a cluster work on one tile
+
+# %%
+show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": grouped}, in_flight=64)
+
+# %% [markdown]
+# The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³. In the rows with *2 CTAs*, each CTA
+# has eight consumer warps. **Predict**: what do two blocks on an SM gain, and what do steps of 128 along K cost?
+
+# %%
+race(WAYS, "cpp_ways")
+
+# %% [markdown]
+# - **128×256** spills with four consumer warps, which makes the kernel sixteen times slower; with eight it fits.
+# - **The order** pays at 8192 only; at 4096 its gain is within the spread.
+# - **Persistence** gains more at 4096 than at 8192: the fewer steps a tile has, the larger is the share of the time
+#   between tiles. **Two blocks on an SM** hide part of that time, too, but each has half of the registers and of the
+#   shared memory.
+# - **Steps of 128** lose more than a quarter; a likely reason is that shared memory has room for half as many stages.
+# - **256×256 over two CTAs** alone passes cuBLAS, by 1%, and only at 8192.
+#
+# ## From an empty string
+#
+# **Exercise 09.5** (about 28 lines). Write the persistent `gemm`, with the parameters of 09.4, sizes that are multiples
+# of 8, and all that you have learned:
+#
+# - any number of blocks computes all of C, each tile once, in strips of 8 rows of tiles as on the right above (the last
+#   strip may be lower);
+# - TMA carries every load and store, and no load is waited for right after it is issued;
+# - the tensor cores do all of the additions, and no accumulator spills to local memory.
+#
+# The tile shape and the hints are yours. It is launched with one block per SM, or with one per two SMs if you hint
+# `num_cta_in_cga=2`: a grid counts clusters.
+
+
+# %%
+def persistent_gemm():
+    ### BEGIN SOLUTION (about 28 lines)
+    return r"""
+    __tile_global__ void gemm(const bf16* __restrict__ a, const bf16* __restrict__ b, bf16* __restrict__ c,
+                              int m, int n, int k) {
+        a = ct::assume_aligned(a, 16_ic);
+        b = ct::assume_aligned(b, 16_ic);
+        c = ct::assume_aligned(c, 16_ic);
+        n = ct::assume_divisible(n, 8_ic);
+        k = ct::assume_divisible(k, 8_ic);
+        auto A = ct::partition_view{ct::tensor_span{a, ct::extents{m, k}}, ct::shape{128_ic, 64_ic}};
+        auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n, k}}, ct::shape{128_ic, 64_ic}};
+        auto C = ct::partition_view{ct::tensor_span{c, ct::extents{m, n}}, ct::shape{128_ic, 128_ic}};
+        int down = (m + 127) / 128, across = (n + 127) / 128;
+        for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) {
+            int strip = block / (8 * across), place = block % (8 * across);
+            int height = down - 8 * strip < 8 ? down - 8 * strip : 8;
+            int i = 8 * strip + place % height, j = place / height;
+            auto acc = ct::zeros<ct::tile<float, ct::shape<128, 128>>>();
+            for (int step : ct::irange(0, (k + 63) / 64)) {
+                auto x = A.load_masked(i, step);
+                auto y = B.load_masked(j, step);
+                acc = ct::mma(x, ct::transpose(y), acc);
+            }
+            C.store_masked(ct::element_cast<bf16>(acc), i, j);
+        }
+    }
+    """
+    ### END SOLUTION
+
+
+# %%
+check("09.5", persistent_gemm)
+
+# %% [markdown]
+# The solutions, timed in turn with cuBLAS (09.1 with torch's addition):
+
+# %%
+show_ladder("09")
+
+# %% [markdown]
+# ## What to remember
+#
+# - A C++ kernel is compiled before any tensor exists. The compiler can use only facts that it can prove or that you
+#   promise: aligned pointers, pitches in multiples of 16 bytes, and memory that no other pointer writes. TMA needs the
+#   first two; without the third there is no pipeline.
+# - Nothing checks a promise at run time. If it is false, the kernel may read the wrong data or crash.
+# - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
+#   first. They do not mention `__restrict__`.
+# - A grid counts tile blocks, or clusters if a tile takes two CTAs. The launch says `<<<blocks, 1>>>`.
+#
+# ## Test yourself
+#
+# <details><summary>1. Your GEMM promises aligned pointers and multiples of 8, and the remarks show TMA everywhere. It
+# runs far below cuBLAS's speed. What do you check?</summary>
+#
+# `__restrict__`: the remarks do not mention it. Without it the compiler must assume that storing C may change A or B,
+# so the kernel waits for each load before it issues the next.
+#
+# </details>
+#
+# <details><summary>2. A library must accept matrices with any number of columns. How can it use TMA at all?</summary>
+#
+# With two kernels. One promises that n and k are multiples of 8, and is launched when the pitches and the pointers
+# satisfy its promises; the other promises nothing. The host checks them before each launch.
+#
+# </details>
+#
+# <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132
+# SMs. Its result is correct. What is wrong with the launch?</summary>
+#
+# A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are
+# divided among all 132, so they run as two rounds of 66. Each round fills its pipeline anew, and ends with its own
+# partly idle last turn. Launch 66.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: a tile kernel in Nsight Compute
+#
+# Save the source of a kernel that passed in a Python file, with the tensors and a call of `run_cpp`. This command
+# profiles its launch:
+#
+#     ncu --set detailed -k regex:gemm python my_gemm.py
+#
+# On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1. The
+# version that ships with CUDA 13.3 has a section for tile kernels, *Tile Statistics*.
+#
+# `--set detailed` includes the three counters in the table of promises. Which slow rows of that table could you have
+# diagnosed from *tensor* and *stalled* alone?
+#
+# <details><summary>Which rows?</summary>
+#
+# *tensor* shows that all five are slow: their tensor cores work in 4 to 49% of the cycles, against 86% for the fast
+# rows. *stalled* explains one of them, "+ multiples of 8": its warps wait 37 cycles per instruction, seven times as
+# long as those of the fast rows. The four rows without TMA have no more stalls than the fast ones: their warps are busy
+# moving elements, and only the remarks say so.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: a program of your own
+#
+# In a C++ program your code replaces torch: it allocates memory on the GPU, copies the data there and back, and
+# launches. A launch and four functions of the CUDA runtime are enough:
+#
+#     cudaMalloc(&x, bytes);                                  // x: a pointer that host code must not dereference
+#     cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);    // or cudaMemcpyDeviceToHost; returns after the copy
+#     kernel<<<blocks, 1>>>(arguments);                       // returns at once, before the kernel has finished
+#     cudaGetLastError();                                     // cudaSuccess, which is 0, or the last error
+#     cudaFree(x);
+#
+# Operations in one stream run in order, and these all use the same stream, so the copy back starts after the kernel has
+# ended. A launch returns nothing: if the GPU refused it, only `cudaGetLastError` tells you.
+#
+# This function of *host* pointers computes c = a + b with the `vector_add` of 09.1:
+
+
+# %%
+def add_on_gpu():
+    return r"""
+    void add_on_gpu(const float* a, const float* b, float* c, int n) {
+        size_t bytes = n * sizeof(float);
+        float *x, *y, *z;
+        for (float** pointer : {&x, &y, &z}) cudaMalloc(pointer, bytes);
+        cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);
+        cudaMemcpy(y, b, bytes, cudaMemcpyHostToDevice);
+        vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);
+        if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "vector_add: %s\n", cudaGetErrorString(error));
+        cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);
+        for (float* pointer : {x, y, z}) cudaFree(pointer);
+    }
+    """
+
+
+# %% [markdown]
+# The next cell writes your kernel, this function and a `main` that tests them to one file. The command that it prints
+# builds a program, which no longer depends on this course.
+
+# %%
+write_program("vector_add.cu", vector_add, add_on_gpu)

@@ -1,0 +1,323 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 45
+#     summary: The next tile travels while this one is multiplied; then the same again, in registers.
+# ---
+
+# %% [markdown]
+# # 11 · Two buffers
+#
+# The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While it loads, the tensor cores are
+# idle; while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next tile
+# arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with registers.
+#
+# You write the main loop. The rest of the kernel stays as it is.
+#
+# > **After this page you can** say whether memory, arithmetic or the number of buffers limits a pipeline, write a
+# > double-buffered loop and say which barriers it needs, and fetch registers ahead across the end of a tile.
+# >
+# > **It takes** about 45 minutes, on any machine; a GPU from sm_80 on times your loops.
+
+# %%
+import cutlass
+import cutlass.cute as cute
+import torch
+
+from tutorlib import (
+    TensorSpec, Timeline, check, compile_cute, counts, explain, explore_timeline, show_fetches, show_figure,
+    show_ladder, show_timeline, story,
+)  # fmt: skip
+from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm, smem_layout
+
+# %% [markdown]
+# ## The idea, in time
+#
+# The picture has a row for each buffer (*buf*) and one for the arithmetic (*math*). Dots are *latency*: the copy is
+# issued and nothing has arrived. Gray is the *transfer*: the tile arrives. A color is a tile, pale while it waits.
+
+# %%
+show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2)))
+
+# %% [markdown]
+# With two buffers, the copy of tile 1 is issued at the start, and the copy of tile 2 as soon as tile 0 has been
+# multiplied. Move the sliders: when does a third buffer help, and when does no number of buffers?
+
+# %%
+explore_timeline(stages=2, latency=4, transfer=2, compute=3)
+
+# %% [markdown]
+# ## When is a buffer free?
+#
+# Before the loop, the **prologue** issues the loads that need not wait. In the loop, a load may overwrite a buffer only
+# after *all* threads of the block have read it, so a barrier must come between. There are two schedules:
+#
+# - **Two barriers a tile.** The first says that the tile has arrived. A second one, after the arithmetic, says that its
+#   buffer is free, and the next load into it is issued at once. The pictures above show this schedule.
+# - **One barrier a tile.** A thread that reaches the first barrier of step *k* has finished step *k* − 1. So the same
+#   barrier says that the buffer of tile *k* − 1 is free, and the load of tile *k* + stages − 1 is issued there, before
+#   tile *k* is multiplied.
+
+# %%
+show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=at_once) for at_once in (True, False)))
+
+# %% [markdown]
+# **Exercise 11.1** (about 3 lines). Write `period(stages, latency, transfer, compute, barriers)`: the ticks that one
+# tile takes in the long run, with 2 barriers a tile or with 1 (then there are at least two stages). The result need not
+# be a whole number. Three things can be the slowest: the arithmetic, which does one tile at a time; the memory, which
+# delivers one tile at a time; and the round of a buffer. Find that round in each picture: which event must come before
+# a load is issued, which event needs the loaded tile, and how many tiles later is that?
+
+
+# %%
+def period(stages, latency, transfer, compute, barriers):
+    ### BEGIN SOLUTION (about 3 lines)
+    arrives = latency + transfer
+    round_trip = (arrives + compute) / stages if barriers == 2 else arrives / (stages - 1)
+    return float(max(compute, transfer, round_trip))
+    ### END SOLUTION
+
+
+# %%
+check("11.1", period)
+
+# %% [markdown]
+# <details><summary>When are two buffers enough, and what does the second barrier gain?</summary>
+#
+# With two barriers, two buffers are enough where (latency + transfer + compute) / 2 ≤ max(transfer, compute); with one
+# barrier, where latency + transfer ≤ compute. In the example a tile takes 4.5 or 6 ticks. Where the arithmetic takes
+# longer than a load from issue to arrival, both schedules take *compute*, and the second barrier gains nothing. No
+# number of buffers makes a tile take less than max(transfer, compute).
+#
+# </details>
+#
+# ## Where the second buffer is
+#
+# The third mode of the shared-memory layouts is the **stage**, which had size 1 in notebook 10. Compare (CuTe prints a
+# swizzle, an offset and a layout; read the strides of the last one):
+
+
+# %%
+@cute.jit
+def look():
+    print("one stage: ", smem_layout(128, 64, 1))
+    print("two stages:", smem_layout(128, 64, 2))
+
+
+look()
+
+# %% [markdown]
+# The second stage is a whole tile further on, 8,192 elements. Nothing else has moved, and the swizzle's pattern (1,024
+# bytes) fits into a tile a whole number of times, so each buffer uses the banks as before.
+#
+# ## Double buffering
+#
+# **Exercise 11.2** (about 12 lines). Write the main loop for two buffers, `double_buffer(steps)`: tile *k* goes into
+# buffer *k* % 2.
+#
+# - While tile *k* is multiplied, the load of another tile is in flight.
+# - Every thread's copies of a tile have arrived before any thread reads it, and no buffer is overwritten while a thread
+#   may still read it.
+# - There are at most two barriers a tile. Either schedule earns full points.
+# - K may have any number of tiles, also one. The loop over K tiles is not unrolled.
+#
+# | at hand | |
+# |---|---|
+# | `steps.k_tiles` | how many; loop over them with `range` |
+# | `steps.k_blocks` | how many in a tile; loop over them with `cutlass.range_constexpr` |
+# | `steps.load(k_tile, buffer)` | issues this thread's copies of a K tile into a buffer |
+# | `cute.arch.cp_async_commit_group()` | closes a group of copies; a group may be empty |
+# | `cute.arch.cp_async_wait_group(n)` | waits until at most the *n* newest of this thread's groups are in flight |
+# | `cute.arch.sync_threads()` | the barrier of the block |
+# | `steps.fetch(k_block, buffer)` | ldmatrix: this K block of a buffer into its registers |
+# | `steps.multiply(k_block)` | adds the product of a fetched K block to the accumulators |
+#
+# Inside a `@cute.jit` function, `if` works with a condition that is known only at run time. The simulator compares each
+# read of shared memory with the copies in flight, so it also finds a loop that waits too early and is right by luck.
+#
+# **Predict:** on a GPU the check times your loop at 4096³. How much faster than notebook 10's is it?
+
+
+# %%
+@cute.jit
+def double_buffer(steps: Steps):
+    ### BEGIN SOLUTION (about 12 lines)
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        if k_tile + 1 < steps.k_tiles:
+            steps.load(k_tile + 1, (k_tile + 1) % 2)
+        cute.arch.cp_async_commit_group()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, k_tile % 2)
+            steps.multiply(k_block)
+    ### END SOLUTION
+
+
+# %%
+check("11.2", double_buffer)
+
+# %%
+show_ladder("10.12", "11.2")
+
+# %% [markdown]
+# Here are two pictures of one block with four K tiles, simulated: notebook 10's loop, and yours. C issues copies, c
+# commits them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w. The two lower
+# panels show the banks, as in notebook 10.
+
+# %%
+a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
+explain(make_gemm(GemmConfig(), course.single_buffer), a, b, c)
+
+# %%
+explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
+
+# %% [markdown]
+# In the first picture each C is followed at once by its own w. In the second, from tile 1 on, the whole arithmetic of a
+# tile lies between a C and its w. (The simulator knows the order of instructions, not how long they take.)
+#
+# ## The same again, in registers
+#
+# Within a tile there is a smaller *load, wait, compute*: `ldmatrix` brings a K block's operands from shared memory, and
+# the mma that needs them waits until they are there. The remedy is the same: fetch K block *b* + 1, *then* multiply
+# block *b*. The buffers are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, and the thick
+# line is the barrier that follows the wait for a tile:
+
+# %%
+show_fetches(tiles=3, k_blocks=4)
+
+# %% [markdown]
+# Look at the barrier in the lower picture: it is *inside* the arithmetic. A K block of the old tile is fetched and not
+# yet multiplied, so when the barrier opens, the tensor cores have work at once.
+#
+# Are there enough registers? Each of the four K blocks takes 16 for A and 16 for B, and there are 128 accumulators: 256
+# in all, and a thread can have 255. But a block's operands are dead once its mmas are issued, so only two blocks are
+# live at a time, the one that is multiplied and the one that is fetched. The compiler sees that.
+#
+# **Exercise 11.3** (about 21 lines). Write the loop of the lower picture, `register_pipeline(steps)`:
+#
+# - each K block is fetched once, while the K block before it is multiplied, also across the end of a tile;
+# - the next tile is in flight while this one is multiplied, as in 11.2;
+# - one barrier before the loop and one a tile; the loop over K tiles is a plain `range`.
+#
+# Three questions lead to it. Which fetch needs the next tile, so where must the wait be? Why does that one barrier also
+# say that the buffer of the old tile is free? What must have arrived before the loop begins? In the last step there is
+# no next tile; a fetch from its buffer does no harm if its operands are never multiplied. A tile's last K block is
+# known at compile time: test for it with `if cutlass.const_expr(…)`.
+
+
+# %%
+@cute.jit
+def register_pipeline(steps: Steps):
+    ### BEGIN SOLUTION (about 21 lines)
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    steps.fetch(0, 0)
+    read = 0
+    for k_tile in range(steps.k_tiles):
+        if k_tile + 1 < steps.k_tiles:
+            steps.load(k_tile + 1, 1 - read)
+        cute.arch.cp_async_commit_group()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
+                steps.fetch(k_block + 1, read)
+            else:
+                read = 1 - read
+                cute.arch.cp_async_wait_group(0)
+                cute.arch.sync_threads()
+                steps.fetch(0, read)
+            steps.multiply(k_block)
+    ### END SOLUTION
+
+
+# %%
+check("11.3", register_pipeline)
+
+# %% [markdown]
+# This is your GEMM, with the same entry point as always:
+
+# %%
+gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
+
+# %% [markdown]
+# ## What the compiler made of it
+#
+# Here are notebook 10's loop and one with both of this page's pipelines, the course's. (To see yours, put `gemm` in its
+# place.) In the first, each group of `ldmatrix` is followed by the mmas that need it. In the second, find the wait and
+# the barrier, and the group of mmas after them: where were its operands fetched?
+
+# %%
+SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
+for name, kernel in {
+    "one buffer": make_gemm(GemmConfig(), course.single_buffer),
+    "two, with registers fetched ahead": make_gemm(GemmConfig(stages=2), course.multistage),
+}.items():
+    compiled = compile_cute(kernel, SQUARE)
+    print(f"{name}: {compiled}\n{story(compiled.ptx)}\n{counts(compiled.ptx)}\n")
+
+# %% [markdown]
+# `ptxas`, which turns PTX into machine code, may move an `ldmatrix` ahead of an mma within a tile. It may not move one
+# across a barrier: only you can place that fetch.
+#
+# The cost is twice the shared memory. An SM still holds two blocks: registers allow two, and the buffers of two, 2 ·
+# 65,536 bytes, fit into its shared memory.
+#
+# ## The ladder so far
+
+# %%
+show_ladder("10", "11")
+
+# %%
+show_figure("gemm_ladder_11")
+
+# %% [markdown]
+# The second buffer gains 9 to 11%, and registers fetched ahead 6 to 7% more. Why so little, when the first picture
+# halves the time of a tile? Its ticks are an example, and it shows one block alone. An SM holds two: while one waits,
+# the other multiplies, so notebook 10's loop had already filled a part of the gaps.
+#
+# In Eric Schreiber's ladder, which notebooks 10 to 13 follow, the second buffer took the kernel from 101% to 111% of
+# cuBLAS at 2048³, as published for an A100
+# ([Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses
+# other instructions, so compare each rung with the one before it, and with NVIDIA's example for these instructions: in
+# the figure, *11 two buffers* is level with it or slightly ahead.
+#
+# ## What to remember
+#
+# - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
+# - At best, a tile takes as long as the slowest of three: its arithmetic, its transfer, and its share of a buffer's
+#   round.
+# - The barrier that says *the data has arrived* also says *the buffer of the tile before is free*. A second barrier
+#   only makes that buffer free earlier.
+# - Each level of the memory hierarchy can have such a pipeline: global to shared by tiles, shared to registers by K
+#   blocks.
+#
+# Next: which block computes which tile, and nothing else.
+#
+# ## Test yourself
+#
+# <details><summary>1. Latency 8, transfer 2, compute 3, two barriers a tile. From how many buffers on does one more
+# bring nothing? And with one barrier?</summary>
+#
+# With two, a round is 13, and 13 / stages ≤ 3 from 5 stages on. With one, 10 / (stages − 1) ≤ 3 from 5 stages on, too.
+#
+# </details>
+#
+# <details><summary>2. A colleague moves the load of tile k + 1 to the end of the step, after the arithmetic. Is it
+# safe? Does it help?</summary>
+#
+# Safe: the barrier of the step has freed the buffer. But no load is in flight while tile k is multiplied, so it is
+# notebook 10's rhythm with twice the memory.
+#
+# </details>
+#
+# <details><summary>3. The course's loop commits a group in the last step, too, though that group is empty.
+# Why?</summary>
+#
+# So that a wait means the same in every step. With `wait_group(0)` the empty group makes no difference; with more
+# stages, where the newest groups may remain in flight, it does.
+#
+# </details>

@@ -1,0 +1,462 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 60
+#     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
+# ---
+
+# %% [markdown]
+# # 12 · Which block computes which tile
+#
+# The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
+# time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
+# are computed *together*. Nothing else changes, neither the loop nor the layouts.
+#
+# > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
+# > tile once, remap the blocks of a kernel, compute the L2 hit rate of an order, and predict which sizes lose speed to
+# > the last wave.
+# >
+# > **It takes** about 60 minutes, on any machine; a GPU times exercise 12.4.
+
+# %%
+from collections import Counter, OrderedDict
+from contextlib import suppress
+from functools import partial
+
+import cutlass
+
+from tutorlib import (
+    MEMORY_READ, all_sweep_results, by, check, explore_block_order, hardware_of, l2, show_block_order, show_figure,
+    show_ladder, show_source, show_speeds,
+)  # fmt: skip
+from tutorlib.kernels.ampere import GemmConfig, make_gemm, multistage
+
+# %% [markdown]
+# ## The tiles that a wave reads
+#
+# Blocks start in the order of their numbers. An H200 has 132 SMs; with two blocks on each, 264 run at a time: a *wave*.
+# In each step along K every block needs a tile of A, which all blocks in its row of C share, and a tile of B, which all
+# blocks in its column share. The first block to ask fetches it from device memory; the others find it in L2.
+#
+# In `make_gemm`, the kernel of notebook 11, block numbers run down a column of tiles, then down the next: **raster
+# order**. Here is a small grid: 16×16 tiles of C, 32 blocks at a time. A number is a block, and a color is a wave. The
+# first wave reads the tiles that are marked A and B in the margins.
+
+# %%
+show_block_order((16, 16), {"raster": l2.raster}, 32)
+
+# %% [markdown]
+# That is all of A, and two columns of B. Is there a better set of 32 tiles?
+#
+# **Exercise 12.1** (about 2 lines). The blocks of a wave compute the tiles `(m, n)` of C in `tiles`. Write
+# `footprint(tiles)`: how many tiles of A and of B, together, they read in one step along K, if each is fetched once.
+
+
+# %%
+def footprint(tiles):
+    ### BEGIN SOLUTION (about 2 lines)
+    rows, columns = zip(*tiles, strict=True)
+    return len(set(rows)) + len(set(columns))
+    ### END SOLUTION
+
+
+# %%
+check("12.1", footprint)
+
+# %% [markdown]
+# A rectangle of *r* × *c* tiles has a footprint of *r* + *c*. With *r* · *c* fixed, a square is best. So take
+# **groups** of rows: down `group` rows, on to the next column, down again, until the group is done. Such an order is
+# also called a *grid swizzle*, as in the figures below.
+
+# %%
+show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.grouped, group=4)}, 32)
+
+# %% [markdown]
+# ## A published remapping
+#
+# Eric Schreiber's [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) has a step that
+# remaps the blocks. As published, it takes the kernel from 111% to 112% of cuBLAS at 2048³ on an A100.
+# `l2.as_published` computes the same mapping:
+
+# %%
+show_source(l2.as_published)
+
+# %% [markdown]
+# Before you time an order of blocks, verify one thing: does every tile get exactly one block?
+#
+# **Exercise 12.2** (about 5 lines). Write `visits(order, rows, columns)` for a function `order(block, rows, columns)` →
+# `(m, n)`. Blocks are numbered from 0 to rows · columns − 1. Return two sorted lists: the tiles of the grid that no
+# block computes, and the tiles, inside the grid or outside, that more than one block computes. Each tile is listed
+# once.
+
+
+# %%
+def visits(order, rows, columns):
+    ### BEGIN SOLUTION (about 5 lines)
+    taken = Counter(order(block, rows, columns) for block in range(rows * columns))
+    never = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in taken]
+    often = sorted(tile for tile, times in taken.items() if times > 1)
+    return never, often
+    ### END SOLUTION
+
+
+# %%
+check("12.2", visits)
+
+# %% [markdown]
+# Let it judge the published order. **Predict** from the source: for which numbers of rows is it right, and which order
+# is it then?
+
+# %%
+with suppress(NotImplementedError):  # until you have written visits
+    for rows in (8, 12, 16, 17, 64):
+        never, often = visits(l2.as_published, rows, 16)
+        raster = all(l2.as_published(b, rows, 16) == l2.raster(b, rows, 16) for b in range(rows * 16))
+        print(f"{rows} rows: {len(never)} tiles without a block, {len(often)} with several; raster order: {raster}")
+
+# %%
+show_block_order((12, 16), {"as published, 12 rows": l2.as_published, "groups of 8": l2.grouped}, 32)
+
+# %% [markdown]
+# No block computes the hatched tiles; several blocks compute those with a red outline.
+#
+# - **Where 8 divides the rows, it is raster order.** The row, outer % (rows / 8) · 8 + inner, is block % rows: the
+#   number is split into digits and put together again. The published size is such a case, so the order of the blocks
+#   does not explain the step from 111 to 112%.
+# - **Where 8 does not divide the rows, it is wrong.** A block whose tile would be below the last row falls back to its
+#   raster tile, which another block computes as well; other tiles are left out. At square powers of two, where such
+#   kernels are usually measured, the bug never shows.
+#
+# Anyone can make this mistake, and five lines find it.
+#
+# ## How high should a group be?
+#
+# `l2.grouped(block, rows, columns, group)` is the order in groups. A square wave reads least, and 264 blocks are a
+# square of about 16 × 16. **Predict:** is 16 then right for any C? For a tall and narrow one? For a small one?
+#
+# **Exercise 12.3** (about 6 lines). Write `best_group(rows, columns, in_flight)`: of the heights 1, 2, 4, … (all powers
+# of two below `rows`) and `rows` itself, the one with which all waves together read the fewest tiles; of several that
+# are equally good, the smallest. `l2.waves((rows, columns), order, in_flight)` lists the tiles of every wave; as
+# `order`, pass `partial(l2.grouped, group=…)`.
+
+
+# %%
+def best_group(rows, columns, in_flight):
+    ### BEGIN SOLUTION (about 6 lines)
+    def tiles_read(group):
+        order = partial(l2.grouped, group=group)
+        return sum(footprint(wave) for wave in l2.waves((rows, columns), order, in_flight))
+
+    heights = [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
+    return min(heights, key=tiles_read)
+    ### END SOLUTION
+
+
+# %%
+check("12.3", best_group)
+
+# %%
+with suppress(NotImplementedError):  # until you have written best_group
+    for grid in ((64, 64), (16, 64), (64, 16), (8, 8)):
+        print(f"{by(grid)} tiles: groups of {best_group(*grid, 264)}")
+
+# %% [markdown]
+# In a C of 8×8 all blocks run in one wave, so every height reads the same tiles. The tall, narrow C is the surprise.
+# Here is a smaller one, with 24 blocks at a time:
+
+# %%
+show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
+
+# %% [markdown]
+# With groups of one row, a wave covers about five rows, and the next wave continues where it ends. With groups of four,
+# waves begin and end inside a group, and each reads a few rows more.
+#
+# ## In the kernel
+#
+# The top of `make_gemm`'s kernel is `m, n = order(block, rows, columns)`, and everything below it uses only *m* and
+# *n*. Raster order is `block % rows, block // rows`. Now you write `order`, without `l2.grouped`.
+#
+# The block's number is known only at run time. Python's `if`, `min`, `divmod` and `int()` would need its value at
+# compile time. Arithmetic is traced into the kernel: `//`, `%`, `*`, `+`, `-`, and `cutlass.min(a, b)`. `rows` and
+# `columns` are known while the kernel is compiled, so anything in Python may choose the height of the groups from them.
+#
+# **Exercise 12.4** (about 5 lines). Write `in_groups(block, rows, columns)` → `(m, n)`: groups of rows, with a height
+# that you choose.
+#
+# - Each tile gets exactly one block on every grid, also where the height does not divide the rows, and where there are
+#   fewer rows than one group. Which of your numbers change in a last group with fewer rows?
+# - On a grid of 64×64 tiles, and on a random large one, the first 264 blocks read at most three quarters of the tiles
+#   that they read in raster order.
+#
+# The check tries your function on whole grids, with a block's number that is known only at run time. Then it compiles
+# it into the two-stage kernel of notebook 11, which a GPU times at 8192³.
+
+
+# %%
+def in_groups(block, rows, columns):
+    ### BEGIN SOLUTION (about 5 lines)
+    group = 8 if rows > 32 else rows  # up to 4096 rows of A, raster order is as good
+    first = block // (group * columns) * group  # row of the group
+    place = block % (group * columns)
+    height = cutlass.min(group, rows - first)  # the last group may be lower
+    return first + place % height, place // height
+    ### END SOLUTION
+
+
+# %%
+check("12.4", in_groups)
+
+# %%
+gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
+
+# %% [markdown]
+# That is notebook 11's kernel with your order of blocks. The new arithmetic costs a few instructions, once for each
+# thread; the loop is the same. A block also reads the same number of bytes, whichever tile it has. The order only
+# changes which blocks read at the same time, and so how much L2 can serve.
+#
+# ## From footprint to traffic
+#
+# The footprint treats each wave by itself. But where L2 still holds a tile when the next wave asks for it, memory need
+# not send it again. To know how much L2 saves, replay all loads through a model of it.
+#
+# **Exercise 12.5** (about 9 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles device memory sends.
+# `waves` is a list as `l2.waves` returns it. The blocks of a wave walk along K in lockstep: in each of the `steps`,
+# every block, in the order of the list, loads its tile of A, (m, step), and then its tile of B, (n, step). When a wave
+# has made all steps, the next one starts. L2 holds `room` tiles of both matrices together; once it is full, it evicts
+# the least recently *used* tile. At the start it is empty. (In an `OrderedDict`, `move_to_end(key)` makes a key the
+# newest one, and `popitem(last=False)` removes the oldest. `functools.lru_cache` would count for you: leave it.)
+
+
+# %%
+def tiles_fetched(waves, steps, room):
+    ### BEGIN SOLUTION (about 9 lines)
+    held, fetched = OrderedDict(), 0
+    for wave in waves:
+        for step in range(steps):
+            for m, n in wave:
+                for tile in (("A", m, step), ("B", n, step)):
+                    fetched += tile not in held
+                    held[tile] = True
+                    held.move_to_end(tile)
+                    if len(held) > room:
+                        held.popitem(last=False)
+    return fetched
+    ### END SOLUTION
+
+
+# %%
+check("12.5", tiles_fetched)
+
+# %% [markdown]
+# Now let your function count for an H200. Its L2 has two halves, and both keep a line that SMs of both sides read; so
+# the model's L2 has half of the bytes.
+
+# %%
+h200 = hardware_of("NVIDIA H200")
+ORDERS = {name: l2.ORDERS[name] for name in ("raster", "groups of 4", "groups of 8", "groups of 16")}
+TILE_BYTES = 128 * 64 * 2
+
+
+def in_lockstep(size, order):
+    """The share of the loads that hit L2, and the bytes from memory."""
+    grid, steps = (size // 128, size // 128), size // 64
+    fetched = tiles_fetched(l2.waves(grid, order, 2 * h200.sms), steps, h200.l2 // 2 // TILE_BYTES)
+    return 1 - fetched / (2 * grid[0] * grid[1] * steps), fetched * TILE_BYTES
+
+
+with suppress(NotImplementedError):  # until you have written tiles_fetched
+    for size in (4096, 8192):
+        for name, order in ORDERS.items():
+            hit_rate, from_memory = in_lockstep(size, order)
+            print(f"{size}: {name:12} hit rate {hit_rate:.0%}, {from_memory / 1e9:4.2f} GB from memory")
+
+# %% [markdown]
+# At 8192 a wave reads more than L2 holds, so in this model the next one finds nothing that it needs, and the bytes are
+# your footprints times the 128 steps. Groups of 8 raise the hit rate from 87 to 92%, which sounds like little, and take
+# more than a third off the bytes: look at the misses.
+#
+# **Predict:** at 8192, how much slower is raster order than groups of 8? Work it out: how long do the bytes take at the
+# datasheet's bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone? In the
+# explorer you can change the grid, the order and the size of L2; its caption has the hit rate and the bytes.
+
+# %%
+explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
+
+# %% [markdown]
+# ## Measured
+#
+# Here is the same two-stage kernel with its blocks in other orders: on the left its speed, on the right its traffic
+# from memory at 8192, by the GPU's counters. (The black strokes are the explorer's model, in which the blocks of a wave
+# drift apart.)
+
+# %%
+show_figure("gemm_orders")
+
+# %% [markdown]
+# On the right the bars differ a lot; on the left the lines hardly do. The numbers: each order's speed relative to
+# raster order, with the spread of the measurement; then, at 8192, the bytes by your count and by the GPU's counters.
+# *Alone* is the time that the counted bytes take at the datasheet's bandwidth.
+
+# %%
+with suppress(NotImplementedError):  # until you have written tiles_fetched
+    for swept in all_sweep_results("gemm_orders"):
+        times = {
+            name: {point.measurement.shape: point.measurement for point in swept.of_kernel(name)} for name in ORDERS
+        }
+        for shape in sorted(swept.shapes):
+            base = times["raster"][shape]
+            print(f"{swept.gpu}, {by(shape)}: raster {base.median_us:,.0f} µs, spread {base.spread:.1%}")
+            for name in list(ORDERS)[1:]:
+                took = times[name][shape]
+                print(f"  {name:12} speed {base.median_us / took.median_us - 1:+.1%}, spread {took.spread:.1%}")
+        for name, order in ORDERS.items():
+            lockstep = in_lockstep(8192, order)[1]
+            counted = swept.counters[name][MEMORY_READ]
+            alone = 1e6 * counted / hardware_of(swept.gpu).bandwidth
+            print(
+                f"{name:12} {lockstep / 1e9:.2f} GB in lockstep, {counted / 1e9:.2f} counted: {alone:3.0f} µs alone, "
+                f"the kernel {times[name][shape].median_us:,.0f} µs"
+            )
+
+# %% [markdown]
+# **A count is as good as its assumptions.** For groups of 4 and 8 your count is within 3% of the counters. For raster
+# order the counters say 3.31 GB, and lockstep 2.31: real blocks drift apart, and in raster order the blocks that share
+# a tile of A start 64 places apart, so L2 may have dropped it before the later ones ask. Count to find candidates; let
+# the counters choose.
+#
+# **Fewer bytes are not more speed.** At 8192 groups of 8 read less than half as much as raster order, and gain under
+# 2%. Groups of 4 read a quarter less, and are slower. The bytes alone take less time than the kernel, in every order:
+# the copies run beside the arithmetic, and as long as they arrive in time, their origin does not matter.
+#
+# So a better hit rate is worth your time where memory is close to being the limit: on a GPU with a smaller L2, less
+# bandwidth or faster arithmetic. Notebooks 14 and 15 bring faster arithmetic, and ask the question again.
+#
+# ## Is it partition camping?
+#
+# Schreiber's article gives another reason to remap blocks. Memory has many channels. If neighboring blocks keep reading
+# addresses that belong to the *same* channel, that channel queues while the others idle: **partition camping**. NVIDIA
+# described it in 2009: on the GPUs of that time a few bits of the address selected the channel.
+#
+# Turn it into a prediction. All blocks walk along K at the same time, so at each moment they read addresses that differ
+# by multiples of a row. With K = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits
+# of the address still selected the channel, 8192 would be slower than its neighbors, most of all with a tall A, where
+# memory is close to being the limit. In TFLOP/s (*8192* is 8192³):
+
+# %%
+show_speeds("gemm_pitch")
+
+# %% [markdown]
+# There is no dip at K = 8192, neither with the tall A nor in the square.
+#
+# ## A size a little larger, and much slower
+#
+# The ladder's figure, at the end of this page, dips at 3072. The cache is not to blame. Count waves: two blocks fit on
+# each of 132 SMs.
+
+# %%
+from math import ceil
+
+# %%
+for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
+    tiles = (-(-size // 128)) ** 2
+    waves = tiles / (2 * h200.sms)
+    print(f"{size}: {tiles} tiles are {waves:.2f} waves; of {ceil(waves)} waves' places {waves / ceil(waves):.0%} work")
+
+# %% [markdown]
+# At 2816 the second wave fills most of the places. One tile more in each direction, and a third wave begins, of a
+# single block, while the other SMs are idle. That is **wave quantization**. By this count 2944 is the slowest size.
+#
+# But two blocks on an SM share its tensor cores. A block that has an SM to itself can be up to twice as fast, so a last
+# wave of no more than 132 blocks lasts half a wave, at best. The number that matters is how many blocks an *SM* gets,
+# from the first wave to the last.
+#
+# **Exercise 12.6** (about 3 lines). Write `busy(m, n, tile, sms)`: the largest share of the kernel's time in which the
+# GPU's tensor cores can do useful work. C is m×n, and each block computes a tile of `tile` = (M, N) elements. Blocks go
+# to the SMs as evenly as possible. Five blocks keep an SM busy five times as long as one, however many of them are
+# resident at once; the kernel ends with the last SM. The part of a tile that is outside C is no useful work.
+
+
+# %%
+def busy(m, n, tile, sms):
+    ### BEGIN SOLUTION (about 3 lines)
+    tiles = ceil(m / tile[0]) * ceil(n / tile[1])
+    on_an_sm = ceil(tiles / sms)
+    return m * n / (on_an_sm * sms * tile[0] * tile[1])
+    ### END SOLUTION
+
+
+# %%
+check("12.6", busy)
+
+# %% [markdown]
+# **Predict** which size is the slowest. Then look at the measurement, in TFLOP/s: this page's kernel with two stages,
+# notebook 13's with three, and cuBLAS:
+
+# %%
+show_speeds("gemm_waves")
+
+# %% [markdown]
+# The slowest size is 2560; the count of waves said 2944. Here is your count beside the three-stage kernel, both in
+# units of their value at 3584:
+
+# %%
+with suppress(NotImplementedError):  # until you have written busy
+    for swept in all_sweep_results("gemm_waves"):
+        speeds = {point.measurement.shape[0]: point.measurement.tflops for point in swept.of_kernel("13 three stages")}
+        sms = hardware_of(swept.gpu).sms
+        for size in sorted(speeds):
+            predicted = busy(size, size, (128, 128), sms) / busy(3584, 3584, (128, 128), sms)
+            print(f"{swept.gpu}, {size}: predicted {predicted:.2f}, measured {speeds[size] / speeds[3584]:.2f}")
+
+# %% [markdown]
+# Three lines of counting predict the speed of the three-stage kernel within 3%, the slowest size included. This page's
+# kernel falls further short of the count where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block
+# alone on its SM has no other block that fills its pauses, and two buffers do not fill them all. cuBLAS can choose
+# among several tile sizes, and so among several counts of waves; notebook 15 cuts the last wave into equal parts.
+#
+# ## The ladder so far
+#
+# 12.4 is timed at 8192³ and the rows above it at 4096³, so its row has no gain over them; at 8192³, over raster order,
+# it is the +1.6% of *Measured*. In the figure *12 grid swizzle* covers *11 two buffers* up to 4096: there the course's
+# order is raster order.
+
+# %%
+show_ladder("10", "11", "12")
+
+# %%
+show_figure("gemm_ladder_12")
+
+# %% [markdown]
+# ## What to remember
+#
+# - An order of blocks is a bijection. Test that it is one, also on grids whose rows the group's height does not divide.
+# - A wave reads its rows of A plus its columns of B. Squares read least, but a wave begins where the last one ended.
+# - A hit rate is not a speed. Work out first whether the kernel waits for the bytes.
+# - Turn an explanation into a prediction: partition camping says which size is slow, and that size is not.
+# - Before you blame anything else for a dip, count the blocks that each SM gets.
+#
+# ## Test yourself
+#
+# <details><summary>1. A wave of 128 blocks computes 8 rows × 16 columns of tiles. How many tiles of A and B does it
+# read in a step along K? How many in raster order, with 64 rows of tiles?</summary>
+#
+# 8 + 16 = 24. In raster order it reads 64 rows and 2 columns: 66.
+#
+# </details>
+#
+# <details><summary>2. The same kernel, with arithmetic twice as fast and the memory as it is. What does the order of
+# blocks bring now?</summary>
+#
+# Probably more. The bytes take as long as before, which is now a larger share of the kernel's time. Where they take
+# longer than the arithmetic, the kernel waits for memory, and fewer bytes are less time. Work out which it is before
+# you expect a gain; notebook 15 measures.
+#
+# </details>
+#
+# <details><summary>3. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132 SMs.
+# What does that hide?</summary>
+#
+# 1024 tiles are 3.88 waves of 264: nearly full. At 4.1 waves some SMs have nine blocks instead of eight, for hardly
+# more work. And an order of blocks that is wrong where 8 does not divide the rows would pass.
+#
+# </details>

@@ -1,0 +1,741 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 90
+#     appendix: 15
+#     summary: A main loop for any number of stages, what a stage costs, and a kernel of your own from an empty cell.
+# ---
+
+# %% [markdown]
+# # 13 · Three stages, and how many more?
+#
+# With two buffers the next tile has as long to arrive as this one takes to multiply. If memory is late once, the tensor
+# cores stall. A third buffer keeps two tiles in flight: then memory must keep up only on *average*, not for every tile.
+#
+# You write the loop for any number of stages, work out the cost of a stage, and find the fastest configuration.
+# Finally, in an empty cell, you write a whole kernel, host function included, for a GEMM that no earlier cell fits.
+#
+# > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
+# > arithmetic before you measure, and write a tensor-core GEMM from an empty cell, also for a column-major operand.
+# >
+# > **It takes** about 90 minutes, on any machine; a GPU times the kernels; its appendix about 15 more.
+
+# %%
+from dataclasses import dataclass
+
+import cutlass
+import cutlass.cute as cute
+import torch
+
+from tutorlib import (
+    A100, BY_ARCH, H100, TensorSpec, Timeline, all_sweep_results, blocks_per_sm as fit, check, compile_cute, explain,
+    l2, show_beside, show_figure, show_ladder, show_speeds, show_timeline, show_tvs, story,
+)  # fmt: skip
+from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
+
+# %% [markdown]
+# ## The idea, in time
+#
+# Here is a memory with a long latency, and two, three and four buffers with one barrier a tile. Follow tile 4 from its
+# first dot to its use.
+
+# %%
+show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=False) for n in (2, 3, 4)))
+
+# %% [markdown]
+# ## Counting groups
+#
+# Tile *k* goes into buffer *k* % STAGES, and the loads run STAGES − 1 tiles ahead. The **prologue** issues the loads of
+# tiles 0 … STAGES − 2. Step *k* issues that of tile *k* + STAGES − 1 and commits it, multiplies tile *k*, and before
+# the last K block waits for tile *k* + 1, as in notebook 11.
+#
+# `cp_async_wait_group(n)` waits until at most the *n* newest groups are in flight. It counts groups, not tiles. How
+# many may stay in flight at that wait? As many as were committed after the group of tile *k* + 1.
+#
+# Here is a step for three stages, with the commit where the listing in Schreiber's article has it (his own kernel has
+# it elsewhere). The results are right as long as the last tile happens to arrive in time:
+#
+# ```python
+# for k_tile in range(k_tiles):
+#     if k_tile + 2 < k_tiles:
+#         load(k_tile + 2, (k_tile + 2) % 3)
+#         cp_async_commit_group()
+#     ...                                  # fetch and multiply all K blocks of tile k but the last
+#     cp_async_wait_group(1)               # tile k + 1 must have arrived
+#     sync_threads()
+#     ...                                  # fetch block 0 of tile k + 1, multiply the last K block
+# ```
+#
+# **Predict:** with six K tiles, which tile may it multiply before it has arrived?
+#
+# <details><summary>Which tile?</summary>
+#
+# The last one, tile 5. Step 4 loads nothing and commits nothing, so the newest group at its wait is tile 5 itself, and
+# wait_group(1) lets it stay in flight. (Schreiber's kernel has the commit outside the `if`.)
+#
+# </details>
+#
+# **Exercise 13.1** (about 23 lines). Write `multistage(steps)` for any `steps.stages` from 2 on, with the calls of
+# notebook 11.
+#
+# - From the second K block of a tile on, the loads of the STAGES − 1 next tiles are in flight, also near the end of K
+#   as far as tiles are left.
+# - Registers are fetched one K block ahead, as in 11.3, and there is one barrier a tile. The loop is a plain `range`.
+# - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
+#   are stages. The simulator tries all of these.
+#
+# What must be true of the groups that were committed before each wait, so that one number fits every step?
+
+
+# %%
+@cute.jit
+def multistage(steps: Steps):
+    ### BEGIN SOLUTION (about 23 lines)
+    for k_tile in cutlass.range_constexpr(steps.stages - 1):
+        if cutlass.const_expr(k_tile < steps.k_tiles):
+            steps.load(k_tile, k_tile)
+        cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(steps.stages - 2)
+    cute.arch.sync_threads()
+    steps.fetch(0, 0)
+    read, write = 0, steps.stages - 1
+    for k_tile in range(steps.k_tiles):
+        ahead = k_tile + steps.stages - 1
+        if ahead < steps.k_tiles:
+            steps.load(ahead, write)
+        cute.arch.cp_async_commit_group()
+        write = read
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
+                steps.fetch(k_block + 1, read)
+            else:
+                read = (read + 1) % steps.stages
+                cute.arch.cp_async_wait_group(steps.stages - 2)
+                cute.arch.sync_threads()
+                steps.fetch(0, read)
+            steps.multiply(k_block)
+    ### END SOLUTION
+
+
+# %%
+check("13.1", multistage)
+
+# %% [markdown]
+# One group is committed in *every* step, also where nothing was left to load. Then the newest STAGES − 2 groups are
+# always those after tile *k* + 1. In the PTX, the operand of `cp.async.wait_group` shows the depth:
+
+# %%
+SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
+for stages in (2, 3, 4):
+    compiled = compile_cute(make_gemm(GemmConfig((128, 128, 32), stages=stages), course.multistage), SQUARE)
+    waits = [line.split()[-1].rstrip(";") for line in compiled.ptx.splitlines() if "cp.async.wait_group" in line]
+    print(f"{stages} stages: wait_group {', '.join(waits)}; {compiled}")
+
+# %% [markdown]
+# Here are the warps of a small block with three stages and eight K tiles, simulated. Find the prologue: two tiles (C)
+# in two groups (c), one wait (w), the barrier (|) and the first fetch (R). Which steps load nothing, and do they commit
+# a group?
+
+# %%
+a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
+c = torch.zeros(64, 64).bfloat16()
+explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, c)
+
+# %% [markdown]
+# And the speed of this step of the ladder, with three stages of 128×128×64, beside notebook 11's loop:
+
+# %%
+show_ladder("11.3", "13.1")
+
+# %% [markdown]
+# No gain. The rest of this page explains why, and finds where stages do pay.
+#
+# ## The cost of a stage
+#
+# A stage of 128×128×64 takes 32 KiB of shared memory, and an SM has a fixed amount for all of its blocks together. When
+# a block's share passes a threshold, the SM holds one block fewer, and loses warps that could have worked while others
+# wait.
+#
+# Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
+# registers; the number of threads; and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
+# own scheduler and an equal part of the registers. A warp runs in one partition, which gives it 32 times the registers
+# of a thread, rounded up to a multiple of the allocation unit, `sm.register_unit`. The warps of a block may be in any
+# partition.
+
+# %%
+print(A100)
+print(H100)
+
+# %% [markdown]
+# **Exercise 13.2** (about 5 lines). Write `blocks_per_sm(sm, smem_bytes, registers, threads)`: how many blocks one SM
+# holds, if each block takes `smem_bytes` bytes of shared memory and has `threads` threads (a multiple of 32), with
+# `registers` registers each.
+
+
+# %%
+def blocks_per_sm(sm, smem_bytes, registers, threads):
+    ### BEGIN SOLUTION (about 5 lines)
+    of_a_warp = -(-32 * registers // sm.register_unit) * sm.register_unit
+    warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
+    by_shared = sm.shared // (smem_bytes + sm.reserved)
+    return min(by_shared, warps // (threads // 32), sm.threads // threads, sm.blocks)
+    ### END SOLUTION
+
+
+# %%
+check("13.2", blocks_per_sm)
+
+# %% [markdown]
+# Now the configurations. The compiler reports the registers; the rest is arithmetic. Which limit applies where?
+
+# %%
+CONFIGS = [
+    GemmConfig((128, 128, 64), (2, 2), 2),
+    GemmConfig((128, 128, 64), (2, 2), 3),
+    GemmConfig((128, 128, 64), (2, 2), 4),
+    GemmConfig((128, 128, 32), (2, 2), 4),
+    GemmConfig((128, 256, 32), (2, 4), 3),
+    GemmConfig((128, 256, 32), (2, 4), 4),
+]
+print("tile         warps  stages  registers  shared KiB  blocks per SM: A100  H100  warps per SM: A100  H100")
+for config in CONFIGS:
+    compiled = compile_cute(make_gemm(config, course.multistage), SQUARE)
+    on = [fit(sm, config.smem_bytes, compiled.registers, config.threads) for sm in (A100, H100)]
+    warps = [blocks * config.threads // 32 for blocks in on]
+    print(
+        f"{'×'.join(map(str, config.tile)):12} {config.warps!s:6} {config.stages:6} {compiled.registers:10}"
+        f"{config.smem_bytes / 1024:12.0f} {on[0]:19} {on[1]:5} {warps[0]:19} {warps[1]:5}"
+    )
+
+# %% [markdown]
+# With tiles of 128×128, registers allow two blocks. So on an H100 a third stage of 128×128×64 costs nothing; on an
+# A100, with less shared memory, it costs a block. The fourth stage costs an H100 one, too.
+#
+# ## Where a stage pays
+#
+# **Predict**, from this table and the purpose of a stage: what fills the pause while a block waits for its tile? At
+# 4096³ the third stage of 128×128×64 gained nothing. Will it at 1024³, where C has 64 tiles and the GPU 132 SMs? In
+# TFLOP/s:
+
+# %%
+show_speeds("gemm_depth")
+
+# %% [markdown]
+# At 1024³ each block is alone on its SM, and the third stage gains about 40%. At 4096³ the *other block* on the SM
+# fills the pause. The last column shows the price: there *four* stages of 128×128×64 are slower than three, because one
+# block runs on an SM where there were two. A tile of K = 32 is multiplied in half the time, so the same number of
+# stages bridges half the latency, and the fourth pays, too.
+#
+# This is the lesson of the page: **a pause is filled by another tile of your own, or by another block.** The first
+# costs buffers, the second registers and shared memory, and they compete for the SM.
+#
+# ## The fastest configuration
+#
+# Stages, tile and warps depend on each other. A larger tile needs fewer bytes for its arithmetic (10.1). A thread keeps
+# its accumulators in registers, of which it has at most 255, so a larger tile needs more warps. A shorter step along K
+# makes room for more stages, and costs more barriers. In the heat map of the measurements at 4096³, the second line in
+# a box is warps × blocks on an SM; the red frame is the course's choice.
+
+# %%
+show_figure("gemm_stages")
+
+# %% [markdown]
+# The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost one and a
+# half times as fast. Two blocks of 128×128×64 fill each other's pauses.
+#
+# Could you have known? Here are four numbers that need no measurement: the FLOP for each byte of shared-memory traffic
+# (a tile is written once; each row of A is read by all warps along N, each of B by all along M), and per SM the warps,
+# the K tiles in flight while one is multiplied (blocks × (stages − 1)), and the KiB of these tiles. The last column is
+# the measured speed, as a share of the fastest.
+
+# %%
+for swept in all_sweep_results("gemm_stages"):
+    fastest = max(point.measurement.ratio for point in swept.points)
+    print(f"{swept.gpu}\ntile         warps  stages  FLOP/byte  warps/SM  tiles in flight  KiB in flight  speed")
+    for point in sorted(swept.points, key=lambda point: -point.measurement.ratio):
+        facts = point.facts
+        config = GemmConfig(facts["tile"], facts["warps"], facts["stages"])
+        blocks = fit(BY_ARCH[swept.machine["arch"]], config.smem_bytes, facts["registers"], config.threads)
+        (m, n, k), (down, across) = config.tile, config.warps
+        flop_per_byte = m * n / (m * (1 + across) + n * (1 + down))
+        tiles = blocks * (config.stages - 1)
+        print(
+            f"{m}×{n}×{k}".ljust(13) + f"{config.warps!s:6} {config.stages:6} {flop_per_byte:10.0f}"
+            f"{blocks * config.threads // 32:10} {tiles:16} {tiles * (m + n) * k * 2 / 1024:14.0f}"
+            f"{point.measurement.ratio / fastest:7.2f}"
+        )
+
+# %% [markdown]
+# The five fastest rows have at least 23 FLOP per byte, eight warps, and two tiles and 48 KiB in flight. Each of the
+# others lacks at least one of these. Beware: these thresholds were read from the table, after the measurement.
+# Beforehand you know only that each number can be too small, not how much is enough. The numbers find the candidates;
+# the measurement chooses.
+#
+# **Exercise 13.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig(tile, warps, stages)` that is fastest
+# at 4096³ on your GPU; if you have none, one of the five fastest. It must not spill. The check compiles it with the
+# course's loop and notebook 12's order of blocks. On a GPU it must reach 98% of the course's own speed for the last
+# point. Without one, the check compares the four numbers and 12.6's `busy` with the least that the five fastest have.
+
+
+# %%
+def tuned():
+    ### BEGIN SOLUTION (about 1 line)
+    return GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)
+    ### END SOLUTION
+
+
+# %%
+check("13.3", tuned)
+
+# %%
+show_ladder("13.1", "13.3")
+
+# %% [markdown]
+# ## Your rung
+#
+# Since 10.12 you have written three parts of the kernel anew: the loop (13.1), the order of the blocks (12.4) and the
+# configuration (13.3). `make_gemm(config, main_loop, order)` returns the host function of 10.12's kernel with these
+# parts.
+#
+# **Exercise 13.4** (about 1 and about 1 line). Bring `in_groups` from 12.4 (`l2.grouped` with a fixed height does the
+# same). Then make the host function of your three parts in `my_gemm`, and call it. A `@cute.jit` function may call
+# another one.
+
+
+# %%
+def in_groups(block, rows, across):  # 12.4
+    ### BEGIN SOLUTION (about 1 line)
+    return l2.grouped(block, rows, across, 8 if rows > 32 else rows)
+    ### END SOLUTION
+
+
+@cute.jit
+def my_gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 1 line)
+    make_gemm(tuned(), multistage, in_groups)(a, b, c)
+    ### END SOLUTION
+
+
+# %%
+check("13.4", my_gemm)
+
+# %% [markdown]
+# Your kernel beside cuBLAS, measured now on a GPU, and, with TUTORLIB_CUTLASS set to a checkout of CUTLASS, beside
+# NVIDIA's own kernel for these instructions:
+
+# %%
+show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
+
+# %% [markdown]
+# The ladder so far, by the course's solutions, and its speeds over sizes. The figure has one more rung, *12 loads
+# spread*: its loop issues the loads after the first K blocks' multiplications, without an `if`, so that no copy delays
+# an `ldmatrix`. (13.1's check accepts that loop, too, if you want to try.)
+
+# %%
+show_ladder("10", "11", "12", "13.1", "13.3", "13.4")
+
+# %%
+show_figure("gemm_ladder_13")
+
+# %% [markdown]
+# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. Up to 1024
+# *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as large, so half as many
+# SMs have one. The next figure is a roofline: it adds the limits of the datasheet and the rungs of notebooks 14 and 15:
+
+# %%
+show_figure("roofline")
+
+# %% [markdown]
+# At the left end no kernel is near a limit: there is too little work for 132 SMs, and each kernel also needs time that
+# does not shrink with it, for its launch, first load and last store.
+#
+# ## A GEMM that no cell fits: A column-major
+#
+# So far K was contiguous in A. Not every A is stored like that. An image is stored as (channels, pixels), one channel
+# after the other. A 1×1 convolution multiplies each pixel's channels by a weight (out, in): C = Xᵀ · Wᵀ, and Xᵀ,
+# (pixels, channels), has its *pixels* contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and
+# the one of the earlier pages **K-major**.
+#
+# Transposing it in memory first would read and write all of A once more. The kernel can take A as it is. Follow a tile
+# from memory to the tensor cores:
+#
+# | | K-major A, as until here | M-major A |
+# |---|---|---|
+# | `gA`, (bM, bK, K tiles) | strides (K, 1, bK) | (1, M, bK · M) |
+# | cp.async, 16 bytes | 8 neighbors along K: values (1, 8) | 8 neighbors along M: values (8, 1) |
+# | its threads | first along K, then down the rows | first along M, then along K |
+# | atom in shared memory | (8, 64):(64, 1), swizzled | (64, 8):(1, 64), swizzled in the same way |
+# | ldmatrix | `transpose=False` | `transpose=True` |
+# | registers, mma, accumulators, loop, order of blocks, C | | the same |
+#
+# `ldmatrix` reads eight vectors at a time, the same m at eight *k*, which are 128 bytes apart. So the bank conflict is
+# 10's, with k for the row and m for the column, and so is the remedy.
+#
+# A row of 16 bytes in shared memory now has eight *m* of one *k*, and `ldmatrix` would give each lane two m of one k in
+# a register (next picture, left). But `mma` wants two neighbors along K in a register of A (10.2). The variant
+# `ldmatrix.trans` exchanges rows and columns while it distributes: a lane gets two k of one m (right). The fragment is
+# then exactly that of a K-major A.
+
+# %%
+show_tvs(
+    {
+        "ldmatrix: two m of one k in a register": "((4,8),2):((2,8),1)",
+        "ldmatrix.trans: two k of one m": "((4,8),2):((16,1),8)",
+    },
+    (8, 8),
+    axes=("m", "k"),
+)
+
+# %% [markdown]
+# **Exercise 13.5** (about 1 line). The twin of 10.3, for an M-major tile of 16×16. With `ldmatrix.x4.trans` each lane
+# supplies the address of eight neighbors along M. Lanes 8*j* to 8*j* + 7 serve matrix j, which fills register j;
+# registers 0 to 3 of A's fragment begin at (m, k) = (0, 0), (8, 0), (0, 8) and (8, 8). Write `trans_row(lane)`: the
+# (m, k) of the first of this lane's eight elements.
+
+
+# %%
+def trans_row(lane):
+    ### BEGIN SOLUTION (about 1 line)
+    return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
+    ### END SOLUTION
+
+
+# %%
+check("13.5", trans_row)
+
+# %% [markdown]
+# In the kernel, `cute.make_tiled_copy_A` derives these addresses from the atom, the TiledMma and the layout of `sA`.
+#
+# ## From an empty cell
+#
+# **Exercise 13.6** (about 80 lines). Write `gemm_m_major(a, b, c)`, a kernel and its `@cute.jit` host function, which
+# computes c = a · bᵀ in bf16: a is (M, K), M-major; b is (N, K) and c is (M, N), both row-major. It accumulates in
+# fp32. M is a multiple of 128, N of 256 and K of 64, so that tiles up to 128×256×64 divide the matrices and no copy
+# needs a predicate.
+#
+# - Its tile of C is 128×128 or more, and it has three stages or more. The loop over K tiles is not unrolled.
+# - `cp.async` of 16 bytes; `ldmatrix`, with `transpose=True` for A; `mma.sync`; whole sectors of C.
+# - One barrier for each K tile, and the blocks in your `in_groups` order.
+# - No bank conflict and no spill; nothing is fetched from shared memory twice, or stored twice.
+#
+# Anything that you have written is yours to use: `multistage`, `in_groups`, `tuned`, the cells of notebook 10. The
+# course's kernel is not, nor are its `Steps`, `GlobalToShared`, `Operand` and `Accumulators`. Three things help:
+#
+# - Your `multistage` runs on any object that has `k_tiles`, `stages`, `k_blocks`, and the methods `load`, `fetch` and
+#   `multiply`. Make it a `@dataclass(frozen=True)` whose fields hold the tensors. (Functions inside the kernel would
+#   capture the tensors, and CuTe refuses that in a loop of the kernel.)
+# - `load` and `fetch` are one `cute.copy(tiled_copy, source, target)` for each operand, and `multiply` is one
+#   `cute.gemm(tiled_mma, d, a, b, c)`, as in notebook 10.
+# - `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory. Round the accumulators into them,
+#   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time, if the MMA sees the columns in
+#   10.10's order.
+#
+# Start without a swizzle, if you like: the check says what is missing, and `explain("13.6", gemm_m_major)` shows what
+# each line's accesses take. A GPU times your kernel at 4096³ beside cuBLAS.
+
+
+# %%
+from cutlass.cute.nvgpu import cpasync, warp
+from cutlass.cute.nvgpu.cpasync import LoadCacheMode
+from cutlass.memory import SmemAllocator
+
+
+# %%
+# gemm_m_major(a, b, c): a (M, K):(1, M), b (N, K):(K, 1), c (M, N):(N, 1), in bf16.
+### BEGIN SOLUTION (about 75 lines)
+def swizzled(atom, bits, tile):
+    return cute.tile_to_shape(cute.make_composed_layout(cute.make_swizzle(bits, 3, 3), 0, atom), tile, (0, 1, 2))
+
+
+@dataclass(frozen=True)
+class Share:
+    """One thread's paths, a (tiled copy, source, target) for A and one for B, and its registers."""
+
+    k_tiles: int
+    stages: int
+    k_blocks: int
+    to_smem: tuple
+    to_registers: tuple
+    mma: cute.TiledMma
+    tCrA: cute.Tensor
+    tCrB: cute.Tensor
+    tCrC: cute.Tensor
+
+    def load(self, k_tile, buffer):
+        for g2s, g, s in self.to_smem:
+            cute.copy(g2s, g[None, None, None, k_tile], s[None, None, None, buffer])
+
+    def fetch(self, k_block, buffer):
+        for s2r, s, r in self.to_registers:
+            cute.copy(s2r, s[None, None, k_block, buffer], r[None, None, k_block])
+
+    def multiply(self, k_block):
+        cute.gemm(self.mma, self.tCrC, self.tCrA[None, None, k_block], self.tCrB[None, None, k_block], self.tCrC)
+
+
+@cute.kernel
+def m_major_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cutlass.Constexpr):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    (bM, bN, bK), (down, across), dtype = config.tile, config.warps, mA.element_type
+    m, n = in_groups(block, *config.grid(*mC.shape))
+    columns = cute.make_layout((2, 4, across, 4, bN // (32 * across)), stride=(1, 8, 32, 2, 32 * across))
+    gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, k_tiles)
+    gB = cute.composition(cute.local_tile(mB, (bN, bK), (n, None)), (columns, None, None))  # (bN, bK, k_tiles)
+    gC = cute.composition(cute.local_tile(mC, (bM, bN), (m, n)), (None, columns))  # (bM, bN)
+
+    width = min(bK, 64)
+    layout_a = swizzled(cute.make_layout((64, 8)), 3, (bM, bK, config.stages))
+    atom_b = cute.make_layout((8, width), stride=(width, 1))
+    layout_b = swizzled(atom_b, 3 if width == 64 else 2, (bN, bK, config.stages))
+    memory = SmemAllocator()
+    sA = memory.allocate_tensor(dtype, layout_a, byte_alignment=128)
+    sB = memory.allocate_tensor(dtype, layout_b, byte_alignment=128)
+
+    cp_async = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
+    along_m = cute.make_layout((8, config.threads // 8))
+    along_k = cute.make_layout((config.threads * 8 // width, width // 8), stride=(width // 8, 1))
+    g2s_a = cute.make_tiled_copy_tv(cp_async, along_m, cute.make_layout((8, 1)))
+    g2s_b = cute.make_tiled_copy_tv(cp_async, along_k, cute.make_layout((1, 8)))
+    a, b = g2s_a.get_slice(thread), g2s_b.get_slice(thread)
+    to_smem = (g2s_a, a.partition_S(gA), a.partition_D(sA)), (g2s_b, b.partition_S(gB), b.partition_D(sB))
+
+    op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
+    mma = cute.make_tiled_mma(op, cute.make_layout((down, across, 1)), permutation_mnk=(16 * down, 16 * across, 16))
+    math = mma.get_slice(thread)
+    tCrA = mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
+    tCrB = mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])
+    tCgC = math.partition_C(gC)
+    tCrC = mma.make_fragment_C(tCgC)
+    tCrC.fill(0.0)
+
+    plain, trans = (cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), dtype) for transpose in (False, True))
+    s2r_a, s2r_b = cute.make_tiled_copy_A(trans, mma), cute.make_tiled_copy_B(plain, mma)
+    a, b = s2r_a.get_slice(thread), s2r_b.get_slice(thread)
+    to_registers = (s2r_a, a.partition_S(sA), a.retile(tCrA)), (s2r_b, b.partition_S(sB), b.retile(tCrB))
+
+    k_tiles = cute.size(gA, mode=[2])
+    multistage(Share(k_tiles, config.stages, bK // 16, to_smem, to_registers, mma, tCrA, tCrB, tCrC))
+
+    rounded = cute.make_fragment_like(tCgC)
+    rounded.store(tCrC.load().to(dtype))
+    cute.autovec_copy(rounded, tCgC)
+
+
+### END SOLUTION
+
+
+@cute.jit
+def gemm_m_major(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 3 lines)
+    config = tuned()
+    rows, across = config.grid(*c.shape)
+    m_major_kernel(a, b, c, config).launch(grid=(rows * across, 1, 1), block=(config.threads, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("13.6", gemm_m_major)
+
+# %%
+show_ladder("13.4", "13.6")
+
+# %% [markdown]
+# The course's kernel is 6 to 7% slower than 13.4, though its accesses take no more than they need; why was not
+# measured. Here is one block of yours, line by line:
+
+# %%
+explain("13.6", gemm_m_major, shape=(128, 256, 256))
+
+# %% [markdown]
+# On a machine with a GPU, here is the convolution: an image of 512 channels and 64×64 pixels, with PyTorch's own for
+# comparison. Both round to bf16, so a difference in the last bit would be no error.
+
+# %%
+from contextlib import suppress
+
+from cutlass.cute.runtime import from_dlpack
+
+if torch.cuda.is_available():
+    with suppress(NotImplementedError):
+        image = torch.randn(512, 64 * 64, device="cuda").bfloat16()
+        weight = torch.randn(256, 512, device="cuda").bfloat16() * 512**-0.5
+        pixels = torch.empty(64 * 64, 256, device="cuda", dtype=torch.bfloat16)
+        views = [from_dlpack(x, assumed_align=16) for x in (image.mT, weight, pixels)]  # 16 bytes, for the copies
+        cute.compile(gemm_m_major, *views)(*views)
+        conv = torch.nn.functional.conv2d(image.view(1, 512, 64, 64), weight.view(256, 512, 1, 1))
+        print("largest difference:", (pixels.mT.view(256, 64, 64) - conv[0]).abs().max().item())
+else:
+    print("not run: no GPU here")
+
+# %% [markdown]
+# That is a kernel of which you have written every line between the host and the tensor cores. On a Hopper GPU the
+# course leaves mma.sync here: WGMMA reads operands from shared memory by itself, without `ldmatrix` and without
+# registers for them. The pipeline that you have built stays right. In notebook 14 its parts get new names: TMA for
+# cp.async, mbarrier for wait_group and barrier.
+#
+# ## When to use cuBLAS
+#
+# For a plain GEMM: always, at least until you have done notebook 15. cuBLAS has many kernels and a heuristic that picks
+# one for the shape; you have one kernel. Write your own where the GEMM is not plain: the epilogue transforms C before
+# it leaves the registers, operands are in a form that no library takes (packed, gathered, scaled by block), two GEMMs
+# share a tile (attention). Or where the library's heuristic picks badly for a shape that matters to you: measure, as
+# above, at *your* sizes. Schreiber says himself that his kernel did so well at 2048³ partly because cuBLAS is weak
+# there.
+#
+# ## What to remember
+#
+# - One group is committed in every step. Then "all but the newest STAGES − 2" names the same tile each time.
+# - A pause is filled by another buffer of yours or by another block. They compete for shared memory and registers.
+# - Stages pay most where a block is alone on its SM (a small C, notebook 12's last wave, a large tile), and where a
+#   tile is short along K.
+# - Tune by arithmetic first: FLOP for each byte of shared memory, warps on an SM, tiles and bytes in flight. Then
+#   measure, and write down what did not work.
+# - For an M-major A three things change: the vectors of the copy, the atom in shared memory, and `ldmatrix`, which
+#   transposes. Registers, mma and loop stay as they are.
+#
+# ## Test yourself
+#
+# <details><summary>1. Five stages, 3 K tiles. How many groups does the prologue commit, and which wait comes
+# first?</summary>
+#
+# Four, one of them empty. Then `wait_group(3)`: of the four groups the oldest, tile 0, must have arrived.
+#
+# </details>
+#
+# <details><summary>2. A block of 256 threads has 226 registers a thread and 96 KiB of shared memory. How many fit on an
+# H100's SM, and which limit is it?</summary>
+#
+# A warp takes 32 · 226 = 7,232 registers, rounded up to 7,424. A partition of 16,384 holds two such warps, the SM
+# eight, and the block has eight: one block, by the registers. Shared memory would allow two.
+#
+# </details>
+#
+# <details><summary>3. You double the stages, and the kernel gets slower. Name two reasons that you can check without a
+# GPU.</summary>
+#
+# One block fewer fits on an SM: put the new shared memory into 13.2's formula. Or a thread needs more registers, as in
+# 13.2's table, until fewer warps fit or the kernel spills: the compiler reports both.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: The same kernel in C++
+#
+# CuTe was a C++ library first, and most of the code that you will read is written in it. Eric Schreiber ported his
+# three-stage kernel from C++ to Python, and published for 2048³ on an A100 (these are his numbers): 149 TFLOP/s, where
+# PyTorch has 128 and NVIDIA's own example in the Python DSL 142; a run of 0.1155 ms in Python and 0.1158 ms in C++;
+# some 650 lines instead of 850. The numbers agree with one another:
+
+# %%
+from collections import namedtuple
+
+from IPython.display import Code, Markdown, display
+
+from tutorlib import compile_cuda, simulate_cuda
+from tutorlib.kernels.cpp import THREE_STAGES
+
+Published = namedtuple("Published", "what ms")
+for what, ms in (Published("Python", 0.1155), Published("C++", 0.1158)):
+    print(f"{what}: {2 * 2048**3 / (ms * 1e-3) / 1e12:.0f} TFLOP/s")
+print(f"{149 / 128:.0%} of PyTorch, {149 / 142:.0%} of NVIDIA's example")
+
+# %%
+TWINS = [  # what, in Python, in C++
+    ("a number known at compile time", "`8`", "`Int<8>{}`"),
+    (
+        "a layout",
+        "`cute.make_layout((8, 64), stride=(64, 1))`",
+        "`make_layout(make_shape(Int<8>{}, Int<64>{}), make_stride(Int<64>{}, Int<1>{}))`",
+    ),
+    (
+        "swizzle ∘ layout",
+        "`cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, atom)`",
+        "`composition(Swizzle<3,3,3>{}, atom)`",
+    ),
+    (
+        "repeat an atom",
+        "`cute.tile_to_shape(atom, (128, 64, 3), (0, 1, 2))`",
+        "`tile_to_shape(atom, make_shape(Int<128>{}, Int<64>{}, Int<3>{}))`",
+    ),
+    (
+        "a kernel's parameters",
+        "`@cute.kernel`, types of the arguments, `cutlass.Constexpr`",
+        "`template <class SmemLayoutA, …> __global__`",
+    ),
+    ("the block's tile", "`cute.local_tile(mA, (128, 64), (m, None))`", "`local_tile(mA, tiler, make_coord(m, _))`"),
+    ("keep a mode, pick from another", "`tAgA[None, None, None, k_tile]`", "`tAgA(_, _, _, k_tile)`"),
+    (
+        "one thread's share",
+        "`tiled_copy.get_slice(thread).partition_S(gA)`",
+        "`tiled_copy.get_slice(threadIdx.x).partition_S(gA)`",
+    ),
+    (
+        "shared memory",
+        "`SmemAllocator().allocate_tensor(dtype, layout, 128)`",
+        "`extern __shared__`, then `make_tensor(make_smem_ptr(p), layout)`, offsets by hand",
+    ),
+    (
+        "cp.async",
+        "`CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)`, `num_bits_per_copy=128`",
+        "`SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>`",
+    ),
+    ("ldmatrix", "`warp.LdMatrix8x8x16bOp(num_matrices=4)`", "`SM75_U32x4_LDSM_N`"),
+    ("mma", "`warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16))`", "`SM80_16x8x16_F32BF16BF16F32_TN`"),
+    (
+        "ldmatrix as the mma wants it",
+        "`cute.make_tiled_copy_A(atom, tiled_mma)`",
+        "`make_tiled_copy_A(atom, tiled_mma)`",
+    ),
+    (
+        "copy, multiply",
+        "`cute.copy(tiled_copy, src, dst)`, `cute.gemm(mma, d, a, b, c)`",
+        "`copy(tiled_copy, src, dst)`, `gemm(mma, a, b, c)`",
+    ),
+    (
+        "close a group, wait, barrier",
+        "`cp_async_commit_group()`, `cp_async_wait_group(1)`, `sync_threads()`",
+        "`cp_async_fence()`, `cp_async_wait<1>()`, `__syncthreads()`",
+    ),
+    ("unrolled loop", "`for k in cutlass.range_constexpr(4)`", "`#pragma unroll`, or `CUTE_UNROLL`"),
+    ("decided at compile time", "`if cutlass.const_expr(…)`", "`if constexpr (…)`"),
+]
+table = "\n".join(f"| {what} | {python} | {cpp} |" for what, python, cpp in TWINS)
+display(Markdown(f"| what | Python | C++ |\n|---|---|---|\n{table}"))
+
+# %% [markdown]
+# Here is the whole kernel, without CuTe, for tiles of 128×128×32 in three stages: `place` is the swizzle, `column` is
+# 10's permutation, and the loop is 13.1's, line by line.
+
+# %%
+display(Code(THREE_STAGES.source, language="cpp"))
+
+# %% [markdown]
+# nvcc compiles it. The cell prints the sequence of its instructions beside that of the Python twin, and its error at a
+# small size, simulated:
+
+# %%
+twin = make_gemm(GemmConfig(THREE_STAGES.tile, (2, 2), THREE_STAGES.stages), course.multistage)
+print("Python:", story(compile_cute(twin, SQUARE).ptx))
+print("C++:   ", story(compile_cuda(THREE_STAGES.source)))
+m, n, k = shape = (128, 128, 160)
+a, b = (torch.randn(rows, k).bfloat16() for rows in (m, n))
+c = torch.full((m, n), torch.nan).bfloat16()
+launched = {"a": a, "b": b, "c": c, "m": m, "n": n, "k": k}
+report = simulate_cuda(
+    THREE_STAGES.source, THREE_STAGES.grid(shape), (THREE_STAGES.threads, 1, 1), launched, THREE_STAGES.smem_bytes
+)
+print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
+
+# %% [markdown]
+# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Four things to
+# watch when you go from one to the other:
+#
+# - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
+# - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
+#   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
+# - A plain `for … in range(…)` inside `@cute.jit` is a loop of the *kernel*; `range_constexpr` is one that the compiler
+#   unrolls. In C++ both are written `for`, and the pragma tells them apart.
+# - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX;
+#   ptxas assembles the PTX into a cubin, which holds the machine code, SASS. It takes about a second, so you can try a
+#   configuration in a cell of a notebook.

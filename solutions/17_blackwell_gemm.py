@@ -1,0 +1,874 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 90
+#     appendix: 20
+#     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
+# ---
+
+# %% [markdown]
+# # 17 · A Blackwell GEMM
+#
+# On Hopper the accumulators are in registers, 128 in each of 256 threads, and it takes all 128 threads of a warpgroup
+# to issue a multiplication. On Blackwell the accumulators leave the registers too, and *one* thread issues a
+# multiplication.
+#
+# You write the parts of such a kernel, the loops of its three roles, and the kernel itself, for one block and then for
+# two that multiply together. **This kernel has never run on a Blackwell GPU**, because none was available when the
+# course was made. Instead, `check` compiles it for Blackwell and simulates it; on a Blackwell GPU it also runs it. The
+# problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
+#
+# > **After this page you can** allocate tensor memory and say which warp may read which part of it, issue
+# > multiplications from one thread and let other warps wait for them, give six warps their roles in one kernel, and let
+# > two blocks share a tile. After the appendix, you can also quantize to mxfp8 and nvfp4.
+# >
+# > **It takes** about 90 minutes, on any machine; its appendix about 20 more, on four-bit and eight-bit numbers with a
+# > shared scale.
+
+# %%
+import cutlass
+import cutlass.cute as cute
+import torch
+from cutlass import BFloat16, Boolean, Float32, Int32
+
+from tutorlib import (
+    BLACKWELL_OPCODES, TCGEN05, TensorSpec, allocated_columns, block_formats, check, compare_on_gpu, compile_cute,
+    hardware_of, ring_stages, show_blackwell, show_block, show_handover, show_pair, show_scaled, show_source,
+    show_tensor_memory, story,
+)  # fmt: skip
+from tutorlib.kernels.blackwell import (
+    PAIR, SMS, BlackwellConfig, Block, Parts, TileSteps, Tma, await_empty, fence_before, make_blackwell_gemm,
+    make_block, make_t2r, tma_atoms,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Who does what
+#
+# A block has six warps in three roles. Steps 1 to 6 follow a K tile through the block, steps 7 to 10 the accumulators
+# of a tile of C:
+
+# %%
+show_blackwell()
+
+# %% [markdown]
+# | | Hopper, notebook 15 | Blackwell |
+# |---|---|---|
+# | multiply instruction | `wgmma`, issued by 128 threads together | `tcgen05.mma`, issued by one thread |
+# | operands | shared memory, swizzled | shared memory, with the same swizzles |
+# | accumulators | registers of the consumer warps | tensor memory, owned by no thread |
+# | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
+# | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
+#
+# TMA, the ring of stages and its swizzle stay.
+#
+# The next picture has two tiles of C, of five K tiles each, on a time axis. (The durations are assumed: 1 tick to issue
+# an instruction, 4 for a load, 2 to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue and tile 1
+# red; a number is a K tile or, in the epilogue, a group of 64 columns. In a stage's row pale means that the bytes have
+# landed, and dark that the tensor cores read them; in an epilogue warp's row dark is a read and pale a write. Find the
+# tick at which tile 0's accumulators pass to the epilogue. What do the tensor cores do then?
+
+# %%
+show_block()
+
+# %% [markdown]
+# Tile 0 is complete at tick 16. In that tick the epilogue begins to read it from one accumulator, and the tensor cores
+# begin to fill the other. Every hatched cell is a wait at an mbarrier. In the exercises you write these waits, and the
+# arrivals that end them.
+#
+# One thing gets harder on Blackwell: operands must arrive faster. From the datasheets, this is how long one SM takes to
+# multiply a K tile of 128×256×64, and the rate at which A and B must arrive:
+
+# %%
+for name in ("NVIDIA H200", "NVIDIA B200"):
+    gpu = hardware_of(name)
+    seconds = 2 * 128 * 256 * 64 / (gpu.flops["bf16"] / gpu.sms)
+    print(f"{name}: {seconds * 1e9:.0f} ns, {2 * (128 + 256) * 64 / seconds / 1e9:.0f} GB/s into each of {gpu.sms} SMs")
+
+# %% [markdown]
+# The second half of this page reduces the bytes, with pairs of blocks.
+#
+# ## Tensor memory
+#
+# Tensor memory is a matrix of 32-bit words in each SM, with 128 rows and 512 columns: 256 KiB, as much as the register
+# file. PTX calls its rows **lanes**, which are not those of a warp. A 128×256 tile of fp32 accumulators takes one lane
+# for each row of C and one column for each column of C, so two of them fit.
+
+# %%
+show_tensor_memory(columns=256, accumulators=2)
+
+# %% [markdown]
+# The tensor cores write all lanes. A warp can read only 32 of them, starting at lane 32 · (warp number modulo 4). So it
+# takes four warps to read a tile, and a warp's number determines its rows.
+#
+# No thread *owns* tensor memory. A block allocates columns while it runs, and their number must be a power of two and
+# at least 32. If another block on the SM holds too many, the allocation waits until enough are free.
+#
+# **Predict.** Three accumulators of 96 columns: how many columns does the block allocate?
+#
+# **Exercise 17.1** (about 4 lines). Write `tmem_columns(n, accumulators)`: the number of columns to allocate for this
+# many 128×n accumulators side by side, or 0 if they do not fit.
+
+
+# %%
+def tmem_columns(n, accumulators):
+    ### BEGIN SOLUTION (about 4 lines)
+    needed = n * accumulators
+    if needed > 512:
+        return 0
+    return max(32, 1 << (needed - 1).bit_length())
+    ### END SOLUTION
+
+
+# %%
+check("17.1", tmem_columns)
+
+# %% [markdown]
+# Three accumulators of 96 columns need 288, so the block allocates 512.
+#
+# **Exercise 17.2** (about 3 lines). Where is an element of C, and which warp can read it? Write `accumulator_place(m,
+# n, accumulator, columns)` → (block, warp, lane, column) of the element at row m, column n of an accumulator, where
+# lane and column are those of tensor memory. Accumulators are `columns` wide and follow each other without gaps. The
+# warp is one of the block's four epilogue warps, 0 to 3. A pair of blocks, which comes later, has a tile of 256 rows:
+# rows 128 to 255 are in block 1's tensor memory.
+
+
+# %%
+def accumulator_place(m, n, accumulator, columns):
+    ### BEGIN SOLUTION (about 3 lines)
+    block, lane = divmod(m, 128)
+    warp = lane // 32
+    return block, warp, lane, accumulator * columns + n
+    ### END SOLUTION
+
+
+# %%
+check("17.2", accumulator_place)
+
+# %% [markdown]
+# ### Allocate and free
+#
+# | in `cute.arch` | executed by | |
+# |---|---|---|
+# | `alloc_tmem(columns, address)` | one warp | writes the first column's location to `address`, in shared memory |
+# | `relinquish_tmem_alloc_permit()` | the same warp | lets the next block on the SM allocate |
+# | `retrieve_tmem_ptr(Float32, 16, address)` | any warp | reads the location: a pointer to fp32, aligned to 16 bytes |
+# | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
+#
+# Unlike shared memory, tensor memory does not come free by itself when the block ends: PTX requires a kernel to free
+# it, and otherwise the next block on the SM may wait for it forever.
+#
+# **Exercise 17.3** (about 5 and 3 lines). All six warps of the block call both of your functions, `allocate` before
+# their work and `release` after it. Warp 4 allocates, relinquishes and frees; `allocate` returns the pointer in every
+# warp. One barrier of the block, `cute.arch.sync_threads()`, is enough in each function. Between which two calls of
+# different warps does it belong?
+#
+# The check compiles a kernel around your functions, reads from the PTX how many columns it allocates and frees, and
+# simulates a small GEMM.
+
+
+# %%
+@cute.jit
+def allocate(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    ### BEGIN SOLUTION (about 5 lines)
+    if warp == 4:
+        cute.arch.alloc_tmem(columns, address)
+        cute.arch.relinquish_tmem_alloc_permit()
+    cute.arch.sync_threads()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+    ### END SOLUTION
+
+
+@cute.jit
+def release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
+    ### BEGIN SOLUTION (about 3 lines)
+    cute.arch.sync_threads()
+    if warp == 4:
+        cute.arch.dealloc_tmem(acc, columns)
+    ### END SOLUTION
+
+
+tensor_memory = allocate, release
+
+# %%
+check("17.3", tensor_memory)
+
+# %% [markdown]
+# Your barrier in `allocate` has a second job: one warp initializes the mbarriers before it, and no other warp may use
+# them earlier.
+#
+# ## tcgen05.mma
+#
+# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. A
+# block's instruction has M = 64 or 128, one of a pair of blocks M = 128 or 256, half of the rows in each block; N is at
+# most 256 ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the
+# operands are the accumulators' address, the descriptors of A and B, a descriptor of shape and types, four registers
+# that mask lanes, and a predicate: add to the accumulators, or overwrite them. A K tile of 64 takes four instructions:
+
+# %%
+alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
+print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" in line), sep="\n")
+
+# %% [markdown]
+# CuTe describes an instruction by an op, from which `cute.make_tiled_mma(op)` makes the TiledMma:
+#
+# ```python
+# tcgen05.MmaF16BF16Op(type of A and B, type of the accumulators, (M, N, K), group, source of A, major of A, major of B)
+# ```
+#
+# The group is `tcgen05.CtaGroup.ONE` or `.TWO`, for a block or a pair; the source is `tcgen05.OperandSource.SMEM`; A
+# and B are K-major, `OperandMajorMode.K`. One instruction takes all of the tile's M and N, and 16 of its K. As on
+# Hopper, `tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)` sets the predicate of the multiplications that follow, and
+# `cute.gemm(tiled_mma, acc, a, b, acc)` issues one. It elects its thread itself.
+#
+# **Exercise 17.4** (about 4 and 4 lines). Write `make_umma(tile, pair)`, where `tile` is (M, N, K) of the block or of
+# the pair. Then write `issue(tiled_mma, acc, tCrA, tCrB, first)`, which multiplies one stage: one instruction for each
+# K block; `tCrA` has four of them or two. `acc` is one accumulator; `tCrA` and `tCrB` are the stage's
+# descriptors, (1, 1, K blocks). `first`, a run-time Boolean, says that this is the first K tile of a tile of C (its
+# opposite is `not first`). Which
+# of the multiplications may overwrite the accumulator?
+
+# %%
+from contextlib import suppress
+
+from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
+
+
+# %%
+def make_umma(tile, pair):
+    ### BEGIN SOLUTION (about 4 lines)
+    group = tcgen05.CtaGroup.TWO if pair else tcgen05.CtaGroup.ONE
+    smem, k_major = tcgen05.OperandSource.SMEM, OperandMajorMode.K
+    op = tcgen05.MmaF16BF16Op(BFloat16, Float32, (tile[0], tile[1], 16), group, smem, k_major, k_major)
+    return cute.make_tiled_mma(op)
+    ### END SOLUTION
+
+
+@cute.jit
+def issue(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    ### BEGIN SOLUTION (about 4 lines)
+    for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+        adds = True if k_block > 0 else Boolean(first) == Boolean(False)
+        tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
+        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+    ### END SOLUTION
+
+
+mma = make_umma, issue
+
+# %%
+check("17.4", mma)
+
+# %% [markdown]
+# ### Commit
+#
+# The instruction returns at once. `tcgen05.commit(barrier)` asks for one arrival at an mbarrier, to be made *when
+# everything that this thread has issued so far is complete*. The thread itself goes on. Any warp that needs the result
+# waits at the mbarrier.
+#
+# Two roles wait for multiplications: the producer, before it overwrites the stage that they read, and the epilogue,
+# before it reads the accumulators. So the kernel has a ring of stages and a ring of accumulators, with two mbarriers
+# each:
+#
+# | mbarrier | one per | a phase ends with | waiting role |
+# |---|---|---|---|
+# | `full` | stage | 1 arrival and the bytes that it announces | MMA warp |
+# | `empty` | stage | a commit | TMA warp |
+# | `ready` | accumulator | a commit | epilogue |
+# | `free` | accumulator | 4 arrivals, one from each epilogue warp | MMA warp |
+#
+# **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications, and moves on to the next
+# stage. In notebook 15 an `mbarrier_arrive` at that place was a bug. Why is a commit right?
+#
+# ## Three loops
+#
+# A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings do
+# not start over at a new tile: index and phase carry on. Your loops need the mbarriers, `tiles`, `k_tiles`, `stages`,
+# `accumulators`, `stage_bytes` and `parts`, and the four steps at the end. (`leads`, `rank`, `both` and `leader` are
+# for pairs of blocks.)
+
+# %%
+show_source(TileSteps)
+
+# %% [markdown]
+# **Exercise 17.5** (about 8 lines). Write `produce(steps)`, the TMA warp's loop, which keeps every stage as full as it
+# can. Its only wait is for `empty`, and nothing in it marks the start of a new tile. As in notebook 15, one lane
+# announces `steps.stage_bytes` (`cute.arch.elect_one`, `mbarrier_arrive_and_expect_tx`), and all lanes call
+# `steps.load(number, k_tile, stage)`, where `number` counts the block's own tiles from 0. How many pipeline states does
+# the loop need, and where are they made?
+
+# %%
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+
+# %%
+@cute.jit
+def produce(steps: TileSteps):
+    ### BEGIN SOLUTION (about 8 lines)
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+            steps.load(number, k_tile, state.index)
+            state.advance()
+    ### END SOLUTION
+
+
+# %%
+check("17.5", produce)
+
+# %% [markdown]
+# The prediction: `mbarrier_arrive` arrives at once, when the multiplications may still read the stage. A commit arrives
+# when they are complete.
+#
+# The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators.
+#
+# **Exercise 17.6** (about 14 lines). Write `multiply(steps)`. The table of mbarriers says what this warp waits for and
+# what it commits to. Decide for each of its two pipeline states: is it a consumer's or a producer's?
+# `steps.multiply(stage, accumulator, first)` calls your `issue` and elects its thread itself; `first` may be a run-time
+# value. One thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the
+# thread that commits is the one that multiplied.) This warp never waits for its own multiplications.
+
+
+# %%
+@cute.jit
+def multiply(steps: TileSteps):
+    ### BEGIN SOLUTION (about 14 lines)
+    stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+    for _ in cutlass.range(steps.tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
+            steps.multiply(stage.index, acc.index, k_tile == 0)
+            with cute.arch.elect_one():
+                tcgen05.commit(steps.empty + stage.index)
+            stage.advance()
+        with cute.arch.elect_one():
+            tcgen05.commit(steps.ready + acc.index)
+        acc.advance()
+    ### END SOLUTION
+
+
+# %%
+check("17.6", multiply)
+
+# %% [markdown]
+# The state of the stages is a consumer's. That of the accumulators is a producer's, so its first wait for `free`
+# returns at once.
+#
+# Remove the wait for `free` and check again. On a GPU this race could stay hidden: the result is right as long as the
+# epilogue happens to be faster than the tensor cores.
+#
+# ### The epilogue
+#
+# An epilogue warp reads its 32 lanes in parts of 64 columns, so that each thread holds 64 accumulators of one row.
+# `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
+# after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` then
+# does what notebook 14's epilogue did: round, store into a swizzled box in shared memory, proxy fence, TMA store; it
+# also waits until a box may be overwritten.
+#
+# An mbarrier alone does not order accesses to tensor memory. PTX pairs each arrival and wait with a
+# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence):
+#
+# | | before the arrival | after the wait |
+# |---|---|---|
+# | `ready`, to the epilogue | none: `tcgen05.commit` includes it | `::after_thread_sync`, in `steps.read` |
+# | `free`, to the MMA warp | **`::before_thread_sync`, in your loop** | `::after_thread_sync`, in `steps.multiply` |
+#
+# `cute.arch` has no function for the fence in bold, so the course provides `fence_before()`. (The check accepts your
+# loop without it, too: `mbarrier_arrive` releases every read that is complete, and after `tcgen05.wait::ld` yours is.)
+#
+# When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same ticks, for three
+# tiles of four K tiles:
+
+# %%
+show_handover(1, 2)
+
+# %% [markdown]
+# With one accumulator, the tensor cores are idle from tick 14, when tile 0 is complete, to tick 21: the epilogue reads
+# the tile's last part only in tick 20. With two, they are never idle as long as a tile's epilogue takes no longer than
+# the next tile's main loop.
+#
+# **Exercise 17.7** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile has
+# `steps.parts` parts, each with a `steps.read(accumulator, part)` and a `steps.write(number, part)`. One lane of each
+# warp arrives at `free`, as early as it safely can. After which part, and before or after its write?
+
+
+# %%
+@cute.jit
+def store(steps: TileSteps):
+    ### BEGIN SOLUTION (about 11 lines)
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
+        for part in cutlass.range(steps.parts, unroll=1):
+            steps.read(acc.index, part)
+            cute.arch.fence_view_async_tmem_load()
+            if part == steps.parts - 1:
+                fence_before()
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_arrive(steps.free + acc.index)
+            steps.write(number, part)
+        acc.advance()
+    ### END SOLUTION
+
+
+# %%
+check("17.7", store)
+
+# %% [markdown]
+# ## From loops to a kernel
+#
+# The four steps that your loops call are the course's, around your `issue`. `steps.load` and `steps.write` are notebook
+# 14's. `steps.read` copies from tensor memory to registers; `make_t2r` makes that copy:
+
+# %%
+show_source(make_t2r)
+
+# %% [markdown]
+# With `32x32b.x64`, lane l of a warp reads 64 columns of its own row into 64 registers. `make_tmem_copy` tiles this
+# over the four epilogue warps, 128 rows and 64 columns, and the result is a TiledCopy like those of notebook 05.
+#
+# ### The kernel, and its launch
+#
+# `make_block` is notebook 14's setup, with two rings in place of one: it allocates shared memory, initializes the
+# mbarriers and cuts the matrices into boxes. `block.steps_in(acc)` adds the accumulators at the pointer that your
+# `allocate` returns.
+
+# %%
+show_source(make_block, Block, await_empty)
+
+# %% [markdown]
+# A block must not end while an operation is in flight that uses its memory or its mbarriers. `release` takes care of
+# tensor memory; two cases are left. The last commits arrive at `empty` mbarriers for which no loop waits:
+# `await_empty(steps)` waits for them. And TMA may still be reading the boxes of the last tile:
+# `cute.arch.cp_async_bulk_wait_group(0, read=True)`, in the warps that stored them.
+#
+# The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … Its functions are collected in
+# one object:
+
+# %%
+show_source(Parts)
+
+# %% [markdown]
+# **Exercise 17.8** (about 20 and 6 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
+# config, parts)`, and the host function that `make_gemm` returns.
+#
+# The kernel begins with `block = make_block(…)`, of these seven arguments. The first three are annotated `Tma`,
+# `tiled_mma` is a `cute.TiledMma`, and the last three are `cutlass.Constexpr`. It allocates `config.columns` columns at
+# `block.address`. Take every function from `parts`, and the kernel will serve for a pair, too. Warp 5 loads, warp 4
+# multiplies, warps 0 to 3 store (`block.warp`). Which role has to wait for what, before the block may end?
+#
+# The host function is called with cute.Tensors of static shape. `tma_atoms(a, b, c, config)` returns the kernel's first
+# three arguments. `sizes` is (tiles of C along M, along N, K tiles, blocks); partial tiles count. Launch `sms` blocks
+# of six warps, but never more than tiles. Pass no `smem=`.
+#
+# The check calls `make_gemm` with narrower tiles and with two or three SMs, and simulates the kernel.
+
+
+# %%
+# blackwell_kernel(a, b, c, tiled_mma, sizes, config, parts)
+### BEGIN SOLUTION (about 20 lines)
+@cute.kernel
+def blackwell_kernel(
+    a: Tma,
+    b: Tma,
+    c: Tma,
+    tiled_mma: cute.TiledMma,
+    sizes: cutlass.Constexpr,
+    config: cutlass.Constexpr,
+    parts: cutlass.Constexpr,
+):
+    block = make_block(a, b, c, tiled_mma, sizes, config, parts)
+    acc = parts.allocate(block.warp, config.columns, block.address)
+    steps = block.steps_in(acc)
+    if block.warp == 5:
+        parts.produce(steps)
+        await_empty(steps)
+    if block.warp == 4:
+        parts.multiply(steps)
+    if block.warp < 4:
+        parts.store(steps)
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+    parts.release(block.warp, config.columns, acc)
+
+
+### END SOLUTION
+
+
+alone_parts = Parts(make_umma, issue, make_t2r, allocate, release, produce, multiply, store)
+
+
+def make_gemm(config, sms):
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+        bM, bN, bK = config.tile
+        tiled_mma = make_umma(config.tile, False)
+        ### BEGIN SOLUTION (about 6 lines)
+        tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
+        k_tiles = cute.ceil_div(a.shape[1], bK)
+        blocks = min(tiles_m * tiles_n, sms)
+        sizes = tiles_m, tiles_n, k_tiles, blocks
+        kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, alone_parts)
+        kernel.launch(grid=(blocks, 1, 1), block=(192, 1, 1))
+        ### END SOLUTION
+
+    return gemm
+
+
+# %%
+check("17.8", make_gemm)
+
+# %% [markdown]
+# Your kernel's instructions in program order, the TMA warp's first, then the MMA warp's, then the epilogue's:
+
+# %%
+with suppress(NotImplementedError):  # until you have written all of it
+    compiled = compile_cute(make_gemm(BlackwellConfig(), SMS), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
+    print(compiled)
+    print(f"tensor memory: {allocated_columns(compiled.ptx)} columns")
+    print(story(compiled.ptx, BLACKWELL_OPCODES))
+
+# %% [markdown]
+# Unlike in notebook 14's listing, there is no `wgmma.fence` and no `wait_group`, and no accumulator reaches a register
+# before its tile is complete.
+#
+# ## Two blocks, one tile
+#
+# Two blocks whose tiles are in the same columns of C load the same B. In notebook 15 the blocks of a cluster shared
+# that load by multicast, but each still held *all* of B's tile in its own shared memory. On Blackwell, two blocks of a
+# cluster can form a **pair**: `tcgen05.mma` with `cta_group::2` reads the shared memory of both.
+
+# %%
+show_pair()
+
+# %% [markdown]
+# Each block loads its own rows of A and *half* of B. One thread of the first block issues a 256×256×16 multiplication,
+# and both SMs' tensor cores execute it, each for its own rows of C. A stage is smaller, so more stages fit beside the
+# 33 KiB that boxes of C and mbarriers take:
+
+# %%
+for pair in (False, True):
+    bytes, stages = ring_stages(256, pair, 33 * 1024)
+    print(f"{'a pair' if pair else 'alone'}: {bytes // 1024} KiB from L2 for each block and K tile, {stages} stages")
+
+# %% [markdown]
+# ### Who signals whom
+#
+# The first block of the pair **leads**: its MMA warp multiplies for both, so it alone waits for `full` and `free`, and
+# it must signal the producers and epilogues of both blocks.
+#
+# | mbarrier | in which block | change |
+# |---|---|---|
+# | `full` | the leader | counts both blocks' bytes: the leader announces them, all loads report there |
+# | `empty`, `ready` | both | one commit, with a mask, arrives in both |
+# | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
+#
+# Your code needs three things. `steps.leads` is True in the leading block only. A commit takes a mask and the group:
+# `tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO)`. And an arrival can name the block whose mbarrier it
+# means: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks' bytes, and
+# the loads already report to the leader.)
+#
+# **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it. Which
+# line ensures that?
+#
+# **Exercise 17.9** (about 9, 15 and 11 lines). Start from your three loops, and change only what the table demands:
+# `pair_produce`, `pair_multiply` and `pair_store`. An error in one block often shows its symptom in the other. The last
+# of the seven points is for speed: without a Blackwell GPU the check prints – instead of ✓.
+
+
+# %%
+@cute.jit
+def pair_produce(steps: TileSteps):
+    ### BEGIN SOLUTION (about 9 lines)
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            if steps.leads:
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+            steps.load(number, k_tile, state.index)
+            state.advance()
+    ### END SOLUTION
+
+
+@cute.jit
+def pair_multiply(steps: TileSteps):
+    ### BEGIN SOLUTION (about 15 lines)
+    if steps.leads:
+        stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+        acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+        for _ in cutlass.range(steps.tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
+            for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+                cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
+                steps.multiply(stage.index, acc.index, k_tile == 0)
+                with cute.arch.elect_one():
+                    tcgen05.commit(steps.empty + stage.index, steps.both, tcgen05.CtaGroup.TWO)
+                stage.advance()
+            with cute.arch.elect_one():
+                tcgen05.commit(steps.ready + acc.index, steps.both, tcgen05.CtaGroup.TWO)
+            acc.advance()
+    ### END SOLUTION
+
+
+@cute.jit
+def pair_store(steps: TileSteps):
+    ### BEGIN SOLUTION (about 11 lines)
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
+        for part in cutlass.range(steps.parts, unroll=1):
+            steps.read(acc.index, part)
+            cute.arch.fence_view_async_tmem_load()
+            if part == steps.parts - 1:
+                fence_before()
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
+            steps.write(number, part)
+        acc.advance()
+    ### END SOLUTION
+
+
+pair_loops = pair_produce, pair_multiply, pair_store
+
+# %%
+check("17.9", pair_loops)
+
+# %% [markdown]
+# ### A pair's kernel
+#
+# The commit to `empty` protects block 1's stage. With the mask `steps.both` it arrives in both blocks when the
+# multiplication is complete, and that runs on both SMs.
+#
+# Your kernel stays as it is. Three things around it change:
+#
+# - **Tensor memory.** Each block of the pair has its own, and both allocate together: `alloc_tmem`,
+#   `relinquish_tmem_alloc_permit` and `dealloc_tmem` take `is_two_cta=True`.
+# - **The barriers.** `cute.arch.cluster_arrive()` and then `cute.arch.cluster_wait()` are a barrier of the whole
+#   cluster.
+# - **The launch.** The two blocks of a pair are a cluster, `cluster=(2, 1, 1)`, and have adjacent numbers in the grid.
+#   The last of `sizes` counts clusters, and a cluster takes two SMs.
+#
+# **Exercise 17.10** (about 6, 4 and 6 lines). Write `pair_allocate`, `pair_release` and `make_pair_gemm`. The leader's
+# multiplications write block 1's tensor memory, and each block arrives at mbarriers of the other: which of your
+# barriers no longer suffice? (`make_block` and `tma_atoms` read from `config` that a block loads half of B's rows.)
+
+
+# %%
+@cute.jit
+def pair_allocate(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    ### BEGIN SOLUTION (about 6 lines)
+    if warp == 4:
+        cute.arch.alloc_tmem(columns, address, is_two_cta=True)
+        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+    ### END SOLUTION
+
+
+@cute.jit
+def pair_release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
+    ### BEGIN SOLUTION (about 4 lines)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if warp == 4:
+        cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)
+    ### END SOLUTION
+
+
+pair_parts = Parts(make_umma, issue, make_t2r, pair_allocate, pair_release, *pair_loops)
+
+
+def make_pair_gemm(config, sms):
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+        bM, bN, bK = config.tile
+        ### BEGIN SOLUTION (about 6 lines)
+        tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
+        clusters = min(tiles_m * tiles_n, sms // 2)
+        sizes = tiles_m, tiles_n, cute.ceil_div(a.shape[1], bK), clusters
+        tiled_mma = make_umma(config.tile, True)
+        kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, pair_parts)
+        kernel.launch(grid=(2 * clusters, 1, 1), block=(192, 1, 1), cluster=(2, 1, 1))
+        ### END SOLUTION
+
+    return gemm
+
+
+# %%
+check("17.10", make_pair_gemm)
+
+# %% [markdown]
+# ## Speed
+#
+# On a Blackwell GPU, the next cell times your two kernels. They have not been timed yet.
+
+# %%
+with suppress(NotImplementedError):  # until you have written both
+    kinds = {"a block": make_gemm(BlackwellConfig(), SMS), "a pair": make_pair_gemm(PAIR, SMS)}
+    compare_on_gpu(kinds, sizes=(4096, 8192), needs=TCGEN05)
+
+# %% [markdown]
+# ## What to remember
+#
+# - No thread owns the accumulators, so one warp can multiply while others round. A second ring connects them: `ready`
+#   and `free` are to accumulators what `full` and `empty` are to stages.
+# - A commit turns the completion of issued work into an arrival.
+# - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
+# - A block may end only after every operation that uses its memory or its mbarriers: loads, stores, commits, and in a
+#   pair the other block's arrivals.
+#
+# ## Test yourself
+#
+# <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
+# help?</summary>
+#
+# 4 modulo 4 is 0, so it can read lanes 0 to 31, like warp 0. That does not help: the other three have as much to do as
+# before.
+#
+# </details>
+#
+# <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block
+# allocate?</summary>
+#
+# Two: they take 384 columns, and three would take 576. An allocation is a power of two, so the block allocates 512
+# columns.
+#
+# </details>
+#
+# <details><summary>3. In a pair, the leader commits to <code>empty</code> without a mask. What happens?</summary>
+#
+# The commit arrives only at the leader's own mbarrier. Block 1's producer fills each of its stages once and then waits
+# forever, and so does every other warp in the end.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: Numbers with a shared scale
+#
+# Formats of 8 and 4 bits share a scale for each block of elements. On Hopper, the threads of an FP8 kernel apply such
+# scales between two groups of wgmmas. On Blackwell no thread holds
+# the accumulators between two multiplications, so the tensor cores apply the scales themselves. Two of the formats:
+#
+# | | element | scale | per | plus |
+# |---|---|---|---|---|
+# | **mxfp8** | e4m3, up to 448 | ue8m0: a power of two, 8 bits of exponent | 32 elements along K | |
+# | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 elements along K | one fp32 for the tensor |
+#
+# For each block along K, the tensor cores add up the products of the unscaled elements and multiply the sum by both
+# scales, once. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of `tcgen05.mma` with `.block_scale`. (The course's
+# simulator has no scaled multiplication, so no kernel here uses them.)
+#
+# The picture has the first 16 of 32 random numbers, x. Below them, for each format: the stored element with its code in
+# hex (e4m3, e2m1), and its value after scaling (mxfp8, nvfp4):
+
+# %%
+import random
+
+rng = random.Random(15)
+numbers = [rng.gauss(0, 1) for _ in range(32)]
+show_scaled(numbers, tensor_scale=0.05)
+
+# %% [markdown]
+# e4m3 has about the same *relative* error everywhere. e2m1 has eight magnitudes, so a number much smaller than the
+# block's largest becomes 0.
+#
+# **Exercise 17.11** (about 6 lines). Write `quantize_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
+# OCP's MX specification defines it. The exponent is floor(log2 of the largest magnitude) − 8, where 8 is the exponent
+# of e4m3's largest number; it is at least −127 and at most 127, and −127 if all are zero. The elements are a list of
+# floats: each number divided by 2^exponent, clipped to ±448, and rounded to the nearest e4m3, ties to even. torch can
+# round: `tensor.to(torch.float8_e4m3fn)`.
+
+
+# %%
+def quantize_mx(block):
+    ### BEGIN SOLUTION (about 6 lines)
+    numbers = torch.tensor(block, dtype=torch.float64)
+    largest = numbers.abs().max()
+    exponent = int(torch.frexp(largest).exponent) - 1 - 8 if largest > 0 else -127
+    exponent = max(-127, min(127, exponent))
+    elements = (numbers / 2.0**exponent).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return exponent, elements.tolist()
+    ### END SOLUTION
+
+
+# %%
+check("17.11", quantize_mx)
+
+# %% [markdown]
+# Scaled, a block's largest element is anywhere from 256 to 512, and above 448 it is clipped. With only eight
+# magnitudes, nvfp4 cannot afford that: its scale is an e4m3, which maps the largest element to about 6. e4m3 itself
+# covers only 2⁻⁹ to 448, so one fp32 scale brings the whole tensor into that range.
+#
+# **Exercise 17.12** (about 8 lines). Write `quantize_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
+# scale is the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, at most 448. The elements are a list
+# of floats: each number divided by the *rounded* scale and by tensor_scale, rounded to the nearest e2m1 (in a tie, to
+# the one with the even code), at most 6. The codes 0 to 7 are the magnitudes in ascending order. If the scale is 0, all
+# elements are 0.
+
+
+# %%
+def quantize_nv(block, tensor_scale):
+    ### BEGIN SOLUTION (about 8 lines)
+    magnitudes = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+    wanted = torch.tensor(max(map(abs, block)) / 6 / tensor_scale, dtype=torch.float64)
+    scale = wanted.clamp(max=448).to(torch.float8_e4m3fn).item()
+    if scale == 0:
+        return 0.0, [0.0] * len(block)
+
+    def rounded(x):
+        code = min(range(8), key=lambda code: (abs(magnitudes[code] - abs(x)), code % 2))
+        return -magnitudes[code] if x < 0 else magnitudes[code]
+
+    return scale, [rounded(x / (scale * tensor_scale)) for x in block]
+    ### END SOLUTION
+
+
+# %%
+check("17.12", quantize_nv)
+
+# %% [markdown]
+# Now compare the formats' errors: of dot products of 512 random numbers; if every 64th number of `a` is 20 times
+# larger; and if all of `a` is 2¹² times smaller.
+
+
+# %%
+def in_blocks(row, form):
+    """A row as (scale, elements), by the course's functions."""
+    if form == "mxfp8":
+        made = [block_formats.quantize_mx(row[at : at + 32]) for at in range(0, len(row), 32)]
+        return [(2.0**exponent, elements) for exponent, elements in made]
+    if form == "nvfp4":
+        tensor_scale = max(map(abs, row)) / 6 / 448
+        made = [block_formats.quantize_nv(row[at : at + 16], tensor_scale) for at in range(0, len(row), 16)]
+        return [(scale * tensor_scale, elements) for scale, elements in made]
+    return [(1.0, torch.tensor(row).to(form).tolist())]
+
+
+def error_of(form, outliers=1, factor=1.0, rows=64, k=512):
+    """The root-mean-square error of products of rows, over the root-mean-square product."""
+    generator = torch.Generator().manual_seed(15)
+    a, b = (torch.randn(rows, k, generator=generator, dtype=torch.float64) for _ in range(2))
+    a[:, ::64] *= outliers
+    a *= factor
+    exact = (a * b).sum(1)
+    got = [
+        block_formats.scaled_dot(in_blocks(x, form), in_blocks(y, form))
+        for x, y in zip(a.tolist(), b.tolist(), strict=True)
+    ]
+    return ((torch.tensor(got) - exact).square().mean() / exact.square().mean()).sqrt().item()
+
+
+print(f"{'':20} {'random':>9} {'outliers':>9} {'random · 2^-12':>15}")
+for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
+    print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
+
+# %% [markdown]
+# e4m3 without scales, the second line, has a smaller error than mxfp8 as long as the numbers are within its range, 2⁻⁹
+# to 448. In the last column they are not, and almost nothing of the product is left, while the errors of the formats
+# with scales stay the same. A shared scale buys *range*, not precision.

@@ -1,0 +1,427 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 75
+#     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
+# ---
+
+# %% [markdown]
+# # 18 · Epilogues
+#
+# A model rarely needs A · Bᵀ alone: a bias, an activation or a residual follows the product. A separate kernel reads
+# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB, an estimated 56 µs
+# on an H200, where the GEMM takes about 600 µs. In the GEMM's epilogue, C is already in registers.
+#
+# > **After this page you can** write an epilogue as a function of a thread's values, fetch the operands that it needs,
+# > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one of your own that reduces over
+# > a block.
+# >
+# > **It takes** about 75 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+
+# %%
+import cutlass
+import cutlass.cute as cute
+from cutlass import Float32
+from cutlass.memory import SmemAllocator
+
+from tutorlib import (
+    TensorSpec, check, compile_cute, opcodes, show_costs, show_gate, show_layout, show_source,
+)  # fmt: skip
+from tutorlib.notebook.fused_kernels import (
+    CONFIG, Accumulators, Fusion, make_elementwise, make_gemm, show_fused_speeds, single_buffer, with_epilogue,
+    with_gate,
+)  # fmt: skip
+
+# %% [markdown]
+# ## Values, not memory
+#
+# A `cute.Tensor` refers to memory: a pointer and a layout. `.load()` returns a **TensorSSA**: a thread's numbers as an
+# immutable *value*, with a shape and a dtype. Operators make new values from old ones, and `.store(values)` writes
+# values to a tensor.
+#
+# | | |
+# |---|---|
+# | `x + y`, `0.5 * x`, `-x` | element by element; a scalar is broadcast |
+# | `x > 0.0` | a boolean per element; no branch |
+# | `cute.where(x > 0.0, x, y)` | selects, element by element |
+# | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element; `fastmath=True` makes them faster and less accurate |
+# | `x.to(BFloat16)` | converted, rounded to nearest even |
+# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | the sum, starting from 0.0; the last 0: over all modes; also `MAX` |
+#
+# There is no loop to unroll: you write an expression, and the compiler optimizes it. The next cell counts the
+# instructions for four elements. **Predict**: ReLU is a comparison and a select. How many instructions does an element
+# take, and how many branches?
+
+# %%
+from collections import Counter
+
+MATH = {"max": r"max\.", "mul": r"mul\.f32", "add": r"add\.f32", "fma": r"fma\.", "div": r"div\."}
+MATH |= {"select": r"selp\.", "ex2": r"ex2\.", "rcp": r"rcp\.", "tanh": r"tanh\.", "branch": r"bra\b"}
+
+
+def arithmetic(op):
+    """What the compiler makes of four elements; the one branch asks whether a thread has any."""
+    specs = [TensorSpec((512,), "fp32")] * 2
+    found = Counter(opcodes(compile_cute(make_elementwise(op), specs).ptx, MATH))
+    return ", ".join(f"{number} {name}" for name, number in found.items())
+
+
+print("relu           ", arithmetic(lambda x: cute.where(x > 0.0, x, 0.0)))
+print("x / (1 + e⁻ˣ)  ", arithmetic(lambda x: x / (1.0 + cute.math.exp(-x))))
+print("tanh           ", arithmetic(cute.math.tanh))
+print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
+
+# %% [markdown]
+# The comparison and the select have become one `max` for each element. The branch is the kernel's own. With `fastmath`,
+# tanh is one instruction in place of 13.
+#
+# Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
+# multiplications per cycle, but only 16 special functions. So where an exercise of this page needs one, the check
+# allows one tanh or one exponential for each result. The relative error of the fast tanh is at most 2⁻¹¹ (PTX ISA);
+# rounding to bf16 costs up to 2⁻⁸.
+#
+# **Exercise 18.1** (about 2 lines). GELU in its tanh form:
+#
+# > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
+#
+# Write `gelu(x)` for values in fp32; √(2/π) is 0.7978846. (The erf form, which this one approximates, passes too.) Some
+# of the check's x are large: if you write tanh with exponentials, what happens at x = 30?
+
+
+# %%
+def gelu(x):
+    ### BEGIN SOLUTION (about 2 lines)
+    inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
+    return 0.5 * x * (1.0 + cute.math.tanh(inner, fastmath=True))
+    ### END SOLUTION
+
+
+# %%
+check("18.1", gelu)
+
+# %%
+print("your gelu      ", arithmetic(gelu))
+
+# %% [markdown]
+# At x = 30, tanh's argument u is so large that e²ᵘ overflows to ∞. Written as (e²ᵘ − 1) / (e²ᵘ + 1), tanh becomes ∞/∞,
+# which is NaN; as 1 − 2 / (e²ᵘ + 1) it becomes 1, as it should.
+#
+# Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
+# tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with
+# K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The other seven instructions of an
+# element take 1,792 cycles at 128 per cycle, nearly 3% more if they do not overlap with tanh. With K = 8192, each
+# number is half as large.
+#
+# ## Where the bias is
+#
+# The next goal is GELU(A · Bᵀ + bias). The bias has N numbers, and a thread's accumulators are scattered over rows and
+# columns of the tile: which number belongs to which accumulator? In notebook 10, `partition_C` found the accumulators'
+# places in C, and it works on any matrix of C's shape. So view the bias as such a matrix, without copying anything.
+#
+# **Exercise 18.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
+# memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(bias.iterator, layout)` makes a tensor of
+# this memory, and `cute.make_layout(shape, stride=…)` a layout. Which strides does it need?
+
+
+# %%
+def every_row(bias, rows):
+    ### BEGIN SOLUTION (about 2 lines)
+    columns = cute.size(bias)
+    return cute.make_tensor(bias.iterator, cute.make_layout((rows, columns), stride=(0, 1)))
+    ### END SOLUTION
+
+
+# %%
+check("18.2", every_row)
+
+# %% [markdown]
+# With a stride of 0, the coordinate moves and the offset does not. The picture shows (4,8):(0,1):
+
+# %%
+show_layout("(4,8):(0,1)")
+
+# %% [markdown]
+# The kernel around your function is notebook 10's, with a small tile of 64×64 to keep the simulator fast. It partitions
+# this matrix, called D, exactly as it partitions C. The result, tCgD, has the address of D's element for each of a
+# thread's accumulators.
+#
+# ## An epilogue is a function
+#
+# The work between the accumulators and the store becomes a parameter of the kernel, `op`. In the code, `fetch` loads a
+# thread's share of D into fp32 registers, and `store`, notebook 10's, rounds `acc.tCrC` and writes it to C.
+
+# %%
+show_source(Fusion)
+
+# %% [markdown]
+# The compiler inlines `op`, so there is no call to pay for.
+#
+# **Exercise 18.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of the same shape,
+# and so is the result. Compute in fp32: only `store` may round. Three operators of torch would round three times, and
+# fail.
+
+
+# %%
+def bias_gelu(acc, bias):
+    ### BEGIN SOLUTION (about 1 line)
+    return gelu(acc + bias)
+    ### END SOLUTION
+
+
+# %%
+check("18.3", bias_gelu)
+
+# %% [markdown]
+# ## A residual, and the edges
+#
+# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. Every element needs a load of its own, and
+# the loads must stop at the edges of C: beyond them, the memory belongs to another tensor.
+#
+# **Exercise 18.4** (about 6 lines). Write `fetch(acc)`, which returns D's elements for a thread's accumulators, in fp32
+# registers of their shape. It loads each element inside C once, loads nothing outside, and needs no barrier. Registers
+# of elements outside C may hold anything, since they are never stored. At hand:
+#
+# | | |
+# |---|---|
+# | `acc.tCrC` | the thread's accumulators, fp32 |
+# | `acc.tCgD` | its share of D, bf16, in memory |
+# | `acc.coordinates` | the (row, column) of each of its elements |
+# | `acc.shape` | (M, N) of C |
+# | `cute.make_rmem_tensor(shape, Float32)` | new registers |
+# | `cute.elem_less(a, b)` | whether a < b in every mode |
+# | `x.to(Float32)` | one number, converted |
+#
+# tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. Which of these
+# facts does the compiler know, and which only the running thread: how many accumulators a thread has, and which of them
+# are inside C? (`cutlass.range_constexpr(n)` is a loop that is unrolled at compile time.)
+
+
+# %%
+@cute.jit
+def fetch(acc: Accumulators):
+    ### BEGIN SOLUTION (about 6 lines)
+    registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
+    registers.fill(0.0)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if cute.elem_less(acc.coordinates[n], acc.shape):
+            registers[n] = acc.tCgD[n].to(Float32)
+    return registers
+    ### END SOLUTION
+
+
+# %%
+check("18.4", fetch)
+
+# %% [markdown]
+# This is correct, but slow: one 2-byte load per element. Where all tiles are full, the course's `fetch` loads 8
+# adjacent columns at once, with `cute.autovec_copy`.
+#
+# ## SwiGLU: two columns become one
+#
+# A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ). Here · multiplies element by element, and
+# gate, up and down are linear layers without biases. silu(gate(x)) · up(x) is called SwiGLU.
+#
+# gate(x) and up(x) are GEMMs with the same A, so one GEMM with B = gate stacked on up computes both. But then column j
+# of gate(x) and column j of up(x) are in different blocks, and their product needs both in one *thread*.
+#
+# Move the weights, not the results: B's rows may be in any order. The picture has one row of a Hopper tile, 32 of its
+# columns, for two orders of B's rows. A cell shows the thread that holds the accumulator, and the column of gate (g) or
+# up (u) that it belongs to; T0's are outlined.
+
+# %%
+show_gate(32, 8)
+
+# %% [markdown]
+# In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
+# u1: whole pairs. The best *width* depends on the accumulator layout. In notebook 10's kernel, which the checks
+# simulate, a warp steps along N by 32 columns, and a tile of 64 has two steps. With width 32, the first half of a
+# thread's accumulators is gate, and the second half is up, for the same columns.
+#
+# **Exercise 18.5** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
+# of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
+# up's. Both are tuples of three numbers, the fastest mode first. `width` divides `features`.
+
+
+# %%
+def interleaving(features, width):
+    ### BEGIN SOLUTION (about 1 line)
+    return (width, 2, features // width), (1, features, width)
+    ### END SOLUTION
+
+
+# %%
+check("18.5", interleaving)
+
+# %% [markdown]
+# In torch this takes views and one copy, once, when you load the model.
+#
+# **Exercise 18.6** (about 6 lines). Write `gated(tCrC)` for width 32. tCrC has a thread's accumulators, fp32 registers
+# of shape (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. `pairs` is a pair of columns in each
+# of two rows, and `atoms` counts the atoms along M; along N, `neighbors` counts the 4 atoms of a warp's step, and
+# `rest` its steps. Return fp32 registers of shape (pairs, atoms, (neighbors, rest // 2)) with silu(gate) · up.
+#
+# A tensor that begins n elements later is `cute.make_tensor(tCrC.iterator + n, layout)`. At which register does up
+# begin? And which form of silu is safe, if some of the check's numbers are large?
+
+
+# %%
+def gated(tCrC):
+    ### BEGIN SOLUTION (about 6 lines)
+    pairs, atoms, (neighbors, rest) = tCrC.shape
+    half = cute.make_layout((pairs, atoms, (neighbors, rest // 2)))
+    gate = cute.make_tensor(tCrC.iterator, half).load()
+    up = cute.make_tensor(tCrC.iterator + cute.size(half), half).load()
+    result = cute.make_rmem_tensor(half.shape, Float32)
+    result.store(0.5 * gate * (1.0 + cute.math.tanh(0.5 * gate, fastmath=True)) * up)
+    return result
+    ### END SOLUTION
+
+
+# %%
+check("18.6", gated)
+
+# %% [markdown]
+# g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) is the same
+# function, but becomes NaN where eᵍ overflows. The course uses a third form, g/2 · (1 + tanh(g/2)), in which one tanh
+# takes the place of an `ex2` and a division.
+#
+# gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features each is 117 MB in bf16, so writing and
+# reading both would be 470 MB of traffic.
+#
+# ## What the epilogues cost
+#
+# You have an estimate for GELU at K = 8192: 1.6% for tanh alone, 2.9% if nothing overlaps. For the residual, take the
+# bandwidth: at 8192³, D is 134 MB, which an H200 loads in 32 µs at notebook 05's 4.20 TB/s. That is 2.4% of the plain
+# GEMM's time. **Predict**: which of the two will cost more than its estimate? And what will SwiGLU cost, which stores
+# half as much as the plain GEMM?
+#
+# The table has fused kernels on notebook 15's GEMM, each timed in turn with a baseline. *Speed* is the median ratio,
+# and *time added* is 1 / speed − 1. For SwiGLU, N counts gate's and up's columns together. *torch* runs two GEMMs and
+# a kernel each for silu and the product; *cuBLAS* is `torch.addmm`, which first copies D to C.
+
+# %%
+show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative", "residual", "SwiGLU"))
+
+# %% [markdown]
+# - *bias + GELU, cooperative* adds 2.2% at 8192³, between your two numbers. *bias + GELU* is a ping-pong kernel: one
+#   warpgroup's epilogue overlaps the other's multiplications, and it adds 1.2%.
+# - *residual* adds 4.2%, more than one and a half times the estimate. In a cooperative kernel all warpgroups reach the
+#   epilogue together, so they probably wait for the latency of their loads as well.
+# - *SwiGLU* is 0.7% faster than the plain GEMM. It needs one tanh for two accumulators; storing half as much probably
+#   saves more.
+#
+# GELU is 9 to 16% faster than what torch.compile makes, SwiGLU 8 to 18% faster than torch's two GEMMs and two kernels,
+# and the residual 3 to 5% faster than `torch.addmm`, because of the copy.
+#
+# On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
+# course's epilogues in the same GEMMs. If one is slower than the course's, count the instructions of your GELU with
+# `arithmetic(lambda x: bias_gelu(x, x))`, and look for a division. On Hopper the course hands `gated` the accumulators
+# regrouped, so that gate is the first half there, too.
+
+# %%
+gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)
+
+# %%
+show_fused_speeds(gelu_kernel, gate_kernel)
+
+# %% [markdown]
+# ## An epilogue of your own
+#
+# To convert C to FP8 you need a scale, and for the scale the largest |C| of the whole matrix. No function of single
+# elements computes that: threads must exchange their values. So each block finds the maximum of its tile, and a second,
+# tiny kernel reduces these.
+#
+# **Exercise 18.7** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
+# and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32 and has one
+# element for each 64×64 tile of A · Bᵀ, (tiles along M, tiles along N): the largest |element| of the tile. C is not
+# stored. A warp reduces by shuffles, at most five. Apart from the main loop's barriers, a block may use one. At hand:
+#
+# | | |
+# |---|---|
+# | `make_gemm(CONFIG, single_buffer, epilogue=f)` | notebook 10's host function (a, b, c); each thread calls f(acc) |
+# | `acc: Accumulators` | of one of 128 threads, which compute a 64×64 tile |
+# | `acc.tCrC` | the thread's accumulators, 0 outside the matrix |
+# | `gC = acc.gC` | the block's tile of c; write this line before an `if`, because `acc.gC[…] = …` inside it fails |
+# | `cute.arch.shuffle_sync_bfly(x, offset=n)` | x of the lane whose number is the own one XOR n |
+# | `cute.arch.fmax(x, y)` | the larger of two numbers |
+# | `SmemAllocator().allocate_tensor(Float32, layout, byte_alignment=16)` | a tensor in shared memory |
+# | `cute.arch.thread_idx()`, `cute.arch.sync_threads()` | as in notebook 02 |
+#
+# Two questions first. `make_gemm` takes a c of shape (M, N), which may be rounded up to whole tiles, and gives each
+# block its tile of it: which layout over amax's memory has one address for all elements of a tile? And four warps find
+# four maxima: who writes them where, who reads them, and what separates the two?
+
+
+# %%
+# tile_amax(a, b, amax): a (M, K), b (N, K) in bf16, amax (tiles along M, tiles along N) in fp32.
+### BEGIN SOLUTION (about 20 lines)
+@cute.jit
+def largest(acc: Accumulators):
+    thread, _, _ = cute.arch.thread_idx()
+    values, gC = acc.tCrC.load(), acc.gC
+    partial = SmemAllocator().allocate_tensor(Float32, cute.make_layout(4), byte_alignment=16)
+    mine = cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0)
+    for step in cutlass.range_constexpr(5):
+        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=1 << step))
+    partial[thread // 32] = mine
+    cute.arch.sync_threads()
+    for warp in cutlass.range_constexpr(4):
+        mine = cute.arch.fmax(mine, partial[warp])
+    if thread == 0:
+        gC[0] = mine
+
+
+@cute.jit
+def tile_amax(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor):
+    tiles_m, tiles_n = amax.shape
+    one_for_each_tile = cute.make_layout(((64, tiles_m), (64, tiles_n)), stride=((0, tiles_n), (0, 1)))
+    c = cute.make_tensor(amax.iterator, one_for_each_tile)
+    make_gemm(CONFIG, single_buffer, epilogue=largest)(a, b, c)
+
+
+### END SOLUTION
+
+
+# %%
+check("18.7", tile_amax)
+
+# %% [markdown]
+# The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. When
+# the maximum is known, the GEMM is over; so you either store C in bf16 and convert it in a second pass, or scale by the
+# maximum of the previous training step (*delayed scaling*).
+#
+# ## What to remember
+#
+# - An epilogue is a function of values in registers, and rounding comes last.
+# - A thread finds the operands of its accumulators by partitioning their matrix like C; a stride of 0 turns a vector
+#   into a matrix.
+# - If one thread needs two columns of the result, reorder the weights so that it gets both. You do it once.
+# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop.
+#
+# ## Test yourself
+#
+# <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3% if the tensor cores wait for it. What does it
+# cost with K = 1024, and what would you change?</summary>
+#
+# About 12%: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one warpgroup
+# multiplies while the other is in its epilogue, which hides the cost as long as the epilogue is shorter than a tile's
+# main loop, except in the last wave.
+#
+# </details>
+#
+# <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
+#
+# With 4, the first half of a group of 8 columns is gate and the second half is up. A thread has two adjacent columns of
+# a group, so it has either gate or up: the product would need a shuffle. With 16, two groups are gate and the next two
+# are up, and a thread has two columns in all four: that works, with other indices, if the tile's N is a multiple of 32.
+# <code>show_gate(16, 4)</code> draws both.
+#
+# </details>
+#
+# <details><summary>3. A residual adds 4.2% to the GEMM at 8192³ and 8.9% at 4096×14336×4096. Why? And at Llama's down,
+# 4096×4096×14336?</summary>
+#
+# A tile's epilogue is the same, and with half of K its main loop takes half the time. At down, K is 14,336, so it costs
+# less than at 8192³: D is 34 MB there, 8 µs at 4.2 TB/s, with as many multiplications as at 4096×14336×4096.
+#
+# </details>

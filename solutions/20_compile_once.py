@@ -1,0 +1,863 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 70
+#     appendix: 15
+#     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
+# ---
+
+# %% [markdown]
+# # 20 · Compile once
+#
+# Notebooks 05 to 18 were about GPU time; this one is about host time. The first call of a GEMM costs the host hundreds
+# of milliseconds, and a later call of even the smallest kernel can cost 45 µs. Where does the first call spend its
+# time, how much of that does the second call repeat, and how cheap can a launch be?
+#
+# > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
+# > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels for the
+# > next process and for other GPUs; after the appendix, also lay out shared memory with structs and write inline PTX.
+# >
+# > **It takes** about 70 minutes, on any machine; its appendix about 15 more.
+
+# %%
+import os
+
+import cutlass
+import cutlass.cute as cute
+import torch
+from cuda.bindings.driver import CUstream
+
+from tutorlib import (
+    TensorSpec, check, compilations, compile_cute, run_on_gpu, show_later_calls, show_launches, show_new_processes,
+    show_stages,
+)  # fmt: skip
+
+# %% [markdown]
+# ## When does host time matter?
+#
+# The host launches ahead of the GPU. In the picture a tick is 5 µs, a color is a call, and hatched is a GPU that waits
+# for the host.
+
+# %%
+show_launches(
+    {
+        "5 µs kernels, launched in 45 µs": (9, 1),
+        "5 µs kernels, launched in 5 µs": (1, 1),
+        "60 µs kernels, launched in 45 µs": (9, 12),
+    }
+)
+
+# %% [markdown]
+# Host time is hidden as long as each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
+# leaves the GPU idle for 40 of them.
+#
+# ## Where a first call's time goes
+#
+# This kernel computes y = 2x and does almost no work, so the overhead dominates:
+
+# %%
+THREADS = 128
+
+
+@cute.kernel
+def double_kernel(x: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * THREADS + thread
+    if i < cute.size(x):
+        y[i] = x[i] + x[i]
+
+
+@cute.jit
+def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
+    blocks = cute.ceil_div(cute.size(x), THREADS)
+    double_kernel(x, y).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1), stream=stream)
+
+
+# %% [markdown]
+# Its first call goes through these steps, where **IR** is the compiler's intermediate representation:
+#
+# | step | what happens | needs a GPU |
+# |---|---|---|
+# | tracing | your Python runs, and the DSL records its operations as IR | no |
+# | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
+# | machine code | LLVM writes PTX, and `ptxas` assembles it | no |
+# | host code | the host function becomes your CPU's machine code, linked into this process | if it launches a kernel |
+# | loading | the driver puts the kernel on the GPU | yes |
+# | launch | arguments are packed and passed to the driver | yes |
+#
+# The next cell measures the first three on *your* machine. **Predict**: which takes longest for such a small kernel,
+# and which shrinks most when you compile the same function again? The last two lines of the output answer.
+
+# %%
+from cutlass.cute.runtime import from_dlpack, make_fake_stream
+
+# %%
+vector = TensorSpec((1024,), dynamic=True)
+first, second = (
+    show_stages(attempt, double, vector.fake(), vector.fake(), make_fake_stream()) for attempt in ("first", "second")
+)
+stages = ("trace", "lower", "machine_code")
+print("longest, first call:", max(stages, key=lambda stage: getattr(first, stage)))
+print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
+
+# %% [markdown]
+# Some work happens once per process, so the second compilation is shorter. But `cute.compile` caches nothing: it
+# compiles every time you call it. Next, a real kernel, the GEMM of notebook 13:
+
+# %%
+from tutorlib.kernels.ladder import AMPERE_RUNGS
+
+gemm = AMPERE_RUNGS[-1].host
+matrix = TensorSpec((4096, 4096), "bf16")
+_ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
+
+# %% [markdown]
+# The launch takes microseconds, so do everything before it only once.
+#
+# **Exercise 20.1** (about 6 lines). Write `per_call(way, calls, trace, compile, load, launch)`: the average µs per call
+# over the first `calls` calls of a process. The last four arguments are µs; `compile` is lowering, machine code and
+# host code together. There are four ways:
+#
+# - `"nothing kept"`: every call goes through all four;
+# - `"traced each time"`: a direct call of a `@cute.jit` function. The DSL caches compiled functions that are loaded,
+#   and looks them up *by their IR*. What must it do to get the IR?
+# - `"kept"`: `cute.compile` runs once, and you keep the result;
+# - `"loaded"`: an earlier process compiled the function and saved it; this one only loads it.
+
+
+# %%
+def per_call(way, calls, trace, compile, load, launch):
+    ### BEGIN SOLUTION (about 6 lines)
+    every, once = {
+        "nothing kept": (trace + compile + load + launch, 0),
+        "traced each time": (trace + launch, compile + load),
+        "kept": (launch, trace + compile + load),
+        "loaded": (launch, load),
+    }[way]
+    return every + once / calls
+    ### END SOLUTION
+
+
+# %%
+check("20.1", per_call)
+
+# %% [markdown]
+# The next cell averages over a thousand calls. 73 ms for tracing and 241.5 ms for compiling are from a talk of NVIDIA's
+# on the CuTe DSL, for a GEMM on a B100; the other two are round numbers.
+
+# %%
+for way in ("nothing kept", "traced each time", "kept", "loaded"):
+    print(f"{way:18}{per_call(way, 1000, 73_000, 241_500, 1_000, 10):12,.1f} µs a call")
+
+# %% [markdown]
+# The second line is the default: every call costs 73 ms, because the DSL must trace your function to learn that nothing
+# has changed.
+#
+# ## What compiles again
+#
+# To cache compiled functions yourself, you must know which calls can share one. A direct call compiles exactly when its
+# IR is new, so the DSL can tell. **Predict** the number of compilations on each line.
+
+
+# %%
+@cute.jit
+def scale(x: cute.Tensor, factor: cutlass.Constexpr):
+    for i in range(cute.size(x)):
+        x[i] = (x[i] * factor).to(x.element_type)
+
+
+def compiles(what, calls):
+    before = compilations()
+    for view, factor in calls:
+        scale(view, factor)
+    print(f"{what:40}{compilations() - before} of {len(calls)}")
+
+
+def rows(m, n, dtype=torch.float32, align=None):
+    return from_dlpack(torch.zeros(m, n, dtype=dtype), assumed_align=align)
+
+
+def free(m, n, **options):
+    return rows(m, n, **options).mark_layout_dynamic()
+
+
+def free_rows(m, n):
+    return rows(m, n).mark_compact_shape_dynamic(mode=0, stride_order=(0, 1))
+
+
+sizes = (8, 16), (12, 16), (8, 32), (8, 16)
+compiles("static, four sizes", [(rows(m, n), 2.0) for m, n in sizes])
+compiles("mark_layout_dynamic, the same sizes", [(free(m, n), 2.0) for m, n in sizes])
+compiles("mode 0 dynamic, the same sizes", [(free_rows(m, n), 2.0) for m, n in sizes])
+compiles("fp16, bf16", [(free(8, 16, dtype=dtype), 2.0) for dtype in (torch.float16, torch.bfloat16)])
+compiles("aligned to 8 bytes, to 16", [(free(8, 16, align=align), 2.0) for align in (8, 16)])
+compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 2, 3.0, 2.0)])
+
+# %% [markdown]
+# The code depends on the type of each tensor and on the constants:
+#
+# | | is part of the type |
+# |---|---|
+# | static layout | every size and stride |
+# | `mark_layout_dynamic()` | only the rank, and which mode has stride 1 |
+# | `mark_compact_shape_dynamic(mode=0)` | the sizes of the other modes, and the order of the strides |
+# | dtype, alignment | both; the alignment is what CuTe may assume |
+# | Constexpr | the value, a constant in the code |
+#
+# The last line counts only 3.0 and 2: 2.0 was compiled on the second line. So 2 and 2.0 produce different code,
+# although they are the same key of a Python dictionary.
+#
+# **Exercise 20.2** (about 10 lines). Write `compilations_of(calls)`: how many compilations a sequence of direct calls
+# `f(x, factor)` needs in a new process. `x` is a matrix without gaps, no size is 1, and `factor` is a Constexpr. A call
+# is a tuple `(dtype, shape, stride, align, marked, factor)`; `marked` is `"static"`, `"layout"` for
+# `mark_layout_dynamic`, or the number of the mode given to `mark_compact_shape_dynamic`; `align` is a number of bytes.
+
+
+# %%
+def compilations_of(calls):
+    ### BEGIN SOLUTION (about 10 lines)
+    types = set()
+    for dtype, shape, stride, align, marked, factor in calls:
+        layout = shape, stride
+        if marked == "layout":
+            layout = len(shape), stride.index(1)
+        elif marked != "static":
+            others = tuple(size for mode, size in enumerate(shape) if mode != marked)
+            layout = others, sorted(range(len(shape)), key=lambda mode: stride[mode]) == [0, 1]
+        types.add((dtype, align, marked, layout, type(factor), factor))
+    return len(types)
+    ### END SOLUTION
+
+
+# %%
+check("20.2", compilations_of)
+
+# %% [markdown]
+# Variables that the function captures from outside become constants of the IR, too. **Predict** the two results:
+
+# %%
+SCALE = 2.0
+
+
+@cute.jit
+def scale_by_global(x: cute.Tensor):
+    for i in range(cute.size(x)):
+        x[i] = x[i] * SCALE
+
+
+ones = [torch.ones(3), torch.ones(3)]
+kept = cute.compile(scale_by_global, from_dlpack(ones[0]))
+SCALE = 10.0
+kept(from_dlpack(ones[0]))
+scale_by_global(from_dlpack(ones[1]))
+print("kept:", ones[0], "called directly:", ones[1])
+
+# %% [markdown]
+# The direct call traced again and saw the new value; the compiled function kept the old one. So make any value that can
+# change an argument; if it is a Constexpr, it belongs in the key of your cache.
+#
+# ## The key
+#
+# From here on, compile with dynamic layouts, for any size. One property of sizes and addresses still matters: accesses
+# of 16 bytes, such as `ld.global.v4`, need aligned addresses. So a kernel treats each tensor in one of two ways, and
+# the compiled code differs: if the tensor's address and the start of every row (or column, if columns are contiguous)
+# are multiples of 16 bytes, it accesses it 16 bytes at a time, and otherwise element by element.
+#
+# **Exercise 20.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
+# torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments;
+# `arch` is the GPU architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all
+# others must have different ones.
+#
+# `t.data_ptr()` is a tensor's address, `t.element_size()` an element's bytes, and `t.stride()` counts elements.
+
+
+# %%
+def cache_key(tensors, constants, arch):
+    ### BEGIN SOLUTION (about 8 lines)
+    def tensor_key(t):
+        leading = t.stride().index(1)
+        steps = [step for mode, step in enumerate(t.stride()) if mode != leading]
+        starts = [t.data_ptr(), *(step * t.element_size() for step in steps)]
+        return t.dtype, t.ndim, leading, all(start % 16 == 0 for start in starts)
+
+    return arch, tuple(map(tensor_key, tensors)), tuple((type(c), c) for c in constants)
+    ### END SOLUTION
+
+
+# %%
+check("20.3", cache_key)
+
+# %% [markdown]
+# A key that is too coarse runs the wrong code. A key that is too fine compiles too often, and the cache leaks memory.
+#
+# **Exercise 20.4** (about 5 lines). Write the cache. You call an instance of `CompiledKernels(compile, key)` with
+# tensors. `key(*tensors)` returns their key, which may be any hashable value, and `compile(*tensors)` a compiled
+# function. The instance compiles only for a new key, calls the function with the tensors, and returns its result. If
+# `compile` raises, so does the call, and the next one tries again. Each instance has its own cache, and keeps no tensor
+# alive.
+
+
+# %%
+class CompiledKernels:
+    def __init__(self, compile, key):
+        ### BEGIN SOLUTION (about 1 line)
+        self.compile, self.key, self.kept = compile, key, {}
+        ### END SOLUTION
+
+    def __call__(self, *tensors):
+        ### BEGIN SOLUTION (about 4 lines)
+        key = self.key(*tensors)
+        if key not in self.kept:
+            self.kept[key] = self.compile(*tensors)
+        return self.kept[key](*tensors)
+        ### END SOLUTION
+
+
+# %%
+check("20.4", CompiledKernels)
+
+# %% [markdown]
+# Use both on the CPU. How many compilations do these twelve tensors need?
+
+
+# %%
+@cute.jit
+def negate(x: cute.Tensor):
+    for i in range(cute.size(x)):
+        x[i] = -x[i]
+
+
+def compile_negate(x):
+    print("compiling for", x.dtype, tuple(x.shape))
+    compiled = cute.compile(negate, from_dlpack(x).mark_layout_dynamic())
+    return lambda x: compiled(from_dlpack(x).mark_layout_dynamic())
+
+
+negated = CompiledKernels(compile_negate, lambda x: cache_key([x], (), "cpu"))
+for dtype in (torch.float32, torch.float16):
+    for n in (8, 24, 64, 1000, 8, 24):
+        x = torch.ones(n, dtype=dtype)
+        negated(x)
+        assert x.eq(-1).all()
+
+# %% [markdown]
+# Two, one for each dtype. A service also bounds its cache: the DSL unloads a kernel when the last reference to its
+# compiled function is gone. And if several threads call, take a lock to compile, look the key up once more inside it,
+# and release it before you call the kernel.
+#
+# ## What is left of a call
+#
+# The next cell computes y = αx + y for four elements on your CPU, in four ways and with PyTorch's own operator.
+# **Predict** the order of magnitude of each.
+
+
+# %%
+import time
+
+
+@cute.jit
+def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
+    for i in range(cute.size(x)):
+        y[i] = alpha * x[i] + y[i]
+
+
+def view(tensor, **options):
+    return from_dlpack(tensor, **options).mark_layout_dynamic()
+
+
+def time_call(name, call, calls):
+    call()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    print(f"{name:36}{(time.perf_counter() - start) / calls * 1e6:12,.1f} µs")
+
+
+x, y = torch.ones(4), torch.ones(4)
+alpha = cutlass.Float32(0.0)
+x_view, y_view = view(x), view(y)
+compiled = cute.compile(axpy, alpha, x_view, y_view)
+stand_ins = view(x, enable_tvm_ffi=True), view(y, enable_tvm_ffi=True)
+with_ffi = cute.compile(axpy, alpha, *stand_ins, options="--enable-tvm-ffi")
+
+time_call("called directly", lambda: axpy(alpha, view(x), view(y)), 20)
+time_call("compiled, tensors through DLPack", lambda: compiled(0.0, view(x), view(y)), 2000)
+time_call("compiled, views kept, too", lambda: compiled(0.0, x_view, y_view), 2000)
+time_call("compiled with --enable-tvm-ffi", lambda: with_ffi(0.0, x, y), 2000)
+time_call("torch: y.add_(x, alpha=0)", lambda: y.add_(x, alpha=0.0), 2000)
+
+# %% [markdown]
+# Most of the time of a compiled call is Python: wrapping each tensor (DLPack), then packing the arguments. With
+# **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each one's
+# dtype, rank and strides:
+
+# %%
+for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
+    try:
+        with_ffi(0.0, *wrong)
+    except Exception as error:
+        print(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+
+# %% [markdown]
+# **Exercise 20.5** (about 6 lines). Write `for_torch(host, *arguments)`, which compiles a `@cute.jit` function once and
+# returns a function for torch's own tensors. `arguments` are examples of those in later calls: torch tensors, which it
+# must not change, and others, such as integers and streams. Later tensors may have any size, and any address that suits
+# an element; a later matrix has the same contiguous mode as its example. `axpy` was compiled like this above, for
+# vectors; no size of an example is 1. At hand:
+#
+# - `mark_layout_dynamic(leading_dim=n)` names the mode with stride 1.
+# - `assumed_align=16` would promise aligned addresses; without it, CuTe assumes an element's size.
+# - A launch needs a *stream*. If the caller passes `make_fake_stream(use_tvm_ffi_env_stream=True)` among `arguments`,
+#   the compiled function looks up torch's current stream itself, and later calls omit it.
+
+
+# %%
+def for_torch(host, *arguments):
+    ### BEGIN SOLUTION (about 6 lines)
+    views = [
+        from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
+        if isinstance(a, torch.Tensor)
+        else a
+        for a in arguments
+    ]
+    return cute.compile(host, *views, options="--enable-tvm-ffi")
+    ### END SOLUTION
+
+
+# %%
+check("20.5", for_torch)
+
+# %% [markdown]
+# ## Replaying launches
+#
+# A **CUDA graph** holds launches, and one driver call **replays** them all. You fill it by a **capture**: the driver
+# records the work that you put on a stream, and runs none of it.
+#
+#     graph = torch.cuda.CUDAGraph()
+#     with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
+#         …                          # launches
+#     graph.replay()                 # runs them, on the current stream
+#
+# - **The stream.** Only work on the capturing stream gets into the graph, and CUDA refuses launches on the default
+#   stream meanwhile. `CUstream(torch.cuda.current_stream().cuda_stream)` is torch's current stream, as `double` takes
+#   it.
+# - **The first launch** of a kernel loads it, which is not allowed in a capture.
+# - **The memory.** A graph holds addresses: every replay reads the same `x` and writes the same `y`.
+# - **The host** cannot wait for a result in a capture, and need not wait around a replay: one stream's work is in
+#   order.
+#
+# **Exercise 20.6** (about 14 lines). Write `graphed(launches, x, y)`. `launches(x, y, stream)` launches kernels that
+# read `x` and write `y`; `stream` is a `CUstream`. Capture them once, and return a function that takes another `x` of
+# this shape, replays the kernels on it, and returns their `y`, which the next replay may overwrite. The `x` and `y`
+# passed to `graphed` are examples: leave them as they are.
+#
+# The check needs no GPU: a stand-in for `torch.cuda` applies these rules to CPU tensors.
+
+
+# %%
+def graphed(launches, x, y):
+    ### BEGIN SOLUTION (about 14 lines)
+    x, y = x.clone(), torch.empty_like(y)
+
+    def launch():
+        launches(x, y, CUstream(torch.cuda.current_stream().cuda_stream))
+
+    launch()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch()
+
+    def replay(new):
+        x.copy_(new)
+        graph.replay()
+        return y
+
+    return replay
+    ### END SOLUTION
+
+
+# %%
+check("20.6", graphed)
+
+# %% [markdown]
+# The table shows the cost per launch of `double` on an H200: **host**, until the call returns, and **until done**,
+# until the GPU has finished the last of a long series, divided by their number. "Kept" is a compiled function in a
+# variable, "kept in a dictionary" one in `CompiledKernels`.
+
+# %%
+show_later_calls("NVIDIA H200")
+
+# %% [markdown]
+# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. Building the key takes about as
+# long as the TVM-FFI launch that follows, so look a kernel up once, before the loop that calls it. Only in the graph of
+# 20 launches does the GPU set the pace: a launch costs the host 0.12 µs, and a kernel that does almost nothing costs
+# the GPU 1.0 µs.
+#
+# ## The next kernel, before this one has ended
+#
+# Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
+# dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start earlier and do whatever does not depend
+# on the first. `cute.arch.griddepcontrol_wait()` in it returns when the first has ended and its stores are visible;
+# `griddepcontrol_launch_dependents()` in the first says when the second may start. Without the wait, the second may
+# read numbers that are not written yet. The simulator reports that, even where the result is right:
+
+
+# %%
+from tutorlib.simulate import simulate
+
+
+@cute.kernel
+def first_kernel(x: cute.Tensor, tmp: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    cute.arch.griddepcontrol_launch_dependents()
+    tmp[thread] = x[thread] + x[thread]
+
+
+@cute.kernel
+def second_kernel(tmp: cute.Tensor, y: cute.Tensor, waits: cutlass.Constexpr):
+    thread, _, _ = cute.arch.thread_idx()
+    if cutlass.const_expr(waits):
+        cute.arch.griddepcontrol_wait()
+    y[thread] = tmp[thread] + 1.0
+
+
+def both(waits):
+    @cute.jit
+    def host(x: cute.Tensor, tmp: cute.Tensor, y: cute.Tensor):
+        first_kernel(x, tmp).launch(grid=(1, 1, 1), block=(64, 1, 1))
+        second_kernel(tmp, y, waits).launch(grid=(1, 1, 1), block=(64, 1, 1), use_pdl=True)
+
+    return host
+
+
+for waits in (False, True):
+    found = simulate(both(waits), torch.ones(64), torch.zeros(64), torch.zeros(64), arch="90a").findings
+    print(f"waits: {waits}:", *found or ["nothing to report"])
+
+# %% [markdown]
+# ## Compiled once and for all
+#
+# The next process starts from scratch. `export_to_c` writes a compiled function, host code and kernel, to an object
+# file; `cute.runtime.load_module` loads it.
+#
+# **Exercise 20.7** (about 8 lines). Write `load_or_compile(folder, name, compile)`: load the function from the file
+# `folder / f"{name}.o"`; if the file does not exist, call `compile()` and save the result there first. `folder` is a
+# `Path` that may not exist yet, and `compile()` returns a function compiled with `--enable-tvm-ffi`. You need:
+#
+#     compiled.export_to_c(str(file), name)
+#     cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
+#
+# Several processes may do this at once, and any of them may die while it writes: a file with the final name must always
+# be complete. `os.replace(a, b)` renames atomically within one file system. Leave no other file in `folder`.
+
+
+# %%
+def load_or_compile(folder, name, compile):
+    ### BEGIN SOLUTION (about 8 lines)
+    file = folder / f"{name}.o"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        half = folder / f"{name}.{os.getpid()}.o"
+        compile().export_to_c(str(half), name)
+        os.replace(half, file)
+    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
+    ### END SOLUTION
+
+
+# %%
+check("20.7", load_or_compile)
+
+# %% [markdown]
+# The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
+# file. Here is the time for `double` in a new process, until its first call has finished on the GPU, without the start
+# of CUDA and the imports of torch and CuTe.
+
+# %%
+show_new_processes("NVIDIA H200")
+
+# %% [markdown]
+# What takes the 69 ms of *loaded*? A new process loads the `negate` of this page step by step, on *your* machine:
+
+# %%
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# %%
+steps = """
+import sys, time, torch
+from cutlass import cute
+
+def end_of(step):
+    global start
+    print(f"{step:20}{(time.perf_counter() - start) * 1e3:8.2f} ms")
+    start = time.perf_counter()
+
+x = torch.ones(8)
+start = time.perf_counter()
+import tvm_ffi
+end_of("import tvm_ffi")
+module = cute.runtime.load_module(sys.argv[1], enable_tvm_ffi=True)
+end_of("load_module")
+negate = module["negate"]
+end_of("find the function")
+negate(x)
+end_of("first call")
+negate(x)
+end_of("second call")
+"""
+with tempfile.TemporaryDirectory() as folder:
+    load_or_compile(Path(folder), "negate", lambda: for_torch(negate, torch.ones(8)))
+    new = [sys.executable, "-c", steps, f"{folder}/negate.o"]
+    print(subprocess.run(new, capture_output=True, text=True, check=True).stdout)
+
+# %% [markdown]
+# The longest step loads no kernel at all: it imports `tvm_ffi`, once for all kernels. The kernel reaches the GPU at its
+# first launch. So call each kernel once before the service takes requests.
+#
+# ## For a GPU that you do not have
+#
+# Neither compiling nor saving needs a GPU, so one machine can build the kernels for all of your GPUs: pass stand-ins
+# for the tensors, and name the **target**. The next cell reads it back from the PTX and from byte 49 of the machine
+# code:
+
+# %%
+with tempfile.TemporaryDirectory() as folder:
+    for target in ("sm_80", "sm_90a", "sm_100a"):
+        keep = f"--keep-ptx --keep-cubin --dump-dir {folder}"
+        arguments = vector.fake(), vector.fake(), make_fake_stream()
+        built = cute.compile(double, *arguments, options=f"--enable-tvm-ffi --gpu-arch {target} {keep}")
+        built.export_to_c(f"{folder}/double.{target}.o", "double")
+        (named,) = [line for line in built.__ptx__.splitlines() if line.startswith(".target")]
+        print(f"{named}; machine code for {built.__cubin__[49]}, {len(built.__cubin__):,} bytes")
+    print(*sorted(file.name for file in Path(folder).glob("*.o")))
+
+# %% [markdown]
+# Machine code for sm_80 runs on every GPU of compute capability 8.x. A target with an `a` has instructions that only
+# this architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no other.
+#
+# ## What to remember
+#
+# - Host time is hidden as long as kernels run longer than their launches take.
+# - A direct call always traces. Compile once and keep the result.
+# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
+#   architecture. With dynamic layouts it contains no sizes.
+# - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
+#   copy each input into the graph's own buffer.
+# - Save under a temporary name, then rename. The name encodes the key, the target and the versions.
+#
+# ## Test yourself
+#
+# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
+# choose, and how many compilations do they need?</summary>
+#
+# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
+# and the compiler still knows N and K. With static layouts there would be up to 4,096.
+#
+# </details>
+#
+# <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
+# What happens?</summary>
+#
+# Its address is 2 bytes past a multiple of 16. A kernel compiled for 16-byte accesses fails with a misaligned-address
+# error, after which the process cannot use the GPU.
+#
+# </details>
+#
+# <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
+# look?</summary>
+#
+# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
+# direct call would have traced the new source.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: Structs
+#
+# A pipelined kernel keeps several objects in shared memory, at offsets that must be aligned: TMA with the 128-byte
+# swizzle needs its tile at a multiple of 1,024 bytes, an mbarrier a multiple of 8. `cute.struct` computes them, by C's
+# rules: a member begins at the next multiple of its alignment, which is its own size for a number, the element's size
+# for a `MemRange` (an array), and at least n for `Align[…, n]`. The struct's alignment is the strictest of its
+# members', and its size is rounded up to a multiple of that. Lay this one out by hand, then run the cell:
+
+
+# %%
+@cute.struct
+class Mixed:
+    flag: cutlass.Int8
+    barrier: cutlass.Int64
+    scales: cute.struct.MemRange[cutlass.BFloat16, 3]
+    tile: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 8], 128]
+    count: cutlass.Int32
+
+
+print(Mixed._offsets, "size", Mixed.__sizeof__(), "alignment", Mixed.__alignof__())
+
+# %% [markdown]
+# **Exercise 20.8** (about 8 lines). Write `struct_layout(members)` for members given as `(bytes, alignment)`, in order.
+# Return a pair: a tuple of their offsets, and the struct's size.
+
+
+# %%
+def struct_layout(members):
+    ### BEGIN SOLUTION (about 8 lines)
+    offsets, end = [], 0
+    for size, align in members:
+        start = -(-end // align) * align
+        offsets.append(start)
+        end = start + size
+    strictest = max(align for _, align in members)
+    return tuple(offsets), -(-end // strictest) * strictest
+    ### END SOLUTION
+
+
+# %%
+check("20.8", struct_layout)
+
+# %% [markdown]
+# A kernel allocates the struct and accesses its members by name. This one is that of a GEMM with 128×256×64 tiles and
+# four stages. Thread 0 initializes two of the mbarriers, and each thread writes one element of a swizzled tile. The
+# offsets are constants in the instructions.
+
+# %%
+from cutlass.memory import SmemAllocator
+
+
+@cute.struct
+class Storage:
+    full: cute.struct.MemRange[cutlass.Int64, 4]
+    empty: cute.struct.MemRange[cutlass.Int64, 4]
+    sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * 4], 1024]
+    sB: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 256 * 64 * 4], 1024]
+
+
+@cute.kernel
+def storage_kernel(y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    storage = SmemAllocator().allocate(Storage)
+    if thread == 0:
+        cute.arch.mbarrier_init(storage.full.data_ptr() + 3, 1)
+        cute.arch.mbarrier_init(storage.empty.data_ptr(), 8)
+    tile = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((128, 64), stride=(64, 1)))
+    sB = storage.sB.get_tensor(tile)
+    sB[thread, 0] = cutlass.BFloat16(1.0)
+    cute.arch.sync_threads()
+    y[thread] = sB[thread, 0].to(cutlass.Float32)
+
+
+@cute.jit
+def use_storage(y: cute.Tensor):
+    storage_kernel(y).launch(grid=(1, 1, 1), block=(128, 1, 1))
+
+
+in_use = compile_cute(use_storage, [TensorSpec((128,))], "sm_90a")
+print(in_use, Storage._offsets, sep="\n")
+print(*[line for line in in_use.body.splitlines() if "mbarrier" in line or "shared" in line], sep="\n")
+
+# %% [markdown]
+# ## Appendix: Below the DSL
+#
+# NVIDIA's GPUs have instructions that the DSL does not wrap. Inline PTX is the instruction as text:
+
+# %%
+from cutlass._mlir.dialects import llvm, nvvm
+from cutlass.cutlass_dsl import T, dsl_user_op
+
+
+# %%
+@dsl_user_op
+def exp2_approx(a, *, loc=None, ip=None):
+    return cutlass.Float32(
+        llvm.inline_asm(
+            T.f32(),  # the result's type
+            [cutlass.Float32(a).ir_value(loc=loc, ip=ip)],  # $1, $2, …
+            "ex2.approx.ftz.f32 $0, $1;",
+            "=f,f",  # a float out, a float in; r: 32-bit integer, l: 64-bit, h: 16-bit
+            has_side_effects=False,  # or the compiler keeps it even if its result is unused
+            loc=loc,
+            ip=ip,
+        )
+    )
+
+
+@cute.kernel
+def powers_kernel(x: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    y[thread] = exp2_approx(x[thread])
+
+
+@cute.jit
+def powers(x: cute.Tensor, y: cute.Tensor):
+    powers_kernel(x, y).launch(grid=(1, 1, 1), block=(8, 1, 1))
+
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+x, y = torch.arange(8.0, device=device), torch.empty(8, device=device)
+if run_on_gpu(powers, x, y):
+    print(y)
+
+# %% [markdown]
+# `ir_value` returns the IR value of a DSL number, and `cutlass.Float32(…)` wraps an IR value as a DSL number.
+# `dsl_user_op` fills in `loc` and `ip`, the operation's place. `$0` is the result. Only `ptxas` can reject a mistake in
+# the text.
+#
+# **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
+# table: your function, evaluated on a = 0xF0, b = 0xCC and c = 0xAA, whose eight bit positions hold all eight
+# combinations. For a ^ b ^ c it is 0x96.
+#
+# **Exercise 20.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
+# that at least two of the three inputs have. Use one `lop3.b32`, as inline PTX, and not `cute.arch.lop3`. Its operands
+# are the result, a, b, c and the table; the table is a constant in the text.
+
+
+# %%
+@dsl_user_op
+def majority_of(a, b, c, *, loc=None, ip=None):
+    ### BEGIN SOLUTION (about 9 lines)
+    return cutlass.Int32(
+        llvm.inline_asm(
+            T.i32(),
+            [v.ir_value(loc=loc, ip=ip) for v in (a, b, c)],
+            "lop3.b32 $0, $1, $2, $3, 0xE8;",
+            "=r,r,r,r",
+            has_side_effects=False,
+            loc=loc,
+            ip=ip,
+        )
+    )
+    ### END SOLUTION
+
+
+@cute.kernel
+def majority_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * THREADS + thread
+    if i < cute.size(y):
+        y[i] = majority_of(a[i], b[i], c[i])
+
+
+@cute.jit
+def majority(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, y: cute.Tensor):
+    blocks = cute.ceil_div(cute.size(y), THREADS)
+    majority_kernel(a, b, c, y).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
+
+
+# %%
+check("20.9", majority)
+
+# %% [markdown]
+# The second way is a **native op**: the compiler's own operation for an instruction, in the MLIR dialects `nvvm` and
+# `llvm`, of which it knows operands, types and semantics. `cute.arch.lane_idx()`, for example, is roughly this:
+
+
+# %%
+@dsl_user_op
+def my_lane(*, loc=None, ip=None):
+    return cutlass.Int32(nvvm.read_ptx_sreg_laneid(T.i32(), loc=loc, ip=ip))
+
+
+print(len([name for name in dir(nvvm) if name[0].islower()]), "names in nvvm")

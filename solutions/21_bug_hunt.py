@@ -1,0 +1,902 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 170
+#     summary: Fifteen broken kernels, all but one with its author's report. You find the line, prove it, and fix it.
+# ---
+
+# %% [markdown]
+# # 21 · A bug hunt
+#
+# A colleague sends you forty lines of code and one sentence: "the last rows are wrong", "it has been hanging since
+# Tuesday", "it works on my machine". You did not write the code, and it looks fine. How do you find the bug, and how do
+# you *know* that you have found it? The kernels are written in CuTe, cuTile and CUDA C++, and each has one bug that
+# engineers really write.
+#
+# > **After this page you can** reduce a failure to a small input that exposes it, trace it to a line and a cause, find
+# > races in kernels whose results are right, and fix a kernel that you did not write without losing what makes it fast.
+# >
+# > **It takes** about 170 minutes, on any machine: the kernels are simulated, and a GPU, if you have one, runs the
+# > fixed ones, too.
+
+# %%
+import torch
+
+from tutorlib import CompileFailed, check, explain
+from tutorlib.notebook.hunt import BUGS, CAUSES, Diagnosis, as_it_is, output_of, patch, show_bug, show_verdicts
+
+# %% [markdown]
+# ## A method
+#
+# 1. **Read the symptom.** Where is the result wrong: in a column, in a tail, everywhere? Since when? Above all, where
+#    is it *right*?
+# 2. **Make it small.** One block, one tile, two steps of the loop. A bug that appears at 17 and not at 16 almost names
+#    its line.
+# 3. **Use the tool that can see it.** Each tool detects one kind of fault.
+# 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values."
+# 5. **Fix one thing**, and test the size that failed, one that passed, and one that no tile divides.
+#
+# | symptom | look first at | it tells you |
+# |---|---|---|
+# | does not compile | the message, from its end | what the compiler could not prove, and where, if it says so |
+# | illegal address, misaligned | memcheck; `explain` | the thread, the address, the line |
+# | wrong in a pattern | inputs that encode their position | which element was used instead |
+# | wrong beyond a size | the two sizes around the limit | which loop, edge or stage begins there |
+# | nearly right | the error, compared with each type's rounding | what was rounded, and when |
+# | different numbers in each run | racecheck (shared memory); `explain` | two lines that access the same location |
+# | right, except on a busy GPU | `explain` | which block loads data that another stores, unordered |
+# | garbage, or NaN, at times | initcheck; `explain` | which memory was read before it was written |
+# | NaN for some inputs only | inputs at the edges: all negative, all equal, huge | which assumption fails |
+# | hangs | synccheck, then cuda-gdb; `explain` | which threads wait, at which line |
+# | right, but slow | ncu; `explain` | wavefronts and sectors, compared with the fewest possible |
+#
+# (memcheck, racecheck, synccheck and initcheck belong to NVIDIA's compute-sanitizer; more on them after bug 4.)
+#
+# ## How this page is graded
+#
+# Each bug has two exercises. For the **diagnosis**, you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
+# or its text, one of the causes below, and the shape of an input that exposes the bug, as in `Diagnosis(line=12,
+# cause="not reset", shape=(16, 8, 4))` or `Diagnosis(line="sum = 0;", …)`. The check runs the broken kernel on that
+# input. If nothing goes wrong there, you get no points. So begin with the input, and leave `line` and `cause` at
+# `None`: an input that exposes the bug earns one point. A right pair of line and cause earns the other three, and a
+# wrong pair costs the first one as well. `check` does not say which of the two is wrong, and after three wrong pairs
+# for a bug it judges no further pair until your fix of that bug passes. If the bug is a missing statement, its line is
+# either of the two next to the gap. These are the causes:
+
+# %%
+for name, meaning in CAUSES.items():
+    print(f"{name:23}{meaning}")
+
+# %% [markdown]
+# For the **fix**, you get the source as a string and return it corrected; `patch(source, old, new)` changes one place.
+# The check tests it like every kernel of the course. Fix the kernel; do not rewrite it. Work done with tensor cores,
+# shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline that no longer has
+# copies in flight while it computes, a redundant barrier or fence, repeated loads or arithmetic, sums in fp64, warps
+# that neither load nor store, a new bank conflict, or another order of blocks costs a point. Three functions that are
+# not in the sources help in one fix each: `ct.transpose(tile)`; `cute.assume(n, divby=d)`, n as a multiple of d for the
+# compiler; `__threadfence()`, which orders a thread's memory accesses before and after it, for all blocks.
+#
+# ## Exposed by the right input
+#
+# ### Bug 1: a linear layer
+#
+# > "The cuTile forward pass of our linear layer. I tested it with w = the identity and no bias, and y matches x bit for
+# > bit. With the trained weights it is garbage, the same garbage every time."
+
+# %%
+show_bug("linear")
+
+# %% [markdown]
+# **`explain`** simulates a kernel on one input and reports the rules that it breaks there, even if the result is right:
+# races (accesses to the same memory, at least one of them a write, that nothing orders), waits that never end, accesses
+# out of bounds, undefined values. It also counts wavefronts and sectors. Give it a small case.
+#
+# With the id of a fix it tests your version of the kernel: it prints whether the result is right, then its findings.
+# `as_it_is` is a fix that changes nothing, so this cell tests the broken kernel. (`picture =` keeps `explain`'s drawing
+# off the page.)
+
+# %%
+picture = explain("21.2", as_it_is, shape=(32, 32, 32))
+
+# %% [markdown]
+# The result is wrong, yet the kernel breaks no rule: it computes another function. Which one? A single 1 in a weight
+# matrix of zeros picks one element of x, and its position in y shows how the kernel reads w. `output_of` simulates a
+# broken kernel on your inputs, in the order of its parameters.
+
+# %%
+x = (torch.arange(32) + 1).repeat(32, 1).bfloat16()  # x[m, k] = k + 1
+w = torch.zeros(32, 32).bfloat16()
+w[0, 5] = 1  # so y[:, 0] should be x[:, 5], which is 6
+y = output_of("linear", (32, 32, 32), x, w, torch.zeros(32).bfloat16())
+print({(0, n): y[0, n].item() for n in range(32) if y[0, n] != 0})
+
+# %% [markdown]
+# **Exercises 21.1 and 21.2** (about 5 lines and 1). The shape is (M, N, K). A `Diagnosis` can also have `data=`, a list
+# of tensors (or NumPy arrays), one for each input, for which the right result is finite; without it, the inputs are
+# random.
+
+
+# %%
+def diagnose_linear():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="sums = ct.mma(tile_x, tile_w, sums)",
+        cause="majors swapped",
+        shape=(32, 32, 32),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.1", diagnose_linear)
+
+
+# %%
+def fix_linear(source):
+    ### BEGIN SOLUTION (about 1 line)
+    return patch(source, "ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_x, ct.transpose(tile_w), sums)")
+    ### END SOLUTION
+
+
+# %%
+check("21.2", fix_linear)
+
+# %% [markdown]
+# The 1 at w[0, 5] took x[0, 0] to column 5, so the kernel computes x · w instead of x · wᵀ. Square tiles hid the bug,
+# and so did the identity, its own transpose. Test with tiles that are not square, and matrices that are not symmetric.
+#
+# ### Bug 2: a GEMM of any size
+#
+# > "Plain fp32 in CUDA C++, no tricks. 40×50×64 is right, 40×50×60 is wrong nearly everywhere. memcheck complained
+# > about the last row, so I allocated one more row. Now memcheck is quiet and the result is as wrong as before."
+
+# %%
+show_bug("sgemm")
+
+# %% [markdown]
+# **Exercises 21.3 and 21.4** (about 5 lines and 2). The shape is (M, N, K). Make it smaller than 40×50×60: on which of
+# the three sizes does the failure depend, and how small can the others be?
+
+
+# %%
+def diagnose_sgemm():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="sA[y][x] = row < m ?",
+        cause="unguarded tail",
+        shape=(2, 1, 1),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.3", diagnose_sgemm)
+
+
+# %%
+def fix_sgemm(source):
+    ### BEGIN SOLUTION (about 2 lines)
+    source = patch(source, "= row < m ?", "= row < m && k0 + x < k ?")
+    return patch(source, "= b_row < n ?", "= b_row < n && k0 + x < k ?")
+    ### END SOLUTION
+
+
+# %%
+check("21.4", fix_sgemm)
+
+# %% [markdown]
+# The failure depends on K alone, and 2×1×1 shows it. Past the end of a row is the next row, which is valid memory.
+# memcheck could see only the overrun of the last row, and the extra row hid it.
+#
+# ### Bug 3: a histogram
+#
+# > "It passed every test. Since we let the autotuner choose the number of threads, the bright half of the bins is off
+# > now and then. The launch is valid for any T, and the loops run to the end for any T; I checked."
+
+# %%
+show_bug("histogram")
+
+# %% [markdown]
+# **Exercises 21.5 and 21.6** (about 5 lines and 3). The shape is (M, N, T): rows, elements per row, threads per block
+# (a multiple of 32, at most 1,024; the parameter `threads` is T, too, and is not used). So your input includes the
+# *launch* configuration.
+
+
+# %%
+def diagnose_histogram():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="if (t < BINS) mine[t] = 0;",
+        cause="uninitialized",
+        shape=(1, 100, 128),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.5", diagnose_histogram)
+
+
+# %%
+def fix_histogram(source):
+    ### BEGIN SOLUTION (about 3 lines)
+    every_bin = "for (int bin = t; bin < BINS; bin += blockDim.x) mine[bin] = 0;"
+    return patch(source, "if (t < BINS) mine[t] = 0;", every_bin)
+    ### END SOLUTION
+
+
+# %%
+check("21.6", fix_histogram)
+
+# %% [markdown]
+# With fewer threads than bins, the `if` skips the bins above the last thread. Uninitialized shared memory often holds
+# zeros, so the result is often right.
+#
+# ### Bug 4: a GEMM for a solver
+#
+# > "The solver stalls at a residual of 1e-4. The GEMM agrees with float64 to three or four digits, and fp32 should give
+# > six. I suspected the accumulators and split K into short slices: no change. By the way, with matrices of small
+# > integers it is exact."
+
+# %%
+show_bug("matmul_fp32")
+
+# %% [markdown]
+# Compare the error with the largest relative rounding error of each type that could cause it: 2⁻⁸ for bf16, 2⁻¹¹ for
+# tf32 and fp16, 2⁻²⁴ for fp32. With K = 1, the kernel multiplies and does not add. It rounds two factors, so the
+# product may be off by twice as much.
+
+# %%
+a, b = torch.randn(4, 1), torch.randn(4, 1)
+c = output_of("matmul_fp32", (4, 4, 1), a, b)
+error = ((c - a @ b.mT) / (a @ b.mT)).abs().max().item()
+print(f"largest relative error of a single product: {error:.1e}; 2⁻²⁴ is {2**-24:.1e}, 2⁻¹¹ is {2**-11:.1e}")
+
+# %% [markdown]
+# **Exercises 21.7 and 21.8** (about 5 lines and 2). The shape is (M, N, K).
+
+
+# %%
+def diagnose_matmul():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="tile_a = ct.load(",
+        cause="inputs rounded",
+        shape=(4, 4, 1),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.7", diagnose_matmul)
+
+
+# %%
+def fix_matmul(source):
+    ### BEGIN SOLUTION (about 2 lines)
+    return source.replace(".astype(ct.tfloat32)", "")
+    ### END SOLUTION
+
+
+# %%
+check("21.8", fix_matmul)
+
+# %% [markdown]
+# Tensor cores multiply fp32 matrices only after they are rounded to tf32, hence a single product with an error of about
+# 2⁻¹¹. Small integers are exact in tf32. The fixed kernel does without tensor cores: accurate and slower, as "fp32"
+# demands.
+#
+# ## Tools for what a result does not show
+#
+# **compute-sanitizer** comes with the CUDA toolkit and watches a kernel on a GPU:
+#
+# | `compute-sanitizer --tool` | sees | does not see |
+# |---|---|---|
+# | `memcheck` | accesses out of bounds of an allocation, misaligned ones | an overrun within one allocation |
+# | `racecheck` | two threads that access the same *shared* memory with no barrier in between | global memory |
+# | `synccheck` | barriers that some threads do not reach, invalid barriers | a missing barrier |
+# | `initcheck` | reads of uninitialized *global* memory; in newer versions, of *shared* memory, too | registers |
+#
+# torch allocates memory from the driver in large pieces, and memcheck treats each piece as one allocation: set
+# `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, or an overrun into the next tensor goes unseen. Compile kernels with `-lineinfo`
+# (nvcc) or `--generate-line-info` (the CuTe DSL's `options=`), or you get addresses instead of lines.
+#
+# **`printf`** in C++ and `cute.printf` print from the kernel, at run time; let only one thread print. Python's `print`
+# in a `@cute.jit` function prints while the function is *compiled*, which shows layouts and their static properties.
+#
+# **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda warps` shows where each
+# warp of the SM is, `cuda block 0 thread 64` switches to a thread and `bt` shows its line.
+#
+# ## Threads that do not wait for each other
+#
+# From here on, a result may be right by luck, and more runs prove nothing: on another GPU or at another clock, the
+# threads run in another order.
+#
+# ### Bug 5: rows divided by their largest element
+#
+# > "My first kernel in CuTe. The tree is from a textbook. It used to work with 32 threads. With 128 it is wrong, and on
+# > a friend's machine it hangs."
+
+# %%
+show_bug("largest")
+
+# %% [markdown]
+# Does the barrier hold back a thread that skips the branch? If it does, thread 64 begins the turn of half = 32 only
+# after thread 0 has passed the barrier of half = 64. Let both threads print:
+
+# %%
+talking = patch(
+    BUGS["largest"].source,
+    "        if t < half:\n",
+    "        if t == 64:\n            cute.printf('thread 64 begins half = {}', half)\n        if t < half:\n",
+)
+barrier = "            cute.arch.sync_threads()\n"
+passed = "            if t == 0:\n                cute.printf('thread 0 passed the barrier of half = {}', half)\n"
+output_of("largest", (1, 64), source=patch(talking, barrier, barrier + passed))
+
+# %% [markdown]
+# It does not: in the simulator thread 64 begins all seven turns before thread 0 passes the first barrier.
+#
+# **Exercises 21.9 and 21.10** (about 5 lines and 1). The shape is (M, N).
+
+
+# %%
+def diagnose_largest():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line=26,
+        cause="barrier in a branch",
+        shape=(1, 64),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.9", diagnose_largest)
+
+
+# %%
+def fix_largest(source):
+    ### BEGIN SOLUTION (about 1 line)
+    return patch(source, "            cute.arch.sync_threads()", "        cute.arch.sync_threads()")
+    ### END SOLUTION
+
+
+# %%
+check("21.10", fix_largest)
+
+# %% [markdown]
+# At a barrier in a branch, the outcome depends on what the other threads do next. If they reach another barrier, the
+# hardware treats the two as one, and the threads continue out of step. If they exit, they no longer count. If they wait
+# for something else, the block hangs. So all threads of the block must reach every block barrier.
+#
+# ### Bug 6: a matrix times a vector
+#
+# > "Two stages along K by cp.async, as in the book. K = 128 is right. K = 256 is wrong, with any matrix. If I wait for
+# > everything (`__pipeline_wait_prior(0)`) it is still wrong, so it is not the wait."
+
+# %%
+show_bug("gemv")
+
+# %% [markdown]
+# The author's experiment rules out one cause.
+#
+# **Exercises 21.11 and 21.12** (about 5 lines and 2). The shape is (M, K).
+
+
+# %%
+def diagnose_gemv():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="int stage = 0;",
+        cause="wrong stage",
+        shape=(1, 256),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.11", diagnose_gemv)
+
+
+# %%
+def fix_gemv(source):
+    ### BEGIN SOLUTION (about 2 lines)
+    last = "sW[stage][i];\n    __syncthreads();\n"
+    return patch(source, last, last + "    stage ^= 1;\n")
+    ### END SOLUTION
+
+
+# %%
+check("21.12", fix_gemv)
+
+# %% [markdown]
+# A stage index that never changes is right for the first tile, so every test with a single tile passes. Test a ring of
+# buffers with at least one more tile than it has stages.
+#
+# ### Bug 7: the end of a split-K GEMM
+#
+# > "It adds S partial results in three stages; a thread copies its share of each by one cp.async. On my GPU it has
+# > never been wrong. In the nightly run, about once a week, the last part is missing."
+
+# %%
+show_bug("sum_parts")
+
+# %% [markdown]
+# The next cell draws one block's steps from left to right: the warps' operations on top, the three buffers below. A
+# buffer is gray while a copy into it is in flight. **Predict** the bug: which two reads are from a buffer that is gray
+# before and after?
+
+# %%
+explain("21.14", as_it_is, shape=(4, 256))
+
+# %% [markdown]
+# **Exercises 21.13 and 21.14** (about 5 lines and 2). The shape is (S, N). What is the smallest S that exposes the bug?
+
+
+# %%
+def diagnose_sum_parts():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="cute.arch.cp_async_wait_group(STAGES - 1)",
+        cause="copy not waited for",
+        shape=(1, 256),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.13", diagnose_sum_parts)
+
+
+# %%
+def fix_sum_parts(source):
+    ### BEGIN SOLUTION (about 2 lines)
+    commit = "    cute.arch.cp_async_commit_group()\n        cute.arch.cp_async_wait_group"
+    return patch(source, commit, commit.removeprefix("    "))
+    ### END SOLUTION
+
+
+# %%
+check("21.14", fix_sum_parts)
+
+# %% [markdown]
+# The last copies, of parts 2 and 3 in the picture, are not waited for. The remedy is notebook 13's rule: commit one
+# group in every step, even an empty one. Otherwise "all but the newest two" groups refers to a different tile once no
+# copies are left to issue. Even S = 1 exposes the bug: the prologue commits two groups, the loop none, and a wait that
+# leaves two groups in flight waits for nothing.
+#
+# ### Bug 8: an epilogue
+#
+# > "bf16 on the tensor cores through `nvcuda::wmma`. Stores were slow, so now the tile goes through shared memory and
+# > each warp stores whole rows. I put a barrier in between, of course. I think it is right. racecheck disagrees."
+
+# %%
+show_bug("tile_gemm")
+
+# %% [markdown]
+# **Exercises 21.15 and 21.16** (about 5 lines and 1). The shape is (M, N, K).
+
+
+# %%
+def diagnose_tile_gemm():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="__syncwarp();",
+        cause="read too early",
+        shape=(32, 32, 16),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.15", diagnose_tile_gemm)
+
+
+# %%
+def fix_tile_gemm(source):
+    ### BEGIN SOLUTION (about 1 line)
+    return patch(source, "__syncwarp();", "__syncthreads();")
+    ### END SOLUTION
+
+
+# %%
+check("21.16", fix_tile_gemm)
+
+# %% [markdown]
+# `__syncwarp()` orders only the threads of one warp, and here a warp reads what two warps wrote. For each barrier, ask:
+# which threads wrote, which threads read, and does it include both?
+#
+# ### Bug 9: RMS norm
+#
+# > "A persistent kernel: four blocks process all rows in turn. A thousand runs on my GPU gave the same bits a thousand
+# > times. The reviewer rejected it and did not say why."
+#
+# The launch is `min(M, 4)` blocks of 128 threads.
+
+# %%
+show_bug("rms_norm")
+
+# %% [markdown]
+# **Exercises 21.17 and 21.18** (about 5 lines and 2). The shape is (M, N). Your input must make the simulator report a
+# hazard.
+
+
+# %%
+def diagnose_rms_norm():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="if (t % 32 == 0) partial[t / 32] = squares;",
+        cause="overwritten too early",
+        shape=(5, 32),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.17", diagnose_rms_norm)
+
+
+# %%
+def fix_rms_norm(source):
+    ### BEGIN SOLUTION (about 2 lines)
+    last_read = "total += partial[warp];\n"
+    return patch(source, last_read, last_read + "    __syncthreads();\n")
+    ### END SOLUTION
+
+
+# %%
+check("21.18", fix_rms_norm)
+
+# %% [markdown]
+# In a loop, a barrier must separate the writes from the reads that follow, *and* these reads from the writes of the
+# next iteration.
+#
+# ### Bug 10: a stream by TMA
+#
+# > "Two stages, filled by TMA, each with an mbarrier. A block with one tile is right. With more, the result is
+# > sometimes wrong, and usually the kernel never returns."
+
+# %%
+show_bug("stream")
+
+# %% [markdown]
+# **Exercises 21.19 and 21.20** (about 5 lines and 1). The shape is (M, N); a block has a column of tiles of 16×64.
+
+
+# %%
+def diagnose_stream():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="cute.arch.mbarrier_wait(full + stage, tile % 2)",
+        cause="wrong phase",
+        shape=(32, 64),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.19", diagnose_stream)
+
+
+# %%
+def fix_stream(source):
+    ### BEGIN SOLUTION (about 1 line)
+    return patch(source, "tile % 2)", "tile // STAGES % 2)")
+    ### END SOLUTION
+
+
+# %%
+check("21.20", fix_stream)
+
+# %% [markdown]
+# Tile 1 is the first in its stage, so it should wait for phase 0, but it names parity 1. If its bytes have not landed,
+# the barrier is still in phase 0. Parity 1 then means the preceding phase, which counts as complete, so the wait
+# returns at once and the warp reads too early. If they have landed, the barrier is in phase 1, and the wait never
+# returns: only the waiting warp itself could start the next copy.
+#
+# ## It refuses, it crashes, it crawls
+#
+# ### Bug 11: large tensors
+#
+# > "It compiled until I made it safe for tensors beyond 2^31 elements. All my sizes are small, and they fit into any
+# > integer type. The number is the same one as before!"
+
+# %%
+show_bug("scale_rows")
+
+# %% [markdown]
+# Read a message from its end: first what the compiler needed and what it knew, and only then where. (This one names a
+# line of the DSL, not of the kernel.)
+
+# %%
+try:
+    output_of("scale_rows", (3, 260))
+except CompileFailed as error:
+    print(*error.lines, sep="\n")
+
+# %% [markdown]
+# The copy needs 16-byte alignment, and the compiler can prove only 4 bytes. So ask what the compiler knows: `print` in
+# the host function runs during compilation. In a layout, `?` is a number known only at run time, `div=4` a divisor that
+# the compiler knows, and `i64` a 64-bit type:
+
+# %%
+asking = patch(BUGS["scale_rows"].source, "    layout =", "    print('x:', x.layout)\n    layout =")
+try:
+    output_of("scale_rows", (3, 260), source=asking)
+except CompileFailed:
+    print("(and then it fails as before)")
+
+# %% [markdown]
+# **Exercises 21.21 and 21.22** (about 5 lines and 2). The shape is (M, N). Keep the 64-bit stride and the 16-byte
+# vectors.
+
+
+# %%
+def diagnose_scale_rows():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="pitch = cutlass.Int64(x.shape[1])",
+        cause="lost divisibility",
+        shape=(2, 64),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.21", diagnose_scale_rows)
+
+
+# %%
+def fix_scale_rows(source):
+    ### BEGIN SOLUTION (about 2 lines)
+    wide = "cutlass.Int64(x.shape[1])"
+    return patch(source, wide, f"cute.assume({wide}, divby=VECTOR)")
+    ### END SOLUTION
+
+
+# %%
+check("21.22", fix_scale_rows)
+
+# %% [markdown]
+# The value did not change. But "a multiple of 4" is a property of its *type*, and the conversion made a new type
+# without it. `x.stride[0]` was available all along, in 64 bits and with its divisor.
+#
+# ### Bug 12: sums of rows
+#
+# > "Misaligned address, immediately, with more than one row. The global addresses are multiples of 16; I printed them.
+# > It started with the padding, which I added because of the profiler."
+
+# %%
+show_bug("row_sums")
+
+# %% [markdown]
+# **Exercises 21.23 and 21.24** (about 5 lines and 1). The shape is (M, N). Keep the 16-byte copies.
+
+
+# %%
+def diagnose_row_sums():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="constexpr int PITCH",
+        cause="misaligned",
+        shape=(2, 32),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.23", diagnose_row_sums)
+
+
+# %%
+def fix_row_sums(source):
+    ### BEGIN SOLUTION (about 1 line)
+    return patch(source, "COLUMNS + 1", "COLUMNS + VECTOR")
+    ### END SOLUTION
+
+
+# %%
+check("21.24", fix_row_sums)
+
+# %% [markdown]
+# The pitch has two constraints: cp.async needs rows that begin at multiples of 16 bytes, and the reads need neighboring
+# rows in different banks. Four extra columns satisfy both if the compiler reads the aligned rows 16 bytes at a time.
+#
+# ### Bug 13: channels last
+#
+# > "Right at every size, and much slower than a copy of as many bytes. Reads and writes are coalesced; I made sure of
+# > that."
+
+# %%
+show_bug("channels_last")
+
+# %% [markdown]
+# On a GPU, `ncu --metrics l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum` counts bank conflicts. `explain` counts
+# wavefronts:
+
+# %%
+explain("21.26", as_it_is, shape=(32, 32))
+
+# %% [markdown]
+# **Exercises 21.25 and 21.26** (about 5 lines and 1). The shape is (C, P); your input must show the waste.
+
+
+# %%
+def diagnose_channels_last():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="__shared__ float tile[T][T];",
+        cause="bank conflicts",
+        shape=(32, 32),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.25", diagnose_channels_last)
+
+
+# %%
+def fix_channels_last(source):
+    ### BEGIN SOLUTION (about 1 line)
+    return patch(source, "tile[T][T];", "tile[T][T + 1];")
+    ### END SOLUTION
+
+
+# %%
+check("21.26", fix_channels_last)
+
+# %% [markdown]
+# ## Blocks that do not wait for each other
+#
+# ### Bug 14: a bias's gradient
+#
+# > "One launch in place of two. The last block to finish adds up what all four stored, always in the same order, so the
+# > result is the same bit for bit. It was, a million times. Since we share the GPU with other jobs, one result in
+# > thousands lacks a slice. racecheck is silent, and there is a barrier before the counter and one after it."
+
+# %%
+show_bug("column_sums")
+
+# %% [markdown]
+# The simulator runs the blocks in order, so its result is always right. Read its findings instead.
+#
+# **Exercises 21.27 and 21.28** (about 5 lines and 6). The shape is (M, N).
+
+
+# %%
+def diagnose_column_sums():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="last = atomicAdd(",
+        cause="blocks not ordered",
+        shape=(4, 128),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.27", diagnose_column_sums)
+
+
+# %%
+def fix_column_sums(source):
+    ### BEGIN SOLUTION (about 6 lines)
+    count = "last = atomicAdd(&finished[strip], 1) == SLICES - 1;"
+    ordered = f"""if (t == 0) {{
+    __threadfence();
+    {count}
+    __threadfence();
+  }}"""
+    return patch(source, f"if (t == 0) {count}", ordered)
+    ### END SOLUTION
+
+
+# %%
+check("21.28", fix_column_sums)
+
+# %% [markdown]
+# `__syncthreads()` orders the threads of one block, and an `atomicAdd` orders nothing but itself: PTX calls it
+# *relaxed*. The last block can see the counter's new value before the sums that another block stored earlier. Two
+# fences (`__threadfence()` in CUDA C++) prevent it, one in each block:
+#
+# > store the data · **fence** · write the flag &nbsp;&nbsp;&nbsp;&nbsp; read the flag · **fence** · load the data
+#
+# PTX calls the left half a *release* pattern and the right half an *acquire* pattern. Keep the barriers: they order the
+# other threads' stores before thread 0's first fence, and their loads after its second.
+#
+# ## Without a report
+#
+# ### Bug 15: softmax
+#
+# This kernel has passed its tests for a year. There are no hints. Is every line right for every input?
+
+# %%
+show_bug("softmax")
+
+# %% [markdown]
+# **Exercises 21.29 and 21.30** (about 6 lines and 4). The shape is (M, N), and `data=` takes the input.
+
+
+# %%
+def diagnose_softmax():
+    ### BEGIN SOLUTION (about 6 lines)
+    return Diagnosis(
+        line="return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);",
+        cause="wrong identity",
+        shape=(1, 8),
+        data=[torch.full((1, 8), -1000.0).numpy()],
+    )
+    ### END SOLUTION
+
+
+# %%
+check("21.29", diagnose_softmax)
+
+
+# %%
+def fix_softmax(source):
+    ### BEGIN SOLUTION (about 4 lines)
+    source = patch(source, "Op op, float *partial", "Op op, float neutral, float *partial")
+    source = patch(source, ": 0.0f, op);", ": neutral, op);")
+    source = patch(source, "Max(), tops", "Max(), -INFINITY, tops")
+    return patch(source, "Add(), totals", "Add(), 0.0f, totals")
+    ### END SOLUTION
+
+
+# %%
+check("21.30", fix_softmax)
+
+# %% [markdown]
+# The author reused a helper for sums to find a maximum, but 0 is the identity of addition and not of the maximum. So
+# `top` is never negative. Softmax hides this: a number subtracted from the whole row cancels, as long as no exponential
+# overflows and not all of them underflow. If a whole row is very negative, all of them underflow to 0, and the division
+# gives NaN.
+#
+# ## What compute-sanitizer says
+#
+# The next cell shows the recorded verdicts of its four tools, each kernel at one size. The number before a verdict
+# counts the errors that the tool reported. **Predict:** for which bugs are all four silent?
+
+# %%
+show_verdicts()
+
+# %% [markdown]
+# All four tools are silent on six bugs. `linear`, `matmul_fp32` and `softmax` break no rule, and `channels_last` is
+# right but slow. `histogram` leaves bins in *shared* memory uninitialized, which this version of initcheck did not
+# report, and `column_sums` has a race in global memory, which racecheck does not watch. On `stream`, all four tools
+# hung with the kernel and reported nothing.
+#
+# ## What to remember
+#
+# - Find two neighboring sizes, one that works and one that fails.
+# - Inputs that encode their position (a single 1 among zeros, a ramp) locate a bug. Random numbers test the middle of
+#   the range; test its edges, too.
+# - A race is a property of the program, not of a run. A tool's silence covers only the faults that it can see.
+# - A barrier orders one block. Two blocks need a flag, with a fence before it is written and one after it is read.
+# - If a change makes the symptom go away and you cannot say why, undo it and keep looking.
+#
+# ## Test yourself
+#
+# <details><summary>1. A kernel reads 4 bytes past the end of a row. When does memcheck report it?</summary>
+#
+# If the row is the last one and its end is the end of an allocation, as it is with torch's caching turned off.
+# Otherwise these bytes belong to the next row or to another tensor, and reading them is legal but wrong.
+#
+# </details>
+#
+# <details><summary>2. You add a <code>printf</code>, and the bug is gone. What have you learned?</summary>
+#
+# The bug probably depends on timing: printing slows one thread down. Look for a missing barrier or wait, with racecheck
+# or the simulator.
+#
+# </details>
+#
+# <details><summary>3. A reduction is right with 32 threads and wrong with 64. Which causes of the list come to mind
+# first?</summary>
+#
+# Those that need a second warp: read too early (perhaps `__syncwarp` in place of `__syncthreads`), overwritten too
+# early, a barrier in a branch. Or a wrong coordinate: with a hard-coded 32, only one warp's partial result is used.
+#
+# </details>

@@ -1,0 +1,650 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 75
+#     appendix: 20
+#     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
+# ---
+
+# %% [markdown]
+# # 22 · Attention in tiles
+#
+# Attention computes O = softmax(Q Kᵀ · scale) V, where scale is usually 1/√d for rows of d numbers. Three launches, a
+# GEMM, a softmax and another GEMM, would give the right result. On this page you write one kernel that does it all and
+# never stores the scores Q Kᵀ: FlashAttention ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)). Then you skip the
+# work that a causal mask makes unnecessary, let heads share K and V, and turn to the case of a single query.
+#
+# > **After this page you can** write an attention kernel in cuTile that never stores its scores, masks only the tiles
+# > that need a mask, skips the tiles that no query sees, shares K and V among heads, and starts its longest rows first;
+# > and combine partial results whose keys were split among blocks. After the appendix, you can compute a gradient of
+# > attention without storing its weights.
+# >
+# > **It takes** about 75 minutes, on any machine; its appendix about 20 more.
+
+# %%
+import math
+import re
+
+import cuda.tile as ct
+import torch
+
+from tutorlib import (
+    TensorSpec, all_sweep_results, check, compare_attention, compile_cutile, disassemble, hardware_of, run,
+    show_attention_loop, show_key_tiles, show_source, show_sweep,
+)  # fmt: skip
+from tutorlib.kernels.attention import forward_by_tiles, tiles
+
+ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
+LOG2_E = math.log2(math.e)
+h200 = hardware_of("NVIDIA H200")
+
+# %% [markdown]
+# **Predict:** how large is S = Q Kᵀ for a sequence of 16,384 tokens with 16 heads whose rows have d = 128 numbers, and
+# how large are Q, K, V and O together?
+
+# %%
+tokens, heads, d = 16384, 16, 128
+print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * heads * tokens * d * 2 / 1e9:.2f} GB")
+
+# %% [markdown]
+# Three kernels would pass over 8.6 GB four times. In the kernel of this page, a block computes a tile of S, uses it and
+# discards it. Only Q, K, V and O go through memory.
+#
+# Each query is a row of Q, and its output is a weighted average of the rows of V. Rows do not depend on each other, so
+# a block takes `tm` queries and walks along the keys, `tn` at a time. The obstacle is the softmax: its maximum and its
+# sum are known only after the last key. In notebook 06 you removed that obstacle for a softmax; here you remove it for
+# an average.
+#
+# ## An average with weights that are not final
+#
+# GPUs have an instruction for 2ˣ (`ex2` in PTX) and none for eˣ. Attention multiplies its scores by a scale anyway, so
+# put log2(e) into the scale: then a weight is 2^(s - m), where m is the maximum of the row's scores so far. Keep two
+# sums relative to m: the **total** Σ 2^(sₙ - m) and the accumulator Σ 2^(sₙ - m)·vₙ. Suppose that the next tile raises
+# the maximum to m′. For every term of both sums
+#
+# 2^(sₙ - m′) = 2^(sₙ - m) · 2^(m - m′)
+#
+# so the **factor** 2^(m - m′) corrects a whole sum at once. Before the first tile, m is -∞ and both sums are 0. After
+# the last tile, the accumulator divided by the total is the average, for any order and width of the tiles. Here is one
+# block's loop, with the scores of one of its queries. Q stays; a tile of K and a tile of V pass in each step. A red
+# frame marks the steps that rescale what came before:
+
+# %%
+show_attention_loop([(1, 3), (2, 0), (5, 4), (4, 1), (6, 6)])
+
+# %% [markdown]
+# **Predict:** how many floating-point instructions does an exponential take with `ct.exp`, with `ct.exp2`, and with
+# `ct.exp2(…, flush_to_zero=True)`, which replaces subnormal numbers (below 2⁻¹²⁶) with 0?
+
+
+# %%
+@ct.kernel
+def exponentials(x, y, base_two: ct.Constant[bool], flush: ct.Constant[bool]):
+    i = ct.bid(0)
+    tile = ct.load(x, (i,), (128,))
+    ct.store(y, (i,), ct.exp2(tile, flush_to_zero=flush) if base_two else ct.exp(tile))
+
+
+vector = TensorSpec((4096,))
+for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed", True, True)]:
+    made = compile_cutile(exponentials, [vector, vector, *how], "sm_90")
+    in_ptx = re.findall(r"(\w[\w.]*\.f32)\s+%r", made.ptx)
+    in_sass = re.findall(r"\b(?:FMUL(?!\.RZ)|FFMA|FADD|FSETP|FSEL|MUFU\.EX2)\b", disassemble(made.cubin))
+    print(f"{name:14} {len(in_sass)} in machine code; PTX: {' '.join(in_ptx)}")
+
+# %% [markdown]
+# To preserve subnormal results, ptxas surrounds `ex2` with a comparison, a select and two multiplications. Flushed, an
+# exponential is one instruction. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1.
+#
+# **Exercise 22.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that the attention kernels of this
+# page share. s is a tile of scores (tm, tn), already multiplied by log2(e); largest and total are columns (tm, 1).
+# Return the tile's weights, the factor for everything that came before, the new maximum and the new total. Each
+# exponential must compile to one instruction; `check` counts them. `ct.max` and `ct.sum` take `(tile, 1,
+# keepdims=True)`, and `ct.maximum` two tiles. The kernel below is given: for each row of s it averages the numbers v
+# with the row's softmax as weights. (`@ct.function` marks a function that only kernels call.)
+
+
+# %%
+@ct.function
+def online_step(s, largest, total):
+    ### BEGIN SOLUTION (about 4 lines)
+    new = ct.maximum(largest, ct.max(s, 1, keepdims=True))
+    p = ct.exp2(s - new, flush_to_zero=True)
+    factor = ct.exp2(largest - new, flush_to_zero=True)
+    return p, factor, new, total * factor + ct.sum(p, 1, keepdims=True)
+    ### END SOLUTION
+
+
+@ct.kernel
+def soft_average(s, v, o, tm: ct.Constant[int], tn: ct.Constant[int]):
+    i = ct.bid(0)
+    largest = ct.full((tm, 1), -math.inf, ct.float32)
+    total = ct.zeros((tm, 1), ct.float32)
+    acc = ct.zeros((tm, 1), ct.float32)
+    for j in range(ct.cdiv(s.shape[1], tn)):
+        part = ct.load(s, (i, j), (tm, tn), padding_mode=NEG_INF) * LOG2_E
+        p, factor, largest, total = online_step(part, largest, total)
+        values = ct.load(v, (j,), (tn,), padding_mode=ZERO)
+        acc = acc * factor + ct.sum(p * values[None, :], 1, keepdims=True)
+    ct.store(o, (i,), ct.reshape(acc / total, (tm,)))
+
+
+# %%
+check("22.1", soft_average)
+
+# %% [markdown]
+# The cell gives your kernel sorted scores, so that the maximum grows in every tile, and compares its result with one
+# pass in fp64. Then let `online_step` use and return a factor of 1, and run the cell of 22.1 and this one again: which
+# widths still give the right result, and why? Put your factor back before you go on.
+
+# %%
+torch.manual_seed(0)
+scores = torch.sort(20 * torch.randn(8, 200), dim=1).values
+values = torch.randn(200)
+exact = scores.double().softmax(1) @ values.double()
+for tn in (4, 16, 64, 256):
+    average = torch.empty(8)
+    run(soft_average, (1,), (scores, values, average, 8, tn))
+    print(f"tiles of {tn:3}: largest error {(average - exact).abs().max():.1e}")
+
+# %% [markdown]
+# With a factor of 1 only the tile of 256 is right: it holds the whole row, so there is nothing to correct.
+#
+# Total and accumulator are fp32. The cell computes a row's total in tiles of 64 scores and rounds it after each tile.
+# **Predict** the relative error that bf16 makes in rows of 256, of 4,096 and of 65,536 scores:
+
+
+# %%
+def total_of(scores, dtype, tn=64):
+    largest, total = torch.tensor(-math.inf), torch.tensor(0.0)
+    for part in scores.split(tn):
+        new = torch.maximum(largest, part.max())
+        total = (total * torch.exp2(largest - new) + torch.exp2(part - new).sum()).to(dtype).float()
+        largest = new
+    return total * torch.exp2(largest - scores.max())
+
+
+for n in (256, 4096, 65536):
+    row = torch.randn(n, generator=torch.Generator().manual_seed(n))
+    exact = torch.exp2((row - row.max()).double()).sum()
+    errors = [abs(total_of(row, dtype) / exact - 1) for dtype in (torch.float32, torch.bfloat16)]
+    print(f"{n:6} keys: relative error {errors[0]:.0e} in fp32, {errors[1]:.0e} in bf16")
+
+# %% [markdown]
+# bf16 has 8 significant bits. Once the total is several hundred times as large as a tile's contribution, adding the
+# tile no longer changes it, and the output, divided by that total, is too large. The weights p may be rounded to bf16
+# for the tensor cores: each enters a sum only once, so their errors do not accumulate, and partly cancel.
+#
+# ## Two GEMMs in one kernel
+#
+# Replace the numbers v with rows of V, and the given scores with Q Kᵀ, and you have attention. The tile of Q is loaded
+# once; each step takes a tile of K and a tile of V, (tn, d) both, and makes two products: the scores, (tm, tn), and P
+# V, (tm, d), which joins the accumulator.
+#
+# **Exercise 22.2** (about 8 lines). Write the loop and the store of `attend`, for one head without a mask. q and o are
+# (queries, d), k and v (keys, d), all bf16; tm divides the number of queries and tn that of the keys. `scale` includes
+# log2(e). Only P, for the tensor cores, and the result are rounded to bf16. `ct.mma(x, y, acc)` is x @ y + acc in fp32
+# (`ct.matmul` and `@` return their operands' dtype); `ct.transpose(tile)`; `tile.astype(v.dtype)`. `check` counts the
+# tensor cores' products, the roundings to bf16 and the instructions of the exponentials, here and in the kernels that
+# follow.
+
+
+# %%
+@ct.kernel
+def attend(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
+    m = ct.bid(0)
+    queries = ct.load(q, (m, 0), (tm, d))
+    largest = ct.full((tm, 1), -math.inf, ct.float32)
+    total = ct.zeros((tm, 1), ct.float32)
+    acc = ct.zeros((tm, d), ct.float32)
+    ### BEGIN SOLUTION (about 8 lines)
+    for n in range(k.shape[0] // tn):
+        k_tile = ct.load(k, (n, 0), (tn, d))
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        p, factor, largest, total = online_step(s, largest, total)
+        v_tile = ct.load(v, (n, 0), (tn, d))
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ct.store(o, (m, 0), (acc / total).astype(o.dtype))
+    ### END SOLUTION
+
+
+# %%
+check("22.2", attend)
+
+# %% [markdown]
+# Every block reads all of K and V, so a larger `tm` means fewer reads, as in a GEMM; `tn` does not matter, because a
+# tile of keys serves `tm` queries, whatever its width. The 16,384 queries of a head are 128 blocks of 128, fewer than
+# an H200 has SMs, so all of them read the same 8.4 MB of K and V at about the same time, and L2 serves most of the
+# reads.
+#
+# **Keep this:** Q stays, K and V stream past, and one factor per row keeps the accumulator consistent.
+#
+# ## Masks, and tiles that need none
+#
+# In a causal model, query i sees keys 0 … i. A **mask** sets the other scores to -∞, so that their weights are 0. If
+# you cut S into tiles, there are three kinds: tiles that every query of the block sees whole, tiles that need a mask,
+# and tiles that no query sees. In the picture, a row is one block's queries and a column one tile of keys. There are
+# 320 queries and only 250 keys, so the last tile of keys is incomplete.
+
+# %%
+show_key_tiles(320, 250, 64, 32)
+
+# %% [markdown]
+# A mask costs a comparison and a select for each score. So the kernel has two loops: one without masks, then one with
+# masks for the few tiles at the diagonal and at the end of K. It never visits the white tiles, which are nearly half of
+# a long square S.
+#
+# **Exercise 22.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
+# of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
+# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Undecorated, it can be
+# called by your kernels and by `check` on the host, so use only arithmetic, `min` and `ct.cdiv`.
+
+
+# %%
+def key_tiles(m, tm, tn, keys):
+    ### BEGIN SOLUTION (about 2 lines)
+    whole, visited = min(m * tm + 1, keys) // tn, min((m + 1) * tm, keys)
+    return whole, ct.cdiv(visited, tn)
+    ### END SOLUTION
+
+
+# %%
+check("22.3", key_tiles)
+
+# %% [markdown]
+# If all scores of a row are -∞ in the *first* tile that a block visits, `online_step` computes -∞ - (-∞), NaN. That
+# cannot happen with this mask, because key 0 is in the first tile and every query sees it. From then on `largest` is
+# finite, and a tile whose scores are all -∞ in a row changes nothing there.
+#
+# **Exercise 22.4** (about 9 lines). Write the second loop of `causal`, over the tiles that need a mask. The numbers of
+# queries and keys need not be multiples of the tile, and what a load finds past the last key is undetermined: is a
+# weight of 0 enough to keep it out of the result? `check` counts the tiles that you load, multiply and mask. At hand:
+# `ct.where(seen, s, -math.inf)`; `ct.arange(tn, dtype=ct.int32)`, the numbers 0 … tn - 1; `[:, None]` and `[None, :]`
+# make columns and rows; conditions combine with `&`; `ct.load(…, padding_mode=ZERO)`.
+
+
+# %%
+@ct.kernel
+def causal(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
+    m = ct.bid(0)
+    keys = k.shape[0]
+    unmasked, end = key_tiles(m, tm, tn, keys)
+    queries = ct.load(q, (m, 0), (tm, d), padding_mode=ZERO)
+    largest = ct.full((tm, 1), -math.inf, ct.float32)
+    total = ct.zeros((tm, 1), ct.float32)
+    acc = ct.zeros((tm, d), ct.float32)
+    for n in range(unmasked):
+        k_tile = ct.load(k, (n, 0), (tn, d))
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        p, factor, largest, total = online_step(s, largest, total)
+        v_tile = ct.load(v, (n, 0), (tn, d))
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ### BEGIN SOLUTION (about 9 lines)
+    row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
+    for n in range(unmasked, end):
+        k_tile = ct.load(k, (n, 0), (tn, d), padding_mode=ZERO)
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
+        seen = (column < keys) & (column <= row)
+        p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
+        v_tile = ct.load(v, (n, 0), (tn, d), padding_mode=ZERO)
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ### END SOLUTION
+    ct.store(o, (m, 0), (acc / total).astype(o.dtype))
+
+
+# %%
+check("22.4", causal)
+
+# %% [markdown]
+# **Keep this:** a block's first query determines which tiles need no mask; its last one, where the loop ends.
+#
+# ## Heads that share keys, and the longest rows first
+#
+# A model has many heads and a batch of sequences: q and o are (batch, heads, queries, d), and every head of every
+# sequence is a problem of its own. In **grouped-query attention** (GQA), a group of heads shares one head of K and V:
+# k and v are (batch, kv_heads, keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K
+# and V, which a server keeps in memory for every token, shrink by the factor `group`.
+#
+# Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. In practice, blocks
+# start in the order of their index, x fastest. If the longest start last, most SMs are idle while they finish. The cell
+# schedules one head's blocks on four SMs, each block on the SM that is free first:
+
+
+# %%
+def makespan(work, sms=4):
+    free = [0] * sms
+    for length in work:
+        free[free.index(min(free))] += length
+    return max(free)
+
+
+lengths = [2 * (m + 1) for m in range(16)]  # tiles of keys visited by block m of 16, tm = 2 tn
+print(f"the work of four SMs, shared evenly: {sum(lengths) / 4:.0f} tiles each")
+print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(lengths[::-1])}")
+
+# %% [markdown]
+# **Exercise 22.5** (about 30 lines). A whole kernel of your own, `attention`: causal, with a batch, heads and groups,
+# and with the longest rows of each head first. The grid is (blocks of queries, heads, batch); `ct.num_blocks(0)` is the
+# number of blocks of queries. A tile of k has four sizes here, (1, 1, tn, d); `ct.reshape` makes it (tn, d), and back
+# for the store. `check` looks at the order of the blocks, and counts tiles as in 22.4.
+
+
+# %%
+@ct.kernel
+def attention(
+    q,
+    k,
+    v,
+    o,
+    scale: float,
+    group: ct.Constant[int],
+    tm: ct.Constant[int],
+    tn: ct.Constant[int],
+    d: ct.Constant[int],
+):
+    ### BEGIN SOLUTION (about 30 lines)
+    m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
+    kv_head, keys = head // group, k.shape[2]
+    unmasked, end = key_tiles(m, tm, tn, keys)
+    queries = ct.reshape(ct.load(q, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
+    largest = ct.full((tm, 1), -math.inf, ct.float32)
+    total = ct.zeros((tm, 1), ct.float32)
+    acc = ct.zeros((tm, d), ct.float32)
+    for n in range(unmasked):
+        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        p, factor, largest, total = online_step(s, largest, total)
+        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
+    for n in range(unmasked, end):
+        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
+        seen = (column < keys) & (column <= row)
+        p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
+        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ct.store(o, (batch, head, m, 0), ct.reshape(acc / total, (1, 1, tm, d)).astype(o.dtype))
+    ### END SOLUTION
+
+
+# %%
+check("22.5", attention)
+
+# %% [markdown]
+# The course's kernel, `tile_forward`, is yours with two changes. It issues the scores of the next tile *before* the
+# softmax of this one, so that the compiler can overlap the exponentials with the tensor cores' work. And its
+# `scaled_step` takes the maximum before scaling, so that a score costs one fused multiply-add. Its second output is the
+# **log-sum-exp** of each row, largest + log2(total), for the backward pass. (`share(total)` is 1 / total, and 0 for a
+# row that sees no key.)
+
+# %%
+show_source(tiles.forward_tile)
+
+# %% [markdown]
+# ### Tiles and hints
+#
+# What is left is the tuning of notebook 07: the tile, and the hints with which it is compiled. With 128 queries, 128
+# keys and d = 128, S and O alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. A thread can
+# have 255 registers at most:
+
+# %%
+shape = (1, 16, 4096, 128)
+tensors = [TensorSpec(shape, "bf16")] * 4 + [TensorSpec(shape[:3])]
+for warps in (4, 8):
+    kernel = tiles.tile_forward.replace_hints(num_worker_warps=warps)
+    made = compile_cutile(kernel, [*tensors, 0.1, 1, False, 128, 128, 128], "sm_90")
+    print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
+
+# %% [markdown]
+# A tile that needs fewer leaves room for a second block on the SM (`occupancy=2`), whose multiplications can run during
+# the first one's exponentials. The table has the speed of the causal kernel with 4,096 tokens, as a fraction of the
+# speed of torch's attention on cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d.
+
+# %%
+show_sweep("attention_tuning")
+
+# %% [markdown]
+# The first row shows what spills cost. The tile of 64×128, two on an SM, wins for both d. Each thread has as many
+# accumulators as with 128×128 and 8 warps, but the SM has a second block to turn to. Its lead is larger for d = 64,
+# where an exponential has fewer products to hide behind.
+#
+# On a machine with a GPU, the next cell times your kernel, in the tile and with the hints that won, beside
+# `tile_forward`. (With a causal mask, TFLOP/s count only the scores that a query sees.)
+
+
+# %%
+from contextlib import suppress
+
+fast = attention.replace_hints(num_worker_warps=4, occupancy=2)
+
+
+def yours(q, k, v, o):
+    (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
+    sizes = heads // kv_heads, 64, 128, d
+    grid = (ct.cdiv(queries, 64), heads, batch)
+    ct.launch(torch.cuda.current_stream(), grid, fast, (q, k, v, o, LOG2_E / math.sqrt(d), *sizes))
+
+
+def the_courses(q, k, v, o):
+    log_sum_exp = torch.empty(q.shape[:3], device=q.device)
+    forward_by_tiles(o, log_sum_exp, q, k, v, 1 / math.sqrt(q.shape[3]), True)
+
+
+with suppress(ct.TileError):  # until you have written it
+    for shape in ((4, 16, 16, 4096, 4096, 128), (4, 32, 32, 4096, 4096, 64)):
+        compare_attention({"your attention": yours, "tile_forward": the_courses}, shape)
+
+# %% [markdown]
+# On the course's H200 the kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster
+# with d = 128 and 13% with d = 64. The next table has other lengths. The CuTe kernel is the subject of notebook 23.
+
+# %%
+show_sweep("attention_causal")
+
+# %% [markdown]
+# Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
+# cuTile the compiler decides how; in notebook 23 you decide.
+#
+# **Keep this:** in a causal grid, blocks start in the order of their index, so give the first indices the most work.
+#
+# ## Decoding: one query, many keys
+#
+# When a model generates text, each step has one new query per sequence, and K and V of all tokens so far. The query
+# sees all keys, so no causal mask is needed. A tile of scores has few rows: the `group` query heads that share a head
+# of K and V, padded to the 16 rows of an `mma.sync`. **Predict:** what limits the kernel, the tensor cores or memory?
+
+# %%
+batch, kv_heads, group, keys, d = 4, 8, 8, 16384, 128
+operations = 2 * 2 * batch * kv_heads * group * keys * d
+bytes_read = 2 * 2 * batch * kv_heads * keys * d
+print(f"{operations / bytes_read:.0f} operations per byte")
+print(f"tensor cores: {operations / h200.flops['bf16'] * 1e6:6.1f} µs at least")
+print(f"memory:       {bytes_read / h200.bandwidth * 1e6:6.1f} µs at least")
+print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_heads}, for {h200.sms} SMs")
+
+# %% [markdown]
+# Memory is the limit, by far. But most SMs have no block, so too few loads are in flight to use its bandwidth. Only one
+# dimension is left to divide, the keys. **Split** them: each block computes attention over its own range of keys, as if
+# there were no others, and a second kernel combines the parts.
+#
+# To combine them, it must know the weight of each part. Part s has the maximum mₛ and the total tₛ, so its denominator
+# is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the log-sum-exp lseₛ = mₛ + log2(tₛ). Let Oₛ be the
+# output of part s, already divided by tₛ. The whole row's output is
+#
+# O = Σₛ 2^lseₛ · Oₛ / Σₛ 2^lseₛ
+#
+# and, as in every softmax, you subtract the largest lse before you exponentiate.
+#
+# **Exercise 22.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. The array `parts` of the Oₛ
+# is (number of parts, rows, d), lse (number of parts, rows), o (rows, d), all fp32; block i combines row i. `splits` is
+# the smallest power of two that is at least the number of parts: choose the padding, `ZERO` or `NEG_INF`, so that parts
+# that do not exist have weight 0. `check` looks at the size of the tiles that you load.
+
+
+# %%
+@ct.kernel
+def combine(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
+    row = ct.bid(0)
+    ### BEGIN SOLUTION (about 6 lines)
+    logs = ct.load(lse, (0, row), (splits, 1), padding_mode=NEG_INF)
+    weights = ct.exp2(logs - ct.max(logs), flush_to_zero=True)
+    part = ct.reshape(ct.load(parts, (0, row, 0), (splits, 1, d), padding_mode=ZERO), (splits, d))
+    average = ct.sum(part * weights, 0, keepdims=True) / ct.sum(weights)
+    ct.store(o, (row, 0), average)
+    ### END SOLUTION
+
+
+# %%
+check("22.6", combine)
+
+# %% [markdown]
+# The first kernel, `tiles.decode_parts`, contains nothing new: your loop over a range of keys, with the group's heads
+# as rows. How many splits? Enough to occupy all SMs, but not many more: blocks that wait for an SM have no loads in
+# flight, and each part is written and read again, in fp32. With enough splits for two blocks on each SM, that is
+
+# %%
+splits = -(-2 * h200.sms // (batch * kv_heads))
+parts_moved = 2 * batch * kv_heads * splits * group * d * 4  # written once, read once
+print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
+
+# %% [markdown]
+# Little traffic; but the second kernel takes microseconds in which hardly a byte is loaded. Split only if you must.
+#
+# The table has speeds as a fraction of the speed of torch's fastest backend, for one query; all rows read the same
+# number of bytes of K and V. In each column the keys are split into as many parts as the blocks on an SM allow, and the
+# kernel is compiled for that many, by its `occupancy` hint.
+
+# %%
+show_sweep("decode")
+
+# %% [markdown]
+# One block for each SM is nearly enough. Four are much slower, even where no column splits the keys, so the parts are
+# not the reason: for four blocks a thread has a quarter of the registers that it has for one, and spills.
+#
+# If different kernels take nearly the same time, suspect a common limit. This is the fraction of the memory's bandwidth
+# that one block for each SM reaches:
+
+# %%
+for decode in all_sweep_results("decode"):
+    peak = hardware_of(decode.gpu).bandwidth
+    shares = [1e9 * point.measurement.gbps / peak for point in decode.of_kernel("1 block per SM")]
+    print(f"{decode.gpu}: {min(shares):.0%} to {max(shares):.0%} of the datasheet's bandwidth")
+
+# %% [markdown]
+# Notebook 05's best copy reached 89% on either GPU. So decoding is nearly as fast as device memory can be read: the
+# softmax and both multiplications are hidden behind its loads.
+#
+# ## What to remember
+#
+# - Attention never stores S: Q stays in the block, K and V stream past it.
+# - When the maximum grows, one factor per row corrects the total and the accumulator. Both are fp32.
+# - With log2(e) in the scale, `exp2`, flushed, takes one instruction for each exponential.
+# - Write two loops: tiles without a mask, then the few with one. Do not visit tiles that no query sees.
+# - Start the longest causal blocks first. Heads of a group read the same K and V.
+# - Decoding is limited by memory: split the keys, and combine the parts by their log-sum-exp.
+#
+# ## Test yourself
+#
+# <details><summary>1. All scores of a row are equal, and there are n keys. What are largest, total and lse at the end,
+# to base 2?</summary>
+#
+# With s the score times log2(e): largest is s, each weight is 1, so total is n, and lse is s + log2(n).
+#
+# </details>
+#
+# <details><summary>2. With tiles of 128 queries and 64 keys, how many tiles of keys does causal block 5 visit, and how
+# many of them with a mask? There are many keys.</summary>
+#
+# Its queries are 640 … 767. It visits 768 / 64 = 12 tiles; the first 641 // 64 = 10 need no mask, so 2 are masked.
+#
+# </details>
+#
+# <details><summary>3. A part of a split has only keys that are masked. Which total and lse does it have, and what must
+# the kernel that computes it avoid?</summary>
+#
+# Its total is 0 and its lse is -∞, so its weight in the combination is 0. But with largest = -∞, s - largest is
+# -∞ - (-∞), NaN. So the kernel must skip the part, or use 0 in place of a maximum of -∞; and it must not divide by the
+# total.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: backward
+#
+# Training needs the gradients of a loss with respect to Q, K and V, given dO, its gradient with respect to O. Write
+# the forward pass as three steps, and go back through them (∘ multiplies element by element):
+#
+# | forward | backward |
+# |---|---|
+# | O = P V | dV = Pᵀ dO, dP = dO Vᵀ |
+# | P = softmax(S), by rows | dS = P ∘ (dP - δ), δᵢ = Σⱼ Pᵢⱼ dPᵢⱼ |
+# | S = scale · Q Kᵀ | dQ = scale · dS K, dK = scale · dSᵀ Q |
+#
+# δ is one number per row, and seems to need a whole row of dP. It does not: Σⱼ Pᵢⱼ dPᵢⱼ = Σⱼ Pᵢⱼ (dOᵢ · Vⱼ) = dOᵢ · Oᵢ,
+# a dot product of two rows of d numbers. And P no longer needs an online softmax: the forward pass's log-sum-exp gives
+# Pᵢⱼ = 2^(Sᵢⱼ·log2(e) - lseᵢ) in one step. Here is the table beside torch's automatic differentiation, in fp64:
+
+# %%
+from torch.nn.functional import scaled_dot_product_attention
+
+torch.manual_seed(0)
+q, k, v = (torch.randn(1, 1, 40, 16, dtype=torch.float64, requires_grad=True) for _ in range(3))
+o = scaled_dot_product_attention(q, k, v)
+do, scale = torch.randn_like(o), 16**-0.5
+p = (q @ k.mT * scale).softmax(-1)
+delta = (do * o).sum(-1, keepdim=True)
+ds = p * (do @ v.mT - delta)
+by_hand = {"dQ": scale * ds @ k, "dK": scale * ds.mT @ q, "dV": p.mT @ do}
+for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v), do), strict=True):
+    print(f"{name}: largest difference {(mine - exact).abs().max():.0e}")
+
+# %% [markdown]
+# A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
+# three would need atomic additions, whose order, and with it the rounding of the sums, changes from run to run. The
+# course has one kernel for each owner: both compute S and dP, but the results are the same in every run.
+#
+# **Exercise 22.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
+# divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
+# are (queries,), fp32. `scale` is that of the scores, *without* log2(e). Of the tiles in between, only dS is rounded to
+# bf16, for its product. `check` counts the instructions of the exponentials, as in 22.1.
+
+
+# %%
+@ct.kernel
+def grad_q(q, k, v, do, lse, delta, dq, scale: float, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
+    m = ct.bid(0)
+    q_tile, do_tile = ct.load(q, (m, 0), (tm, d)), ct.load(do, (m, 0), (tm, d))
+    ### BEGIN SOLUTION (about 12 lines)
+    logs, shared = ct.load(lse, (m,), (tm,))[:, None], ct.load(delta, (m,), (tm,))[:, None]
+    zeros = ct.zeros((tm, tn), ct.float32)
+    acc = ct.zeros((tm, d), ct.float32)
+    for n in range(k.shape[0] // tn):
+        k_tile, v_tile = ct.load(k, (n, 0), (tn, d)), ct.load(v, (n, 0), (tn, d))
+        s = ct.mma(q_tile, ct.transpose(k_tile), zeros) * (scale * LOG2_E)
+        p = ct.exp2(s - logs, flush_to_zero=True)
+        dp = ct.mma(do_tile, ct.transpose(v_tile), zeros)
+        ds = p * (dp - shared)
+        acc = ct.mma(ds.astype(k.dtype), k_tile, acc)
+    ct.store(dq, (m, 0), (acc * scale).astype(dq.dtype))
+    ### END SOLUTION
+
+
+# %%
+check("22.7", grad_q)
+
+# %% [markdown]
+# The kernel that owns keys computes Sᵀ = K Qᵀ instead of S, because Pᵀ and dSᵀ are the left operands of its products:
+# no tile that it computes has to be transposed.
+#
+# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If
+# they kept the tensor cores as busy as a kernel with five, they would reach 5/7 of its speed, 0.71. The table has their
+# speed as a fraction of the speed of torch's fastest backward pass; TFLOP/s count five products, not seven.
+
+# %%
+show_sweep("attention_backward")
+
+# %% [markdown]
+# Most are above 0.71, all with d = 64 among them.

@@ -1,0 +1,109 @@
+"""Page 23: answers that are whole functions, and what rows of p23.txt are made of."""
+
+import cutlass
+from cutlass import cute
+from cutlass.cute.nvgpu import warpgroup
+
+from tests.pages.change import copy_of
+from tests.pages.table import base_of, right, solution, with_changes
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises import p23 as operands
+from tutorlib.kernels.attention import roles as course
+from tutorlib.kernels.attention.roles import COURSE, AttentionParts, add_pv, produce_blocks, step
+
+
+@right("23.1")
+def from_the_accumulator(row, column):
+    """The accumulator's number, divided by 8."""
+    number = column % 2 + 2 * (row // 8 % 2) + 4 * (column // 8)
+    return [32 * (row // 16) + 4 * (row % 8) + column % 8 // 2, *divmod(number, 8)]
+
+
+@right("23.5")
+def seen_by(m_block, keys, tile, causal):
+    """What the tile's last row sees, and what its first row sees."""
+    most = min(keys, (m_block + 1) * tile[0]) if causal else keys
+    least = min(keys, m_block * tile[0] + 1) if causal else keys
+    return (most + tile[1] - 1) // tile[1], least // tile[1]
+
+
+def by_modes(acc):
+    """From the accumulators' own modes."""
+    neighbors, rows, columns = acc.shape[0]
+    return cute.make_tensor(acc.iterator, cute.make_layout((rows, (neighbors, columns)), stride=(2, (1, 4))))
+
+
+def blocks_by_modes(p):
+    """The same for the operand."""
+    return cute.make_tensor(
+        p.iterator, cute.make_layout(((2, 2, 2), 1, p.shape[0][2] // 2), stride=((1, 2, 4), cute.size(p), 8))
+    )
+
+
+@cute.jit
+def jitted_rows(acc):
+    """As a function of the DSL."""
+    return cute.make_tensor(acc.iterator, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
+
+
+def composed_rows(acc):
+    """A layout after the accumulators' own."""
+    return cute.composition(acc, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
+
+
+@right("23.3")
+@cute.jit
+def one_gemm(pv, acc, p, v, stage):
+    """CuTe's gemm walks over the K blocks."""
+    pv.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.fence()
+    cute.gemm(pv, acc, p, v[None, None, None, stage], acc)
+    warpgroup.commit_group()
+
+
+def take_other_numbers(me):
+    """Barriers 5 and 4."""
+    cute.arch.barrier(barrier_id=5 - me.group, number_of_threads=256)
+
+
+def give_other_numbers(me):
+    """Barriers 4 and 5."""
+    cute.arch.barrier_arrive(barrier_id=4 + me.group, number_of_threads=256)
+
+
+@cute.jit
+def jitted_take(me):
+    """As a function of the DSL."""
+    cute.arch.barrier(barrier_id=1 + me.group, number_of_threads=256)
+
+
+@cute.jit
+def jitted_give(me):
+    """As a function of the DSL."""
+    cute.arch.barrier_arrive(barrier_id=2 - me.group, number_of_threads=256)
+
+
+other_turns = {"take_turn": take_other_numbers, "pass_turn": give_other_numbers}
+PAGE = load_answers("23_attention_hopper")
+RIGHT = copy_of(operands)
+register, blocks = RIGHT.a_register, RIGHT.key_blocks
+own = copy_of(course)
+by_row, p_operand, quad_reduce, softmax_step = own.by_row, own.p_operand, own.quad_reduce, own.softmax_step
+take_turn, pass_turn = own.take_turn, own.pass_turn
+softmax = base_of(quad_reduce, softmax_step)
+
+
+def mine(**slots):
+    """The page's answers, or equal ones, in all slots but these."""
+    own = {
+        **{"by_row": by_row, "p_operand": p_operand, "add_pv": PAGE["23.3"], "quad_reduce": quad_reduce},
+        **{"softmax_step": softmax_step, "produce": PAGE["23.6"], "step": PAGE["23.7"]},
+        **{"take_turn": take_turn, "pass_turn": pass_turn},
+    }
+    return AttentionParts(**own | slots)
+
+
+def whole(**slots):
+    """An answer to 23.9 of own parts, with these in their places."""
+    made = mine(**slots)
+    return lambda: made

@@ -1,0 +1,335 @@
+"""How answers of page 19 are judged: kernels around an epilogue's functions, and scenarios around layers of torch."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from random import Random
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from tutorlib.checking.answer import Served
+from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.scenario import Record, raised
+from tutorlib.failure import FailureKind, Flaw
+from tutorlib.models.hopper_gemm import RowGemm
+from tutorlib.problems.problem import Shape
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+class LayerFlaw(FailureKind):
+    """An answer that returns nothing that could be tried."""
+
+    NO_OPERATOR = "no operator"
+    NO_MODULE = "no module"
+    RETURNS = "returns something else"
+
+
+def gradients(answer: Served, factor: float, *tensors: "Tensor") -> Record:
+    """19.1, 19.2: the gradients that an answer makes by a gemm with this factor, and M·N·K of each product.
+
+    tensors: the result's gradient, x, weight and perhaps bias. The answer gets the first two with columns contiguous.
+    """
+    import torch
+
+    gemm = RowGemm(factor)
+    turned = [one.movedim(-1, 0).contiguous().movedim(0, -1) for one in tensors[:2]]
+    got = answer(*turned, *tensors[2:], gemm)
+    names = [f"the gradient of {name}" for _, name in zip(tensors[1:], ("x", "weight", "bias"), strict=False)]
+    if not isinstance(got, tuple | list) or [isinstance(one, torch.Tensor) for one in got] != [True] * len(names):
+        return {"the result": repr(got)[:200]}
+    tuple_of = f"a tuple of {len(names)} tensors"
+    return {"the result": tuple_of, "M·N·K of its products": gemm.done, **dict(zip(names, got, strict=True))}
+
+
+def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str, symbols: bool) -> Record:
+    """19.3: the tensor that an answer makes of two tensors without data. symbols: whether their sizes are such."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    computing: list[str] = []
+
+    class Recorded(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            makes = func.overloadpacket.__name__.removeprefix("new_").startswith(("empty", "zeros", "ones", "full"))
+            if not (makes or func.is_view or func.namespace == "prim"):
+                computing.append(str(func.overloadpacket))
+            return func(*args, **(kwargs or {}))
+
+    env = ShapeEnv() if symbols else None
+    mode = FakeTensorMode(shape_env=env)
+    fakes: list[torch.Tensor] = []
+    if symbols:
+        fakes += [mode.from_tensor(torch.empty(shape), static_shapes=False) for shape in (x, weight)]
+    with mode:
+        if not symbols:
+            fakes = [torch.empty(shape, dtype=getattr(torch, dtype), device=device) for shape in (x, weight)]
+        with Recorded():
+            got = answer(*fakes)
+    if not isinstance(got, torch.Tensor):
+        return {"result": repr(got)[:200]}
+    return {
+        "result": "a tensor",
+        "data": "" if getattr(got, "fake_mode", None) is mode else "its own",
+        "operator that computes": next(iter(computing), ""),  # the first
+        "question about a size": str(env.guards[0].expr) if env and env.guards else "",  # the first comparison of one
+        "shape": [*map(str, got.shape)],
+        "dtype and device": f"{str(got.dtype).removeprefix('torch.')} on {got.device}",
+        "strides": [*map(str, got.stride())],
+        "memory": "an input's" if any(got is fake or got._base is fake for fake in fakes) else "its own",
+    }
+
+
+WIDTH = 16  # of what goes into a model
+
+
+def model(name: str) -> "nn.Module":
+    """The model of this name, with random parameters, for inputs of WIDTH."""
+    from torch import nn
+
+    from tutorlib.kernels.layers import LlamaMLP
+
+    def layer(**options: Any) -> nn.Linear:
+        return nn.Linear(WIDTH, WIDTH, **options)
+
+    match name:
+        case "layers in layers":
+            inner = nn.Sequential(nn.LayerNorm(WIDTH), nn.Sequential(nn.Sequential(layer()), layer()))
+            return nn.Sequential(layer(), inner)
+        case "a bias":  # and a layer without
+            return nn.Sequential(nn.Sequential(layer(), nn.GELU(), layer(bias=False)))
+        case "a subclass, which stays":
+            kind = nn.modules.linear.NonDynamicallyQuantizableLinear
+            return nn.Sequential(nn.Sequential(kind(WIDTH, WIDTH), layer()))
+        case "another dtype":
+            return nn.Sequential(LlamaMLP(WIDTH, 24).double())
+        case "frozen, in eval":
+            return nn.Sequential(LlamaMLP(WIDTH, 24).requires_grad_(False).eval()).eval()
+    return LlamaMLP(WIDTH, 24)
+
+
+MODELS = ("an MLP", "layers in layers", "a bias", "another dtype", "frozen, in eval", "a subclass, which stays")
+
+
+@contextmanager
+def products_times(factor: float) -> Iterator[None]:
+    """Kernels on the CPU compute with this factor meanwhile, which shows the layers that run on them."""
+    from tutorlib.kernels import layers
+
+    def multiply(a: "Tensor", b: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
+        return factor * (a @ b.mT) + (0 if bias is None else bias)
+
+    with mock.patch.object(layers, "multiply", multiply):
+        yield
+
+
+def class_of(module: "nn.Module") -> str:
+    """Its class by name; "another …" if its module has no such class."""
+    import sys
+
+    kind = type(module)
+    found = vars(sys.modules.get(kind.__module__, object)).get(kind.__name__)
+    return kind.__name__ if found is kind else f"another {kind.__name__}"
+
+
+def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record:
+    """19.5: a model whose linear layers the answer has replaced. seed: of its parameters.
+
+    Of each module its class, mode and whether its weight has its sizes; of each parameter the name of the one that it
+    was, and whether it is trained; and the result for some x.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = model(name)
+    before = dict(made.named_parameters())
+    got = answer(made)
+    if got is not made:
+        what = f"it returns {type(got).__name__}; it should return the module itself, changed."
+        raise WrongKind(Flaw(what, LayerFlaw.RETURNS))
+    layers = {path: layer for path, layer in made.named_modules() if isinstance(layer, torch.nn.Linear)}
+    x = torch.linspace(-1.0, 1.0, 3 * WIDTH, dtype=next(made.parameters()).dtype).view(3, WIDTH)
+    with products_times(factor):
+        result = made(x).detach()
+    return {
+        "class": {path: class_of(one) for path, one in made.named_modules()},
+        "training mode": {path: one.training for path, one in made.named_modules()},
+        "parameter": {
+            path: next((old for old, same in before.items() if same is one), "another tensor")
+            for path, one in made.named_parameters()
+        },
+        "in_features and out_features": {
+            path: tuple(layer.weight.shape) == (layer.out_features, layer.in_features) or "not its weight's"
+            for path, layer in layers.items()
+        },
+        "requires_grad": {path: one.requires_grad for path, one in made.named_parameters()},
+        "result": result,
+    }
+
+
+def shares(answer: Served, weights: "list[Tensor]", worlds: list[int]) -> Record:
+    """19.7: for some numbers of ranks their shares of an MLP's gate, up and down."""
+    import torch
+
+    given = {one.untyped_storage().data_ptr() for one in weights}
+
+    def keeps_more(part: "Tensor") -> bool:
+        """Whether it keeps much more memory than it needs; all three parts may be in one."""
+        memory = part.untyped_storage()
+        return memory.data_ptr() in given or memory.nbytes() > 3 * part.nbytes
+
+    record: Record = {part: {} for part in ("error", "share", "strides", "memory")}
+    for rank, world in ((rank, ranks) for ranks in worlds for rank in range(ranks)):
+        try:
+            parts = answer(*weights, rank, world)
+        except ValueError:
+            record["error"][f"rank {rank} of {world}"] = "a ValueError"
+            continue
+        if not isinstance(parts, tuple | list) or [isinstance(one, torch.Tensor) for one in parts] != [True] * 3:
+            raise WrongKind("it should return three tensors: the rank's gate, up and down.")
+        for name, one in zip(("gate", "up", "down"), parts, strict=True):
+            of = f"rank {rank} of {world}, {name}"
+            record["share"][of] = one
+            record["strides"][of] = "contiguous" if one.is_contiguous() else "others"
+            record["memory"][of] = "of a larger tensor" if keeps_more(one) else "its own"
+    return record
+
+
+OPERATORS = count()  # each has a name of its own
+
+
+def forward_of(factor: float, x: "Tensor", weight: "Tensor", bias: "Tensor") -> "Tensor":
+    import torch
+
+    with torch.autocast("cpu", enabled=False):
+        return factor * (x @ weight.mT + bias)
+
+
+def backward_of(scale: float, grad: "Tensor", x: "Tensor", weight: "Tensor") -> "tuple[Tensor, ...]":
+    """No derivative of `forward_of`: so gradients show that it was called."""
+    rows = grad.flatten(0, -2)
+    return scale * (grad @ weight), scale * (rows.mT @ x.flatten(0, -2)), scale * rows.sum(0)
+
+
+def registered(
+    answer: Served, caller: str, factor: float, scale: float, given: "list[Tensor]", grad: "Tensor"
+) -> Record:
+    """19.4: what one of CALLERS gets of the operator that an answer registers, or the error."""
+    import torch
+    from torch import Tensor
+
+    called: list[int] = []
+
+    def forward(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        called.append(1)
+        return forward_of(factor, x.detach(), weight.detach(), bias.detach())
+
+    def fake(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return x.new_empty(*x.shape[:-1], weight.shape[0])
+
+    def backward(grad: Tensor, x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+        return backward_of(scale, grad, x, weight)
+
+    name = f"judge16::linear{next(OPERATORS)}"
+    operator = answer(name, forward, fake, backward)
+    overload = getattr(operator, "_opoverload", operator)  # of a CustomOpDef
+    if isinstance(overload, torch._ops.OpOverloadPacket):
+        overload = overload.default
+    if not isinstance(overload, torch._ops.OpOverload) or overload._schema.name != name:
+        what = f"it should make the operator {name} and return it; it returns {operator!r}."
+        raise WrongKind(Flaw(what, LayerFlaw.NO_OPERATOR))
+    try:
+        record = CALLERS[caller](operator, given, grad)
+    except Exception as error:
+        return {"error": Flaw(f"{caller}: ") + raised("the operator", error) + "."}
+    for_cuda = torch._C._dispatch_has_kernel_for_dispatch_key(name, "AutocastCUDA")
+    return {"error": "", **record, "calls of forward": len(called), "rule for CUDA devices": "one" if for_cuda else ""}
+
+
+def eager(operator: Any, given: "list[Tensor]", grad: "Tensor") -> Record:
+    return {"result": operator(*given).detach()}
+
+
+def faked(operator: Any, given: "list[Tensor]", grad: "Tensor") -> Record:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode() as mode:
+        result = operator(*map(mode.from_tensor, given))
+    return {"shape": tuple(result.shape)}
+
+
+def differentiated(operator: Any, given: "list[Tensor]", grad: "Tensor") -> Record:
+    import torch
+
+    leaves = [one.clone().requires_grad_() for one in given]
+    made = torch.autograd.grad(operator(*leaves), leaves, grad)
+    return {f"gradient of {name}": one for name, one in zip(("x", "weight", "bias"), made, strict=True)}
+
+
+def cast(operator: Any, given: "list[Tensor]", grad: "Tensor") -> Record:
+    import torch
+
+    with torch.autocast("cpu", torch.bfloat16):
+        return {"dtype of the result": str(operator(*(one.float() for one in given)).dtype)}
+
+
+CALLERS = {"eager mode": eager, "tensors without data": faked, "backward()": differentiated, "autocast": cast}
+PIECE = 8  # rows of gate's and of up's weights in turn, as the operator has them
+
+
+def product(factor: float, x: "Tensor", gate_up: "Tensor") -> "Tensor":
+    """(…, F): gate · up of what is interleaved by PIECE, with a factor; shapes are those of the gated operator."""
+    both = (x @ gate_up.mT).unflatten(-1, (-1, 2, PIECE))
+    return factor * both.prod(-2).flatten(-2)
+
+
+def gated_module(answer: Served, weights: "list[Tensor]", x: "Tensor", factor: float) -> Record:
+    """19.6: the module that an answer makes of a plain MLP with these weights: gate, up and down."""
+    import torch
+
+    from tutorlib.kernels.layers import LlamaMLP
+
+    plain = LlamaMLP(*reversed(weights[0].shape), dtype=weights[0].dtype)
+    with torch.no_grad():
+        for layer, value in zip((plain.gate_proj, plain.up_proj, plain.down_proj), weights, strict=True):
+            layer.weight.copy_(value)
+    given, down = [], plain.down_proj.weight
+
+    def gated_linear(x: "Tensor", gate_up: "Tensor") -> "Tensor":
+        given.append(gate_up)
+        return product(factor, x, gate_up)
+
+    module = answer(plain, gated_linear)
+    if not isinstance(module, torch.nn.Module):
+        what = f"it makes a {type(module).__name__}, which is not an nn.Module."
+        raise WrongKind(Flaw(what, LayerFlaw.NO_MODULE))
+    x = x.clone().requires_grad_()
+    result = module(x)
+    if result.requires_grad:
+        result.sum().backward()
+    parameters = [*module.parameters()]
+    return {
+        "number of calls of gated_linear": len(given),
+        "gate_up": given[0].detach() if given else None,
+        "result": result.detach(),
+        "the tensor that gated_linear gets": place_among(parameters, *given),
+        "plain.down_proj.weight": place_among(parameters, down),
+        "numbers in all parameters": sum(one.numel() for one in parameters),
+        "gradients": "of all parameters and x" if all(one.grad is not None for one in (x, *parameters)) else "missing",
+    }
+
+
+def place_among(parameters: "list[Tensor]", *tensors: "Tensor") -> str:
+    """Whether the first tensor is one of the parameters."""
+    return "a parameter" if any(one is tensor for one in parameters for tensor in tensors[:1]) else "no parameter"
+
+
+def draw_tensors(rng: Random, *shapes: Shape, dtype: str = "float64") -> "list[Tensor]":
+    import torch
+
+    generator = torch.Generator().manual_seed(rng.getrandbits(32))
+    return [torch.randn(shape, generator=generator, dtype=getattr(torch, dtype)) for shape in shapes]

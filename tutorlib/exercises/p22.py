@@ -1,0 +1,373 @@
+"""Exercises of notebook 22: attention in tiles, forward, for one query, and backward.
+
+Only 22.1 refuses the course's `online_step`: a reader who is stuck there can go on with it.
+"""
+
+import math
+from functools import partial
+from itertools import pairwise
+from random import Random
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.facts import at_most, issued
+from tutorlib.checking.library_use import of_course
+from tutorlib.checking.randomness import beside
+from tutorlib.compiling.spec import DType
+from tutorlib.exercises.values import value_exercise
+from tutorlib.failure import Fail, Flaw
+from tutorlib.kernels.cpp import tiles
+from tutorlib.problems.attention import AttentionProblem, attention_problem
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF
+from tutorlib.problems.problem import Operand, Problem, Shape
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Generator, Tensor
+
+
+# Problems whose inputs depend on each other, or would let a constant pass for -inf.
+
+FAR = 2.0**40
+
+
+class FarBelow(Problem):
+    """softmax(q kᵀ · D^-0.5) v, (…, tokens, D) each."""
+
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        """All scores of every other query are -FAR² · D^-0.5, exactly: no mask of -10,000 or -1e9 hides anything."""
+        q, k, v = super().pattern(shape, device)
+        q[..., 1::2, :], q[..., ::2, 0] = 0, 0
+        q[..., 1::2, 0], k[..., 0] = FAR, -FAR
+        return q, k, v
+
+
+class WithHeads(FarBelow, AttentionProblem):
+    """The same with a batch, heads and groups."""
+
+
+class Combined(Problem):
+    """parts, weighted by 2^lse."""
+
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        parts, lse = super().pattern(shape, device)
+        return parts, lse - 2**20  # a number as large in place of -inf would have a weight
+
+
+class GradientOfQueries(Problem):
+    """lse and delta are those of the forward pass."""
+
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        return consistent(*super().pattern(shape, device))
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        return consistent(*super().random(shape, generator))
+
+
+def consistent(
+    q: "Tensor", k: "Tensor", v: "Tensor", do: "Tensor", lse: "Tensor", delta: "Tensor"
+) -> "tuple[Tensor, ...]":
+    s = q.float() @ k.float().mT * q.shape[1] ** -0.5
+    lse.copy_(s.logsumexp(-1) * math.log2(math.e))
+    delta.copy_((do.float() * (s.softmax(-1) @ v.float())).sum(-1))
+    return q, k, v, do, lse, delta
+
+
+# The functions that the kernels of notebook 22 compute. Scores are multiples of log2(e) where a kernel uses exp2.
+
+LOG2_E = math.log2(math.e)
+BF16, FP32 = UNIT_ROUNDOFF["bf16"], UNIT_ROUNDOFF["fp32"]
+TINY = 1e-6  # that a flushed exponential may lose
+
+
+def soft_average() -> Problem:
+    """o (M,) = softmax(s) v for scores s (M, N) and values v (N,), all in fp32.
+
+    To first order a weight is off by (2·max|s| + 2)·u, relative, its sum over N terms by N·u more, twice: in the
+    numerator and in the denominator.
+    """
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+        s, v = inputs
+        relative = 2 * (2 * s.abs().amax(-1) + s.shape[-1] + 4) * FP32
+        return relative * (s.softmax(-1) @ v.abs()) + TINY
+
+    return Problem(
+        name="soft_average",
+        dims="MN",
+        inputs=(Operand("s", "MN", "fp32", scale=64, pattern="steep"), Operand("v", "N", "fp32")),
+        output=Operand("o", "M", "fp32"),
+        reference=lambda s, v: s.softmax(-1) @ v,
+        bound=bound,
+    )
+
+
+def one_head(causal: bool = False) -> Problem:
+    """o (M, D) = softmax(q kᵀ · D^-0.5) v of one head, in bf16; causal: query i sees keys 0 … i.
+
+    The bound is that of `problems.attention`: P is rounded to bf16 before it multiplies v; errors of either sign add
+    up as the root of their squares, of which six standard deviations are allowed; u for rounding o.
+    """
+
+    def weights(q: "Tensor", k: "Tensor") -> "Tensor":
+        import torch
+
+        s = q @ k.mT * q.shape[1] ** -0.5
+        return (s.masked_fill(torch.ones_like(s).tril() == 0, -torch.inf) if causal else s).softmax(-1)
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+        q, k, v = inputs
+        return BF16 * (result.abs() + 6 * (weights(q, k).square() @ v.square()).sqrt()) + TINY
+
+    return FarBelow(
+        name="one_head",
+        dims="QKD",
+        inputs=(Operand("q", "QD", "bf16", pattern="identity"), Operand("k", "KD", "bf16"), Operand("v", "KD", "bf16")),
+        output=Operand("o", "QD", "bf16"),
+        reference=lambda q, k, v: weights(q, k) @ v,
+        bound=bound,
+    )
+
+
+def combined() -> Problem:
+    """o (R, D) in fp32: parts (S, R, D), each with weight 2^lse (S, R) of all parts' weights.
+
+    A weight is off by (2·max|lse| + 2)·u, relative, and S of them are added, in numerator and denominator.
+    """
+
+    def shares(lse: "Tensor") -> "Tensor":
+        return (lse * math.log(2)).softmax(0)[..., None]
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+        parts, lse = inputs
+        relative = 2 * (2 * lse.abs().amax() + len(lse) + 4) * FP32
+        return relative * (parts.abs() * shares(lse)).sum(0) + TINY
+
+    return Combined(
+        name="combined",
+        dims="SRD",
+        inputs=(Operand("parts", "SRD", "fp32"), Operand("lse", "SR", "fp32", scale=4, pattern="steep")),
+        output=Operand("o", "RD", "fp32"),
+        reference=lambda parts, lse: (parts * shares(lse)).sum(0),
+        bound=bound,
+    )
+
+
+def gradient_of_queries() -> Problem:
+    """dq (M, D) of one head, given lse (M,), to base 2, and delta (M,): dS k · D^-0.5, dS = P ∘ (dO vᵀ - delta).
+
+    dS is rounded to bf16 before it multiplies k: the bound is the forward pass's, with dS for P and k for v.
+    """
+
+    def slopes(q: "Tensor", k: "Tensor", v: "Tensor", do: "Tensor", lse: "Tensor", delta: "Tensor") -> "Tensor":
+        """dS · D^-0.5."""
+        scale = q.shape[1] ** -0.5
+        p = (q @ k.mT * (scale * LOG2_E) - lse[:, None]).exp2()
+        return p * (do @ v.mT - delta[:, None]) * scale
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+        return BF16 * (result.abs() + 6 * (slopes(*inputs).square() @ inputs[1].square()).sqrt()) + TINY
+
+    q, do = (Operand(name, "QD", "bf16", pattern="identity") for name in ("q", "do"))
+    k, v = (Operand(name, "KD", "bf16") for name in "kv")
+    return GradientOfQueries(
+        name="gradient_of_queries",
+        dims="QKD",
+        inputs=(q, k, v, do, Operand("lse", "Q", "fp32"), Operand("delta", "Q", "fp32")),
+        output=Operand("dq", "QD", "bf16"),
+        reference=lambda *inputs: slopes(*inputs) @ inputs[1],
+        bound=bound,
+    )
+
+
+def seen(shape: Shape, tm: int, tn: int) -> int:
+    """The elements of K that the blocks of a causal head must load: up to each block's last query, in whole tiles."""
+    queries, keys, d = shape
+    return sum(min(keys, -(-(m + tm) // tn) * tn) for m in range(0, queries, tm)) * d
+
+
+COURSE_ATTENTION = of_course(
+    "attention.tiles",
+    *("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries"),
+    *("scores", "keys_step", "queries_step"),
+)
+ONLINE_STEP = of_course("attention.tiles", "online_step", "scaled_step")
+OF_E = issued("fma.rm.f32") <= 0  # rounded down: ct.exp splits its argument with it
+SELECTS = "selp.f32|cvt.rn.f32.u32"  # a bool becomes a number, which may mask, too
+DIVISIONS = "div|rcp"
+EXPONENTIALS = (issued("ex2.approx.f32") <= 0, OF_E)
+
+
+def tile_of(shape: Shape) -> tuple[int, int]:
+    """Queries and keys, different ones, so that a number shows in place of either, or one in place of the other."""
+    return (16, 32) if shape[-3] == 64 else (32, 16)
+
+
+def scale_of(d: int) -> float:
+    """Of the scores, as multiples of log2(e)."""
+    return d**-0.5 * LOG2_E
+
+
+# 22.3 key_tiles -------------------------------------------------------------------------------------------------
+
+
+def key_tiles(m: int, tm: int, tn: int, keys: int) -> tuple[int, int]:
+    return min(m * tm + 1, keys) // tn, tiles(min(keys, (m + 1) * tm), tn)
+
+
+def head_of_keys(rng: Random) -> tuple[int, int, int, int]:
+    tm, tn = (rng.choice((16, 32, 64, 128)) for _ in range(2))
+    return rng.randint(0, 20), tm, tn, rng.randint(1, 2000)
+
+
+# m, tm, tn, keys
+LONG_HEADS = [
+    (1, 1, 2, 64),
+    (7, 1, 4, 64),
+    (0, 64, 64, 512),
+    (3, 64, 64, 512),
+    (2, 128, 64, 1024),
+    (5, 32, 128, 512),
+    (1, 128, 32, 4096),
+]
+SHORT_HEADS = [(3, 64, 64, 200), (7, 64, 32, 100), (0, 128, 64, 17), (2, 64, 64, 130), (9, 16, 64, 128)]
+# 22.5 attention -------------------------------------------------------------------------------------------------
+
+
+def longest_first(shape: Shape, writers: "np.ndarray") -> str | None:
+    """Why the blocks of a head do not begin with the longest rows, or None. writers: (batch, heads, queries, d)."""
+    tm, _ = tile_of(shape)
+    numbers = writers[:, :, ::tm, 0]
+    for batch, heads in enumerate(numbers.tolist()):
+        for head, blocks in enumerate(heads):
+            for m, (one, later) in enumerate(pairwise(blocks)):
+                if one < later:
+                    what = (
+                        f"batch {batch}, head {head}: block {one} has the queries from {m * tm} on and block {later}, "
+                        f"which starts after it, those from {(m + 1) * tm} on, which see more keys."
+                    )
+                    return Flaw(what, Fail.SLOW)
+    return None
+
+
+def keys_loaded(shape: Shape) -> dict[int, int]:
+    batch, heads, _, queries, keys, d = shape
+    each = batch * heads * seen((queries, keys, d), *tile_of(shape))
+    return {0: batch * heads * queries * d, 1: each, 2: each}
+
+
+def keys_of_head(shape: Shape) -> dict[int, int]:
+    return {0: shape[0] * shape[2], **dict.fromkeys((1, 2), seen(shape, *tile_of(shape)))}
+
+
+def tile_of_keys(shape: Shape) -> dict[int, int]:
+    return dict.fromkeys((1, 2), tile_of(shape)[1] * shape[-1])
+
+
+def splits_of(shape: Shape) -> int:
+    return 1 << (shape[0] - 1).bit_length()
+
+
+def keys_each(shape: Shape) -> dict[int, int]:
+    return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
+
+
+kernel_exercise = partial(CutileExercise.of, library=COURSE_ATTENTION, once=True, all_blocks=True)
+EXERCISES = (
+    kernel_exercise(
+        ("22.1", "online_step", 4),
+        problem=soft_average(),
+        library=COURSE_ATTENTION | ONLINE_STEP,
+        shapes=((32, 64), (36, 70), (16, 300)),
+        simulated_shapes=((36, 70),),
+        grid=lambda shape: (tiles(shape[0], 16),),
+        constants=lambda shape: (16, 32),
+        loads=lambda shape: {0: math.prod(shape), 1: tiles(shape[0], 16) * shape[1]},
+        rules=(*EXPONENTIALS, issued("ex2") <= 432, issued("max.f32") <= 1200),
+    ),
+    kernel_exercise(
+        ("22.2", "attend", 4),
+        problem=one_head(),
+        shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
+        simulated_shapes=((32, 96, 16),),
+        rules=(
+            *at_most({"mma.sync": 48, "cvt.rn.bf16": 60, "cvt.rn.f16": 0}),
+            *EXPONENTIALS,
+            issued("ex2") <= 200,
+            issued(DIVISIONS) <= 32,
+            issued("mma.sync") >= 40,
+        ),
+        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
+        constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
+        loads=lambda shape: {0: shape[0] * shape[2], **keys_each(shape)},
+        tiles=tile_of_keys,
+    ),
+    value_exercise(
+        ("22.3", "key_tiles", 3),
+        key_tiles,
+        {
+            "more keys than queries see": beside(LONG_HEADS, head_of_keys, n=20),
+            "the end of K": beside(SHORT_HEADS, head_of_keys, n=20),
+        },
+    ),
+    kernel_exercise(
+        ("22.4", "causal", 5),
+        problem=one_head(causal=True),
+        shapes=((64, 64, 64), (70, 70, 16), (40, 100, 32), (100, 50, 16)),
+        simulated_shapes=((128, 128, 16), (70, 50, 16)),
+        rules=(
+            *at_most({"mma.sync": 192, SELECTS: 280, "cvt.rn.bf16": 200}),
+            *EXPONENTIALS,
+            issued("ex2") <= 560,
+            issued(DIVISIONS) <= 128,
+            issued("mma.sync") >= 120,
+        ),
+        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
+        constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
+        loads=keys_of_head,
+    ),
+    kernel_exercise(
+        ("22.5", "attention", 6),
+        problem=WithHeads(**vars(attention_problem(causal=True))),
+        shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
+        simulated_shapes=((1, 2, 1, 120, 130, 16),),
+        rules=(
+            *at_most({"mma.sync": 384, SELECTS: 560, "cvt.rn.bf16": 400}),
+            *EXPONENTIALS,
+            issued("ex2") <= 1120,
+            issued(DIVISIONS) <= 256,
+            issued("mma.sync") >= 240,
+        ),
+        grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
+        constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
+        loads=keys_loaded,
+        order=longest_first,
+    ),
+    kernel_exercise(
+        ("22.6", "combine", 4),
+        problem=combined(),
+        shapes=((4, 4, 16), (3, 5, 32), (1, 2, 16), (70, 3, 64)),
+        simulated_shapes=((3, 5, 32),),
+        rules=(OF_E,),
+        grid=lambda shape: (shape[1],),
+        constants=lambda shape: (splits_of(shape), shape[2]),
+        loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
+        tiles=lambda shape: {0: splits_of(shape) * shape[2], 1: splits_of(shape)},
+    ),
+    kernel_exercise(
+        ("22.7", "grad_q", 4),
+        problem=gradient_of_queries(),
+        shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
+        simulated_shapes=((32, 96, 16),),
+        rules=(
+            *at_most({"mma.sync": 72, "cvt.rn.bf16": 60, "cvt.rn.f16": 0}),
+            *EXPONENTIALS,
+            issued("ex2") <= 140,
+            issued("mma.sync") >= 60,
+        ),
+        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
+        constants=lambda shape: (shape[2] ** -0.5, *tile_of(shape), shape[2]),
+        loads=lambda shape: {**dict.fromkeys((0, 3), shape[0] * shape[2]), **keys_each(shape)},
+        tiles=tile_of_keys,
+    ),
+)

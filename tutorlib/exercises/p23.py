@@ -1,0 +1,191 @@
+"""Exercises of notebook 23: the parts of an attention kernel for Hopper, and the kernel that they make."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from random import Random
+from typing import Any
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.facts import at_most, issued
+from tutorlib.checking.library_use import of_course
+from tutorlib.checking.part import Inside, KernelSettings, inside
+from tutorlib.checking.randomness import beside
+from tutorlib.exercises.judges.p23 import AllParts, attention, without_overlap
+from tutorlib.exercises.values import value_exercise
+from tutorlib.machine.features import WGMMA
+from tutorlib.problems.attention import attention_problem
+from tutorlib.problems.problem import Shape
+
+# 23.1 a_register ------------------------------------------------------------------------------------------------
+
+
+def a_register(row: int, column: int) -> tuple[int, int, int]:
+    """The A fragment of wgmma m64nNk16 (PTX ISA, 9.7.15.5.1.1)."""
+    warp, half, low = row // 16, row // 8 % 2, row % 8
+    k_block, column = divmod(column, 16)
+    return 32 * warp + 4 * low + column % 8 // 2, k_block, column % 2 + 2 * half + 4 * (column // 8)
+
+
+def some_element(rows: int, columns: int) -> Callable[[Random], tuple]:
+    return lambda rng: (rng.randrange(rows), rng.randrange(columns))
+
+
+A_REGISTERS = {
+    "one K block of a warpgroup": beside(list(product(range(16), range(16))), some_element(64, 16)),
+    "a warpgroup's 64 × 128": beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256)),
+}
+
+# 23.5 key_blocks ------------------------------------------------------------------------------------------------
+
+
+def key_blocks(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> tuple[int, int]:
+    bM, bN = tile
+    blocks = -(-keys // bN)
+    if not causal:
+        return blocks, keys // bN
+    return min(blocks, -(-(m_block + 1) * bM // bN)), min(keys // bN, (m_block * bM + 1) // bN)
+
+
+TILES = ((128, 128), (128, 176), (192, 128), (128, 64), (64, 1))
+
+
+def tiles_of(sizes: tuple[int, ...], causal: bool) -> list[tuple]:
+    return [
+        (m_block, keys, tile, causal) for keys, tile in product(sizes, TILES) for m_block in range(-(-keys // tile[0]))
+    ]
+
+
+def some_tile(causal: bool) -> Callable[[Random], tuple]:
+    def draw(rng: Random) -> tuple:
+        tile = (64 * rng.randint(1, 4), 8 * rng.randint(1, 32))
+        return rng.randrange(20), rng.randint(1, 3000), tile, causal
+
+    return draw
+
+
+KEY_BLOCKS = {
+    "not causal": beside(tiles_of((512, 500, 17), False), some_tile(False)),
+    "causal": beside(tiles_of((1024, 1000), True), some_tile(True)),
+    "causal, more queries than keys": beside(
+        [(m_block, keys, (128, 64), True) for m_block in range(6) for keys in (1, 70, 256, 300)], some_tile(True)
+    ),
+}
+
+
+SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
+SMALL = ((1, 1, 1, 100, 200, 64),)  # four blocks of 64 keys, the last of them of 8: the rings of two go round twice
+SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)
+ONE_BLOCK = ((1, 1, 1, 17, 17, 64),)
+HIDDEN_BLOCKS = ((1, 1, 1, 128, 128, 64),)  # rows that see none of the first three blocks
+
+
+def on(sizes: tuple[Shape, ...], **settings: Any) -> dict[Shape, KernelSettings]:
+    """The kernels that are simulated, in blocks of 64 keys unless `tile_n` is another number."""
+    return {size: {"tile_n": 64} | settings for size in sizes}
+
+
+def within(*slots: str, sizes: tuple[Shape, ...] = SMALL, causal: bool = False, **settings: Any) -> Inside:
+    return inside(attention, *slots, small=on(sizes, causal=causal, **settings), jit=False, causal=causal)
+
+
+# In SMALL 8 consumer warps take 4 blocks each, 9 loads; with blocks of 32 keys they take 7, 112 groups of wgmmas.
+NEEDLESS = "bar.warp.sync|fence.proxy"
+ONE_GROUP = (
+    *(issued(f"wgmma.{name}") <= 140 for name in ("fence", "commit_group", "wait_group")),
+    issued(NEEDLESS) <= 16,
+)
+# In 23.4's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores, and 624 maxima;
+# two numbers are rounded by one of 384 conversions.
+ONCE_A_SCORE = (
+    issued("ex2.approx.f32") <= 0,  # without fastmath
+    *at_most({"shfl.sync.bfly": 200, "ex2": 700, "mul.f32": 2000, "max": 800, "cvt.rn.bf16": 400, NEEDLESS: 16}),
+)
+ONCE_LOADED = (issued("cp.async.bulk.tensor.4d.shared") <= 9, issued(NEEDLESS) <= 16)
+# In SMALL the warps wait 48 times, 40 of them for their turn, and pass it on 36 times.
+TURNS = (issued(NEEDLESS) <= 16, issued("bar.sync") <= 52, issued("bar.sync") >= 44, issued("bar.arrive") >= 32)
+# In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns together take 80
+# waits; the other parts 96 groups of wgmmas, 256 shuffles, 1,600 exponentials, 3,248 multiplications, 1,696 maxima,
+# 1,024 conversions and 14 loads.
+ALL_PARTS = (
+    issued("selp.f32") <= 1300,
+    issued("bar.sync") <= 96,
+    *(issued(f"wgmma.{name}") <= 120 for name in ("fence", "commit_group", "wait_group")),
+    *at_most(
+        {
+            "shfl.sync.bfly": 320,
+            "ex2": 2000,
+            "mul.f32": 4000,
+            "max": 2200,
+            "cvt.rn.bf16": 1060,
+            "cp.async.bulk.tensor.4d.shared": 14,
+            NEEDLESS: 32,
+        }
+    ),
+    issued("bar.sync") >= 64,
+)
+
+slot: Any = partial(CuteExercise.of, needs=WGMMA, problem=attention_problem(), patterned=False, shapes=SHAPES)
+
+
+course = partial(of_course, "attention.roles")
+
+EXERCISES = (
+    value_exercise(("23.1", "a_register", 3), a_register, A_REGISTERS),
+    slot(
+        ("23.2", "views", 4),
+        part=within("by_row", "p_operand"),
+        library=course("by_row", "p_operand"),
+    ),
+    slot(
+        ("23.3", "add_pv", 3),
+        part=within("add_pv", tile_n=32),  # two K blocks: no number that a page has
+        rules=ONE_GROUP,
+        library=course("add_pv"),
+    ),
+    slot(
+        ("23.4", "softmax", 6),
+        part=within("quad_reduce", "softmax_step", sizes=HIDDEN_BLOCKS, causal=True, tile_n=32),
+        problem=attention_problem(causal=True),
+        patterned=True,
+        rules=ONCE_A_SCORE,
+        library=course("quad_reduce", "softmax_step"),
+    ),
+    value_exercise(("23.5", "key_blocks", 3), key_blocks, KEY_BLOCKS),
+    slot(
+        ("23.6", "produce", 4),
+        part=within("produce", sizes=SMALL + ONE_BLOCK, stages=3),
+        rules=ONCE_LOADED,
+        library=course("produce_blocks"),
+    ),
+    slot(
+        ("23.7", "step", 5),
+        part=within("step", sizes=SMALL_CAUSAL, causal=True),
+        faults=(without_overlap,),
+        problem=attention_problem(causal=True),
+        shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64)),
+        rules=ALL_PARTS,
+        library=course("step"),
+    ),
+    slot(
+        ("23.8", "turns", 3),
+        part=within("take_turn", "pass_turn"),
+        rules=TURNS,
+        library=course("take_turn", "pass_turn"),
+    ),
+    slot(
+        ("23.9", "my_parts", 4),
+        part=AllParts(
+            kernel=attention, settings={"causal": True}, small=on((*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)), causal=True)
+        ),
+        faults=(without_overlap,),
+        problem=attention_problem(causal=True),
+        shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64), (3, 1, 1, 17, 17, 64)),
+        rules=ALL_PARTS,
+        bench_shape=(4, 16, 16, 4096, 4096, 128),
+        tiers=(0.95,),
+        library=course("by_row", "p_operand", "add_pv", "quad_reduce", "softmax_step", "produce_blocks", "step")
+        | course("take_turn", "pass_turn")
+        | {"COURSE": "COURSE"},
+    ),
+)
