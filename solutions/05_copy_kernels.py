@@ -671,7 +671,8 @@ show_banks(corner, access=column)
 # **Exercise 05.8** (about 25 lines). Write `transpose_swizzled(src, dst)`, kernel and host function, for fp32 matrices
 # whose sizes are multiples of 64, with tiles of 64×64, through registers and shared memory. It has no bank conflict,
 # reads and writes whole sectors, and passes one barrier. `cute.make_swizzle(B, M, S)` makes a swizzle, and
-# `cute.make_composed_layout(swizzle, 0, layout)` is swizzle ∘ layout. Everything on this page is yours to use.
+# `cute.make_composed_layout(swizzle, 0, layout)` is swizzle ∘ layout. Everything on this page is yours to use, also
+# 05.7's kernel: a layout is a value, and another layout is another kernel.
 
 
 # %%

@@ -377,8 +377,9 @@ check("17.6", multiply)
 # | `ready`, to the epilogue | none: `tcgen05.commit` includes it | `::after_thread_sync`, in `steps.read` |
 # | `free`, to the MMA warp | **`::before_thread_sync`, in your loop** | `::after_thread_sync`, in `steps.multiply` |
 #
-# `cute.arch` has no function for the fence in bold, so the course provides `fence_before()`. (The check accepts your
-# loop without it, too: `mbarrier_arrive` releases every read that is complete, and after `tcgen05.wait::ld` yours is.)
+# `cute.arch` has no function for the fence in bold, so the course provides `fence_before()`. PTX asks for it; the
+# simulator does not. There `tcgen05.wait::ld`, which the whole warp executes, completes the reads of all 32 lanes, and
+# the arrival of one lane releases them.
 #
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same ticks, for three
 # tiles of four K tiles:

@@ -20,7 +20,6 @@ from tutorlib.exercises import find
 from tutorlib.exercises.judges.cute_host import seen_as_layout
 from tutorlib.exercises.p10 import mma_column
 from tutorlib.exercises.p12 import footprint
-from tutorlib.kernels import ladder
 from tutorlib.kernels.ampere import gemm, main_loops, thread_share
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 
@@ -33,7 +32,6 @@ OWN = [
     ("10.8", thread_share.make_operands),
     ("10.11", gemm.store),
     ("11.3", main_loops.multistage),
-    ("12.4", ladder.in_eights),
     ("13.1", main_loops.multistage),
 ]
 
