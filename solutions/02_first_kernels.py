@@ -202,8 +202,8 @@ check("02.2", vector_add_any)
 # %% [markdown]
 # ## Where threads run
 #
-# A GPU is a set of processors, the **SMs**, in front of one memory. The picture has the numbers of
-# an H200, on which this page was measured.
+# A GPU is a set of processors, the **SMs**, in front of one memory. The picture has the numbers of an H200, on which
+# this page was measured.
 
 # %%
 show_machine()

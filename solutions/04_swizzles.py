@@ -277,8 +277,7 @@ for row_bytes in (128, 64, 32):
 # %% [markdown]
 # Shorter rows have fewer conflicts, because several of them fit side by side into the banks; and they have fewer slots
 # to which a chunk can move. A row of 128 bytes has 8 chunks, and 8 rows collide; a row of 64 bytes has 4, and 4 rows
-# collide. So a swizzle within the row is always just enough. Three
-# questions determine it:
+# collide. So a swizzle within the row is always just enough. Three questions determine it:
 #
 # - **M**: how many elements must stay together?
 # - **B**: how many chunks of a row can trade places?

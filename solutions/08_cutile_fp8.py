@@ -245,8 +245,8 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 
 # %% [markdown]
 # Starting from 0, the kernel either spills or issues one wgmma at a time. A wgmma can ignore the contents of its
-# accumulator, and the compiler uses that: the first step becomes a wgmma of its own, with registers of its own for its
-# result, in place of registers full of zeros. A thread does not have another 160 of them.
+# accumulator, and the compiler uses that in the first step, in place of registers full of zeros. It then needs a second
+# set of registers for the accumulators, and a thread does not have another 160.
 #
 # So start from a **run-time zero**, one whose value the compiler cannot prove. In a one-dimensional grid `ct.bid(1)` is
 # 0 in every block, but the compiler does not know that. It loads this zero into the accumulators, the first step is

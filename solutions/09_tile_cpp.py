@@ -234,8 +234,8 @@ print(fetching(compile_cpp(Variant(restrict=False).source)))
 # %% [markdown]
 # It issues a load and waits until the tile has arrived before it issues the next: nothing is in flight during the
 # arithmetic. Why would a compiler do that? Ask which store of this kernel could change what a later load reads. C++ has
-# a keyword for the answer: `__restrict__` after a pointer's type (`const bf16* __restrict__ a`) promises: the
-# memory that the kernel accesses through this pointer, it writes through no other.
+# a keyword for the answer. Written after a pointer's type, as in `const bf16* __restrict__ a`, `__restrict__` promises
+# that the kernel writes through no other pointer to the memory that it accesses through this one.
 #
 # **Exercise 09.4** (about 20 lines). Give the `gemm` of 09.2 the promises that it needs; tiles and launch stay. TMA
 # carries every load and every store, and the loop that fetches tiles does not wait for a load that it has just issued.

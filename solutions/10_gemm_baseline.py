@@ -77,9 +77,8 @@ for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
 #
 # CuTe's names say where a tensor is: `g` for the block's tile in global memory, `s` for shared memory, `r` for
 # registers. `tCrA` is one thread's part (`t`), divided as the multiplication (`C`) needs it, in registers (`r`), of A.
-# Here are the first 16 rows of A's
-# tile, 64 elements each. T is the thread, V numbers what it holds here. The outline is one **K block**, the 16 elements
-# along K of one MMA instruction:
+# Here are the first 16 rows of A's tile, 64 elements each. T is the thread, V numbers what it holds here. The outline
+# is one **K block**, the 16 elements along K of one MMA instruction:
 
 # %%
 from tensor_layouts import Layout, Swizzle, compose
@@ -139,8 +138,8 @@ show_tv(mma.c_layout, (16, 8), f"C of m16n8k16: {mma.c_layout}")
 show_tv(mma.a_layout, (16, 16), title="A of m16n8k16: 32 lanes × 8 values")
 
 # %% [markdown]
-# **Exercise 10.2** (about 1 line). Write `a_fragment()`: A's TV layout, as a `Layout` from (lane, value) to
-# row + 16·k. Its shape can be `((4,8),(2,2,2))`; you find the strides.
+# **Exercise 10.2** (about 1 line). Write `a_fragment()`: A's TV layout, as a `Layout` from (lane, value) to row + 16·k.
+# Its shape can be `((4,8),(2,2,2))`; you find the strides.
 
 
 # %%
@@ -381,12 +380,12 @@ def load_inside(path, k_tile, buffer):
 picture = explain("10.6", load_inside)
 
 # %% [markdown]
-# **Exercise 10.6** (about 6 lines). Mend it without a branch around a copy, and without another store to
-# shared memory: at the edges every thread issues as many cp.async as elsewhere. One more fact: a cp.async has two
-# sizes, the bytes that it writes, always 16, and the bytes that it *reads*, 16 or 0; bytes that it does not read are
-# zeros. In CuTe, `cute.copy(tiled_copy, source, target, pred=inside)` sets the second size. `inside` is a tensor of
-# `cutlass.Boolean` in registers, `cute.make_rmem_tensor(shape, type)`, of shape (1, rows, vectors), like notebook 05's
-# mask. Without a decorator, Python's own `for` and `range` unroll the loops.
+# **Exercise 10.6** (about 6 lines). Mend it without a branch around a copy, and without another store to shared memory:
+# at the edges every thread issues as many cp.async as elsewhere. One more fact: a cp.async has two sizes, the bytes
+# that it writes, always 16, and the bytes that it *reads*, 16 or 0; bytes that it does not read are zeros. In CuTe,
+# `cute.copy(tiled_copy, source, target, pred=inside)` sets the second size. `inside` is a tensor of `cutlass.Boolean`
+# in registers, `cute.make_rmem_tensor(shape, type)`, of shape (1, rows, vectors), like notebook 05's mask. Without a
+# decorator, Python's own `for` and `range` unroll the loops.
 
 
 # %%
@@ -445,8 +444,7 @@ show_warps("((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))", (32, 32
 # by side, 8 columns each, and repeats them until the pattern is full: warp 0, warp 1, warp 0, warp 1.
 #
 # **Exercise 10.7** (about 3 lines). Write `make_mma(config, dtype)`: this arrangement for any `config.warps`, a pair
-# (along M, along N). The check asks for 2×2 and for 2×4 warps. Along K there is one
-# warp. At hand:
+# (along M, along N). The check asks for 2×2 and for 2×4 warps. Along K there is one warp. At hand:
 #
 # - `warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))`, the instruction;
 # - `cute.make_tiled_mma(op, warps, permutation_mnk=(…, …, …))`: `warps` is a layout of three modes, along M, N and K;

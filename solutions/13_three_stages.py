@@ -71,7 +71,7 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # <details><summary>Which tile?</summary>
 #
 # The last one, tile 5. Step 4 loads nothing and commits nothing, so the newest group at its wait is tile 5 itself, and
-# wait_group(1) lets it stay in flight. (Schreiber's kernel has the commit outside the `if`.)
+# wait_group(1) lets it stay in flight.
 #
 # </details>
 #
@@ -327,7 +327,7 @@ check("13.4", my_gemm)
 show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 
 # %% [markdown]
-# The ladder so far, by the course's solutions, and its speeds over sizes. The figure has one more rung, *12 loads
+# The ladder so far, by the course's solutions, and its speeds over sizes. The figure has one more rung, *13 loads
 # spread*: its loop issues the loads after the first K blocks' multiplications, without an `if`, so that no copy delays
 # an `ldmatrix`. (13.1's check accepts that loop, too, if you want to try.)
 

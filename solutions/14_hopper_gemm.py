@@ -497,9 +497,8 @@ show_source(Accumulators, make_accumulators)
 # %% [markdown]
 # Here the two proxies meet again: threads write, and TMA reads. The course's rule: **each lane fences its own writes,
 # then the warp synchronizes, then one lane issues the copy.** (The whole warp calls `cute.copy` with a TMA atom, which
-# elects the lane by itself.) The fence covers what its lane has written, and
-# `sync_warp` hands that on to the lane that issues. (For PTX, a fence by the issuing lane, after `sync_warp`, will do,
-# and the check accepts it.)
+# elects the lane by itself.) The fence covers what its lane has written, and `sync_warp` hands that on to the lane that
+# issues. (For PTX, a fence by the issuing lane, after `sync_warp`, will do, and the check accepts it.)
 #
 # | in `cute.arch` | |
 # |---|---|
@@ -551,8 +550,7 @@ show_source(described, out_layout)
 # %% [markdown]
 # **Exercise 14.11** (about 45 lines). Write the kernel and its host function `gemm(a, b, c)`, from an empty cell. Build
 # it from your functions, `Steps` and `BoxCopy`; the course's kernels, and its versions of your functions, are not
-# allowed. The check simulates
-# it and counts:
+# allowed. The check simulates it and counts:
 #
 # - one block of THREADS threads for each 128×256 tile of C; M is any number, N and K are multiples of 8;
 # - TMA loads, wgmma with one group in flight, `stmatrix`, TMA stores;

@@ -222,10 +222,9 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 #
 # **Exercise 17.4** (about 4 and 4 lines). Write `make_umma(tile, pair)`, where `tile` is (M, N, K) of the block or of
 # the pair. Then write `issue(tiled_mma, acc, tCrA, tCrB, first)`, which multiplies one stage: one instruction for each
-# K block; `tCrA` has four of them or two. `acc` is one accumulator; `tCrA` and `tCrB` are the stage's
-# descriptors, (1, 1, K blocks). `first`, a run-time Boolean, says that this is the first K tile of a tile of C (its
-# opposite is `not first`). Which
-# of the multiplications may overwrite the accumulator?
+# K block; `tCrA` has four of them or two. `acc` is one accumulator; `tCrA` and `tCrB` are the stage's descriptors,
+# (1, 1, K blocks). `first`, a run-time Boolean, says that this is the first K tile of a tile of C (its opposite is
+# `not first`). Which of the multiplications may overwrite the accumulator?
 
 # %%
 from contextlib import suppress
@@ -753,8 +752,8 @@ with suppress(NotImplementedError):  # until you have written both
 # ## Appendix: Numbers with a shared scale
 #
 # Formats of 8 and 4 bits share a scale for each block of elements. On Hopper, the threads of an FP8 kernel apply such
-# scales between two groups of wgmmas. On Blackwell no thread holds
-# the accumulators between two multiplications, so the tensor cores apply the scales themselves. Two of the formats:
+# scales between two groups of wgmmas. On Blackwell no thread holds the accumulators between two multiplications, so the
+# tensor cores apply the scales themselves. Two of the formats:
 #
 # | | element | scale | per | plus |
 # |---|---|---|---|---|

@@ -619,9 +619,9 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # ## For a GPU that you do not have
 #
-# Neither compiling nor saving needs a GPU, so one machine can build the kernels for all of your GPUs: pass stand-ins
-# for the tensors, and name the **target**. The next cell reads it back from the PTX and from byte 49 of the machine
-# code:
+# Neither compiling nor saving needs a GPU; only linking the host code into a process and the steps after it do. So one
+# machine can build the kernels for all of your GPUs: pass stand-ins for the tensors, and name the **target**. The next
+# cell reads it back from the PTX and from byte 49 of the machine code:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:

@@ -67,9 +67,9 @@ show_attention("together", "together, overlap")
 
 # %% [markdown]
 # In the upper picture, both warpgroups wait for all of their wgmmas before each softmax. (The measured kernel *plain*
-# is one step better: it waits for S alone.) They need not: wgmmas are
-# asynchronous, and the softmax of block 1 needs S of block 1 only. Issue S of block 1 before P V of block 0, and the
-# softmax of block 1 begins while P V of block 0 is in flight: **overlap**, the lower picture.
+# is one step better: it waits for S alone.) They need not: wgmmas are asynchronous, and the softmax of block 1 needs S
+# of block 1 only. Issue S of block 1 before P V of block 0, and the softmax of block 1 begins while P V of block 0 is
+# in flight: **overlap**, the lower picture.
 #
 # A softmax takes longer than P V, so the tensor cores still idle, unless the other warpgroup uses them. If it is at the
 # same point of its loop, as drawn, it does not. **Ping-pong** keeps them apart: they take turns at issuing, so that one

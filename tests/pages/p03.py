@@ -5,15 +5,11 @@ from math import prod
 
 import numpy as np
 import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, flatten, mode, rank, size
+from tensor_layouts import Layout, cosize, mode, rank, size
 
 from tests.pages.table import right, solved, wrong
 from tutorlib.layouts.oracle import ask
 from tutorlib.layouts.views import tiled_copy_view
-
-
-def modes_of(layout):
-    return list(zip(flatten((layout.shape,)), flatten((layout.stride,)), strict=True))
 
 
 def bundled(modes):

@@ -1,4 +1,4 @@
-"""The GEMM ladder of notebooks 10 to 15: one list of its rungs, for sweeps, figures, tests and counters."""
+"""The GEMM ladder of notebooks 10 to 16: one list of its rungs, for sweeps, figures, tests and counters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -55,8 +55,8 @@ class Results:
         return {
             id: result.measurements[0]
             for number in numbers
-            for id, result in self.of_notebook(number[:2]).items()
-            if result.measurements and number in (id, id[:2])
+            for id, result in self.of_notebook(number).items()
+            if result.measurements
         }
 
     def write(self) -> Path:

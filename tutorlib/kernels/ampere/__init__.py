@@ -7,7 +7,7 @@ __getattr__ = lazy(
     {
         "config": "LINE VECTOR GemmConfig",
         "gemm": "make_gemm store_elements store_through_smem",
-        "main_loops": "TUNED multistage",
+        "main_loops": "multistage",
         "thread_share": "Accumulators GlobalToShared Operand Steps make_mma smem_layout",
     },
 )
