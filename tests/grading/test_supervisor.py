@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from tests.grading.test_sandbox import behind_the_wall, needs_bubblewrap, started_inside, wait_for
+from tests.grading.test_sandbox import behind_the_wall, ended, needs_bubblewrap, started_inside, wait_for
 from tests.trial_course import Course, make_course
 from tutorlib.compiling import programs
 from tutorlib.compiling.cpp import compile_cuda
@@ -148,7 +148,7 @@ def test_a_killed_supervisor_takes_the_sandbox_with_it(tmp_path):
     below = supervised.children(recursive=True)
     started.send_signal(signal.SIGKILL)
     started.wait()
-    wait_for(lambda: not [one for one in below if one.is_running() and one.status() != psutil.STATUS_ZOMBIE])
+    wait_for(lambda: all(map(ended, below)))
 
 
 MANY = """
