@@ -195,16 +195,18 @@ def room(stream: int, log_acc: int, log_flags: int) -> tuple[torch.Tensor, torch
     return acc, torch.zeros(1 << log_flags, dtype=torch.int32, device="cuda")
 
 
-def launcher(config: HopperConfig, m: int, n: int, k: int, parts: Parts = COURSE) -> Callable[..., None]:
+def launcher(
+    config: HopperConfig, m: int, n: int, k: int, parts: Parts = COURSE, compiled: Any = None
+) -> Callable[..., None]:
     """launch(a, b, c, scale_a=None, scale_b=None) of this configuration for C (m, n) and K = k, on today's stream.
 
     The scales are fp32: one element each, or for block scales (M, K/128) with M contiguous and (N/128, K/128).
-    Raises ShapeError.
+    compiled: its kernel, where it has been made before. Raises ShapeError.
     """
     if problem := shape_problem(m, n, k, config.dtype, config.callers_majors):
         raise ShapeError(problem)
     clusters = max_clusters(config.cluster_size)
-    compiled = compile_gemm(config, parts=parts)
+    compiled = compiled or compile_gemm(config, parts=parts)
     others = *scratch(config, clusters), None, clusters
     if config.transposed:
         return lambda a, b, c, scale_a=None, scale_b=None: compiled(b, a, c.mT, scale_b, scale_a, *others)
@@ -212,7 +214,7 @@ def launcher(config: HopperConfig, m: int, n: int, k: int, parts: Parts = COURSE
 
 
 @cache
-def chosen_launch(a: Kind, b: Kind, c: Kind, stream: int) -> Callable[..., None]:
+def chosen_launch(a: Kind, b: Kind, c: Kind, stream: int, tuned: bool = False) -> Callable[..., None]:
     """launch(a, b, c) of matrices like these on a stream, in the configuration chosen for them. Raises ValueError."""
     if problem := problem_of(a, b, c):
         raise ValueError(problem)
@@ -224,20 +226,26 @@ def chosen_launch(a: Kind, b: Kind, c: Kind, stream: int) -> Callable[..., None]
     (m, k), n = a.shape, b.shape[0]
     if min(m, n, k) == 0:
         return lambda a, b, c: c.zero_()
-    return launcher(choose(m, n, k, max_clusters(1), NAMES[a.dtype], majors_of(a, b)), m, n, k)
+    kind = NAMES[a.dtype], majors_of(a, b)
+    if tuned:
+        from tutorlib.kernels.hopper import tune  # which imports this module
+
+        return tune.launch(tune.Problem(m, n, k, *kind))
+    return launcher(choose(m, n, k, max_clusters(1), *kind), m, n, k)
 
 
-def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None) -> torch.Tensor:
+def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None, tuned: bool = False) -> torch.Tensor:
     """C (M, N) = A (M, K) · Bᵀ with B (N, K) on a Hopper GPU; fp32 accumulators, rounded once.
 
     a, b: bf16, fp16 or e4m3, of one dtype, with contiguous rows; but for e4m3 also transposed views, w.mT.
     c: of the same dtype, for e4m3 bf16, with contiguous rows; made where it is None.
+    tuned: a shape's first call on this machine times the model's best dozen, in a second or two.
     Raises ValueError or TypeError, with what to do, for tensors that TMA cannot take.
     """
     kind_a, kind_b = kind_of("a", a), kind_of("b", b)
     if c is None:
         c = torch.empty(a.shape[0], b.shape[0], dtype=rounded_to(a.dtype), device=a.device)
-    launch = chosen_launch(kind_a, kind_b, kind_of("c", c), current_stream(a))
+    launch = chosen_launch(kind_a, kind_b, kind_of("c", c), current_stream(a), tuned)
     for name, matrix in (("a", a), ("b", b), ("c", c)):
         if problem := address_problem(name, matrix.data_ptr()):
             raise ValueError(problem)
