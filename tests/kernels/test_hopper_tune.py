@@ -5,7 +5,7 @@ import torch
 
 from tutorlib.kernels.hopper import tune
 from tutorlib.kernels.hopper.choose import ShapeError, choose
-from tutorlib.kernels.hopper.launch import gemm
+from tutorlib.kernels.hopper.torch_gemm import gemm
 from tutorlib.kernels.hopper.tune import DOZEN, Problem, nominees
 
 SHAPES = [Problem(200, 768, 3072), Problem(4096, 4096, 4096), Problem(8, 4304, 1152), Problem(64, 512, 512, "e4m3")]

@@ -10,7 +10,7 @@ from torch import nn
 from tests.kernels.layer_models import MODELS, Trial
 from tutorlib.kernels import layers as linear_layers
 from tutorlib.kernels.hopper import launch
-from tutorlib.kernels.hopper.launch import Kind
+from tutorlib.kernels.hopper.torch_gemm import Kind
 from tutorlib.kernels.layers import (
     FusedMLP,
     KernelLinear,

@@ -4,6 +4,7 @@ Beside near ties the model does not know which is fastest. A process of its own 
 `python -m tutorlib.kernels.hopper.tune` reads a list of configurations a line, and answers each with a line.
 """
 
+import atexit
 import hashlib
 import json
 import multiprocessing
@@ -35,7 +36,7 @@ from tutorlib.kernels.hopper.choose import (
     shape_problem,
 )
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.launch import NAMES, compile_gemm, launcher, max_clusters
+from tutorlib.kernels.hopper.launch import compile_gemm, launcher, max_clusters
 
 DOZEN = 12
 ROUNDS = 9  # in which every nominee is timed once; its median counts
@@ -43,7 +44,7 @@ L2_TIMES = 3  # bytes of L2 that pass before a matrix is read again
 LEAST_US = 150.0  # of a nominee's part of a round
 CALLS = 64  # at most, of which it consists
 PROCESSES = 16  # that compile, at most
-DTYPES = {name: dtype for dtype, name in NAMES.items()}
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m3fn}
 
 
 class Problem(NamedTuple):
@@ -116,7 +117,9 @@ def compile_into(where: str, of: dict[str, Any]) -> None:
 def compiler() -> subprocess.Popen[str]:
     """It ends with this process."""
     command = [sys.executable, "-m", "tutorlib.kernels.hopper.tune"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
 
 
 def compile_all(configs: Iterable[HopperConfig], where: Path) -> None:
