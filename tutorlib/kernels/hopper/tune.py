@@ -27,7 +27,6 @@ from rich.progress import track
 from tutorlib.kernels.compiled_once import load_or_compile
 from tutorlib.kernels.hopper.choose import (
     BYTES,
-    LINE,
     Majors,
     ShapeError,
     candidates,
@@ -64,7 +63,7 @@ class Problem(NamedTuple):
 
 
 def nominees(problem: Problem, sms: int, count: int = DOZEN) -> list[HopperConfig]:
-    """The model's first choices: half of them its best, the others the best of each further way to divide the work.
+    """The model's first choices: half of them its best, then the best of each further way to divide the work.
 
     Raises ShapeError.
     """
@@ -81,9 +80,8 @@ def nominees(problem: Problem, sms: int, count: int = DOZEN) -> list[HopperConfi
 
 
 def way_of(config: HopperConfig) -> tuple[Any, ...]:
-    """What sets it apart from others: its schedule, cluster, and split of K, and the lines of a K tile."""
-    lines = config.tile[2] * BYTES[config.dtype] // LINE
-    return config.schedule, config.stream_k, config.cluster, config.split_k, lines
+    """How it divides the work, whatever its tile."""
+    return config.cluster_size, config.split_k, config.stream_k, config.transposed
 
 
 # Compilation ----------------------------------------------------------------------------------------------------------
