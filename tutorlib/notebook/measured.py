@@ -167,10 +167,12 @@ def by_shape(swept: SweepResults) -> Rows:
 
 def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
     """Time, speed and counters."""
+    from matplotlib.ticker import EngFormatter
 
     def counted(name: str) -> dict[str, str]:
         found = swept.counters.get(name, {})
-        return {title: f"{found[counter]:.3g}" for title, counter in counters.items() if counter in found}
+        shown = {title: f"{found[counter]:.3g}" for title, counter in counters.items() if counter in found}
+        return {title: EngFormatter()(float(number)) for title, number in shown.items()}
 
     rows = [
         (
