@@ -197,8 +197,8 @@ check("08.3", split_gemm)
 show_ladder("08.3")
 
 # %% [markdown]
-# cuBLAS is still ahead: so short a time includes the launch of the second pass. In notebook 15 the blocks of a cluster
-# add their parts within one launch.
+# cuBLAS is still ahead: so short a time includes a second launch. In notebook 15 the blocks of a cluster add their
+# parts within one.
 #
 # ## FP8, and a matrix with 320 rows
 #
@@ -297,8 +297,8 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 check("08.4", gemm_fp8)
 
 # %% [markdown]
-# `slabs` in `tutorlib/kernels/cutile.py` is this kernel with a few switches. The last column of the next cell's output
-# comes from ptxas, the last compiler in the chain: does it allow several wgmma in flight?
+# `slabs` in `tutorlib/kernels/cutile.py` is this kernel with a few switches. The last column comes from ptxas, the last
+# compiler in the chain: does it allow several wgmma in flight?
 
 # %%
 switches = {  # run-time zero, latency hints of A's tiles and of the slab (0: none), stores by TMA

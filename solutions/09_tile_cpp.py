@@ -154,18 +154,18 @@ def draft():
 
 
 # %% [markdown]
-# **Exercise 09.2** (about 6 lines). Write `first_gemm()`, which returns the draft made as good as 07.1: m, n and k can be
-# any positive numbers, no load leaves its matrix, and the tensor cores do all of the additions. Four lines change.
+# **Exercise 09.2** (about 4 lines). Write `first_gemm()`, which returns the draft made as good as 07.1: m, n and k can
+# be any positive numbers, no load leaves its matrix, and the tensor cores do all of the additions. Four lines change.
 # Before you run the check, say for each at which sizes its fault shows.
 
 
 # %%
 def first_gemm():
-    ### BEGIN SOLUTION (about 6 lines)
-    mended = draft().replace("ct::tensor_span{b, ct::extents{m, k}}", "ct::tensor_span{b, ct::extents{n, k}}")
-    mended = mended.replace("k / 64", "(k + 63) / 64")
-    mended = mended.replace("A.load(", "A.load_masked(")
-    return mended.replace("acc + ct::mma(x, ct::transpose(y), none)", "ct::mma(x, ct::transpose(y), acc)")
+    ### BEGIN SOLUTION (about 4 lines)
+    source = draft().replace("ct::tensor_span{b, ct::extents{m, k}}", "ct::tensor_span{b, ct::extents{n, k}}")
+    source = source.replace("k / 64", "(k + 63) / 64")
+    source = source.replace("A.load(", "A.load_masked(")
+    return source.replace("acc + ct::mma(x, ct::transpose(y), none)", "ct::mma(x, ct::transpose(y), acc)")
     ### END SOLUTION
 
 
@@ -248,11 +248,11 @@ print(fetching(compile_cpp(Variant(restrict=False).source)))
 # a keyword for the answer. Written after a pointer's type, as in `const bf16* __restrict__ a`, `__restrict__` promises
 # that the kernel writes through no other pointer to the memory that it accesses through this one.
 #
-# **Exercise 09.4** (about 20 lines). Give the `gemm` of 09.2 the promises that it needs; tiles and launch stay. TMA
-# carries every load and every store, and the loop that fetches tiles does not wait for a load that it has just issued.
-# Promise only what is true: GPU memory begins at multiples of 256 bytes, and all sizes are now multiples of 8, not of
-# the tile. To see what the compiler makes of your source, print `compile_cpp(gemm()).remarked` and
-# `fetching(compile_cpp(gemm()))`.
+# **Exercise 09.4** (about 20 lines). Give the kernel of 09.2 (`print(first_gemm())`) the promises that it needs; tiles
+# and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
+# it has just issued. Promise only what is true: GPU memory begins at multiples of 256 bytes, and all sizes are now
+# multiples of 8, not of the tile. To see what the compiler makes of your source, print `compile_cpp(gemm()).remarked`
+# and `fetching(compile_cpp(gemm()))`.
 
 
 # %%

@@ -21,7 +21,7 @@ Bool: TypeAlias = ct.Constant[bool]
 ZERO = ct.PaddingMode.ZERO
 SMEM = 227 * 1024  # bytes of shared memory that a block may have on sm_90, CUDA C++ Programming Guide, table 24
 REGISTER_FILE = 65536  # registers of an SM, CUDA C++ Programming Guide, table 24
-PRODUCERS = 4  # warps of a CTA that load, besides those that compute: counted in the compiler's report for sm_90
+PRODUCERS = 4  # warps of a CTA that load, in addition to those that compute: counted in the compiler's report for sm_90
 LEAST = 64  # accumulators: with fewer, a thread loads too much for what it computes
 STAGES = 2  # tiles of A and B in shared memory, at least: one in use, one in flight
 
