@@ -70,11 +70,9 @@ def without(part: str) -> Callable[..., bool]:
     def wrong(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
         shared = (tm + tn) * tk * (1 if part == "bytes" else element_bytes) * (1 if part == "stages" else STAGES)
         shared *= 1 if part == "occupancy" else occupancy
-        threads = (warps + (0 if part == "producers" else PRODUCERS)) * 32 * (1 if part == "occupancy" else occupancy)
-        held = tm * tn / (num_ctas * warps * 32) * threads
-        return (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas)) and (
-            part == "registers" or held < REGISTER_FILE or (part == "others" and held == REGISTER_FILE)
-        )
+        sharing = (warps + (0 if part == "producers" else PRODUCERS)) * (1 if part == "occupancy" else occupancy)
+        fit = part == "registers" or tm * tn / (num_ctas * warps) * sharing < REGISTER_FILE
+        return fit and (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas))
 
     return wrong
 
@@ -131,7 +129,6 @@ FITS = value_exercise(
         "no_tiles": without("shared"),
         "no_accumulators": without("registers"),
         "no_producers": without("producers"),
-        "nothing_else": without("others"),
     },
     library={"Config.fits": Config.fits},
 )

@@ -68,10 +68,9 @@ class Config:
     def fits(self, element_bytes: int = 2) -> bool:
         """Whether a thread has more registers than accumulators, and STAGES tiles of A and B fit into shared memory."""
         warps = self.num_worker_warps or 4
-        accumulators = self.tm * self.tn / (self.num_ctas * warps * 32)
+        most = REGISTER_FILE / (self.occupancy * (warps + PRODUCERS) * 32)  # registers of a thread
         stage = (self.tm + self.tn) * self.tk * element_bytes / self.num_ctas
-        threads = self.occupancy * (warps + PRODUCERS) * 32
-        return accumulators * threads < REGISTER_FILE and STAGES * stage * self.occupancy <= SMEM
+        return self.tm * self.tn < most * self.num_ctas * warps * 32 and STAGES * stage * self.occupancy <= SMEM
 
 
 def space(element_bytes: int = 2) -> Iterator[Config]:

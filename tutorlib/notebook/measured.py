@@ -171,8 +171,7 @@ def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
 
     def counted(name: str) -> dict[str, str]:
         found = swept.counters.get(name, {})
-        shown = {title: f"{found[counter]:.3g}" for title, counter in counters.items() if counter in found}
-        return {title: EngFormatter()(float(number)) for title, number in shown.items()}
+        return {title: EngFormatter()(float(f"{found[one]:.3g}")) for title, one in counters.items() if one in found}
 
     rows = [
         (
