@@ -103,7 +103,7 @@ def test_the_solution_is_near_each_bound(id):
         have, want = rule.numbers(reports)
         if rule.fact in LOOSE or rule.fact.grows:
             continue
-        assert have / 2 <= want if rule.at_least else want <= 4 * have, rule.fact.name
+        assert have / 2 <= want if rule.at_least else want <= 4 * have, rule.fact.says
 
 
 def launch(blocks=4, overlap=0.5, **issued):

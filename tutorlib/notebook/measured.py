@@ -167,10 +167,11 @@ def by_shape(swept: SweepResults) -> Rows:
 
 def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
     """Time, speed and counters."""
+    from matplotlib.ticker import EngFormatter
 
     def counted(name: str) -> dict[str, str]:
         found = swept.counters.get(name, {})
-        return {title: f"{found[counter]:.3g}" for title, counter in counters.items() if counter in found}
+        return {title: EngFormatter()(float(f"{found[one]:.3g}")) for title, one in counters.items() if one in found}
 
     rows = [
         (
