@@ -1,6 +1,6 @@
 """Exercises of notebook 20: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -189,7 +189,7 @@ def keys_case(name: str, draw: Callable[[Random], list[judge.Given]]) -> Case:
     return Case(name, judged)
 
 
-# Cases of 20.4 to 20.7, and of 20.6: what happens in calls.
+# Cases of 20.4 to 20.7: what happens in calls.
 
 
 def cached(name: str, calls: Sequence[judge.Call], refused: Hashable = None) -> Case:
@@ -217,22 +217,23 @@ def saved(name: str, *steps: judge.Step) -> Case:
     return as_the_course(name, judge.saved_calls, draw, lambda: load_or_compile)
 
 
-def graphs(name: str, parts: Collection[str], number: int = 1, calls: int = 3) -> Case:
-    """parts: of the record, which are compared. number: of graphs, which are called in turn."""
+def graphs(name: str, kinds: str, *parts: str) -> Case:
+    """kinds: of the calls, as `judge.vectors` has them. parts: of the record, which are compared."""
 
     def draw(rng: Random) -> tuple:
-        tensors = judge.vectors(rng, number + calls)
-        return rng.randint(2, 8), tensors[:number], [(nth % number, x) for nth, x in enumerate(tensors[number:])]
+        return rng.randint(2, 8), judge.vectors(rng, kinds)
 
-    def expected(n: int, examples: "list[Tensor]", calls: "list[tuple[int, Tensor]]") -> Record:
-        results = {f"call {nth}": n**judge.LAUNCHES * x for nth, (_, x) in enumerate(calls, 1)}
+    def expected(n: int, calls: "list[Tensor]") -> Record:
+        of = {f"call {nth}": kind for nth, kind in enumerate(kinds, 1)}
+        results = dict(zip(of, (n**judge.LAUNCHES * x for x in calls), strict=True))
         record = {
             "error": "",
-            "launches in each graph": ", ".join([str(judge.LAUNCHES)] * number),
+            "number of compilations": len({kind.islower() for kind in kinds}),
+            "launches in each graph": ", ".join([str(judge.LAUNCHES)] * len(set(kinds))),
             "tensors of the caller that it writes to": "none",
-            "events of a call": dict.fromkeys(results, "replay"),
+            "events of a call": {nth: "replay" for n, (nth, kind) in enumerate(of.items()) if kind in kinds[:n]},
             "y": results,
-            "y after all calls": {f"graph {which + 1}": n**judge.LAUNCHES * x for which, x in calls},
+            "y after all calls": {f"{len(y)} numbers in {y.dtype}": y for y in results.values()},
         }
         return {part: what for part, what in record.items() if part in ("error", *parts)}
 
@@ -300,7 +301,7 @@ EXERCISES = (
         library=of_course("compiled_once", "for_torch"),
     ),
     case_exercise(
-        ("20.7", "load_or_compile", 3),
+        ("20.6", "load_or_compile", 3),
         saved("an empty folder", (judge.GET, "double", 0)),
         saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
         saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
@@ -324,13 +325,14 @@ EXERCISES = (
         library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
     ),
     case_exercise(
-        ("20.6", "graphed", 3),
+        ("20.7", "replayed", 5),
+        graphs("one call", "a", "launches in each graph", "y"),
         graphs(
-            "the capture",
-            ("launches in each graph", "tensors of the caller that it writes to", "events of a call"),
-            calls=1,
+            "one shape",
+            "aaa",
+            *("launches in each graph", "tensors of the caller that it writes to", "events of a call", "y"),
         ),
-        graphs("replays", ("events of a call", "y")),
-        graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
+        graphs("two shapes", "abab", "number of compilations", "launches in each graph", "y", "y after all calls"),
+        graphs("two keys", "aAaA", "number of compilations", "launches in each graph", "y"),
     ),
 )
