@@ -44,19 +44,6 @@ def as_bytes(tensors, constants, arch):
 
 
 @right("20.4")
-def with_lru_cache(compile, key):
-    """functools.lru_cache without a limit."""
-    now = []
-    kept = lru_cache(maxsize=None)(lambda name: compile(*now))
-
-    def call(*tensors):
-        now[:] = tensors
-        return kept(key(*tensors))(*tensors)
-
-    return call
-
-
-@right("20.5")
 def behind_a_function(host, *arguments):
     """A Python function around what was compiled."""
     views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
@@ -68,7 +55,7 @@ def behind_a_function(host, *arguments):
     return call
 
 
-@right("20.6")
+@right("20.5")
 def in_another_folder(folder, name, compile):
     """Saves in a folder of its own first."""
     file = Path(folder, name).with_suffix(".o")
@@ -80,7 +67,7 @@ def in_another_folder(folder, name, compile):
     return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
 
 
-@right("20.8")
+@right("20.7")
 def with_masks(members):
     """Alignments are powers of two: masks."""
     end, offsets, widest = 0, [], 1
@@ -93,7 +80,7 @@ def with_masks(members):
     return tuple(offsets), (end + widest - 1) & -widest
 
 
-@right("20.7")
+@right("20.6")
 class BeginsAndEnds:
     """A capture without the block, and one dictionary of graphs in another."""
 
@@ -124,7 +111,7 @@ def now():
     return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
-@wrong("20.7", "unlike the course's", lesson=True)
+@wrong("20.6", "unlike the course's", lesson=True)
 def without_a_graph(compile, key):
     """Launches for every input."""
     compiled = {}
@@ -139,7 +126,7 @@ def without_a_graph(compile, key):
     return call
 
 
-@wrong("20.7", "unlike the course's")
+@wrong("20.6", "unlike the course's")
 def captures_each_time(compile, key):
     """A graph for every call."""
     compiled = {}
@@ -158,7 +145,7 @@ def captures_each_time(compile, key):
     return call
 
 
-@wrong("20.7", "unlike the course's")
+@wrong("20.6", "unlike the course's")
 def copies_in_the_capture(compile, key):
     """The copy is in the graph, and copies the first x."""
     graphs, compiled = {}, {}
@@ -182,36 +169,6 @@ def copies_in_the_capture(compile, key):
 
 
 @wrong("20.4", "unlike the course's", lesson=True)
-class KeptByAll:
-    """One dictionary in the class, for all of them."""
-
-    kept = {}  # noqa: RUF012
-
-    def __init__(self, compile, key):
-        self.compile, self.key = compile, key
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-@wrong("20.4", "unlike the course's")
-class KeepsTheLast:
-    """Keeps one function alone."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.last = compile, key, ()
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if self.last[:1] != (key,):
-            self.last = key, self.compile(*tensors)
-        return self.last[1](*tensors)
-
-
-@wrong("20.5", "unlike the course's", lesson=True)
 def compiles_each_call(host, *arguments):
     """Compiles whenever it is called."""
 
@@ -222,14 +179,14 @@ def compiles_each_call(host, *arguments):
     return lambda *given: compiled(given)(*given)
 
 
-@wrong("20.5", "gives")
+@wrong("20.4", "gives")
 def returns_nothing(host, *arguments):
     """Forgets to return what it compiled."""
     views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
     cute.compile(host, *views, options="--enable-tvm-ffi")
 
 
-@wrong("20.5", "does not compile, leading dimension")
+@wrong("20.4", "does not compile, leading dimension")
 def leads_with_the_last(host, *arguments):
     """Takes every tensor for row-major."""
     views = [
@@ -241,7 +198,7 @@ def leads_with_the_last(host, *arguments):
     return cute.compile(host, *views, options="--enable-tvm-ffi")
 
 
-@wrong("20.5", "raised")
+@wrong("20.4", "raised")
 def takes_16_bytes_for_granted(host, *arguments):
     """Claims an alignment that was not promised."""
     views = [
@@ -259,7 +216,7 @@ def by_columns_or_rows(a):
     return from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
 
 
-@wrong("20.5", "unlike the course's", lesson=True)
+@wrong("20.4", "unlike the course's", lesson=True)
 def runs_on_the_examples(host, *arguments):
     """Tries it on the caller's tensors, and returns it."""
     compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")

@@ -1,6 +1,6 @@
 """Exercises of notebook 20: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -16,7 +16,7 @@ from tutorlib.checking.values import Case
 from tutorlib.exercises.judges import p20 as judge
 from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.kernels.compiled_once import cache_key, for_torch, load_or_compile
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -69,7 +69,7 @@ COUNTED = {
 }
 
 
-# 20.8 struct_layout ---------------------------------------------------------------------------------------------
+# 20.7 struct_layout ---------------------------------------------------------------------------------------------
 
 SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
 ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
@@ -189,11 +189,7 @@ def keys_case(name: str, draw: Callable[[Random], list[judge.Given]]) -> Case:
     return Case(name, judged)
 
 
-# Cases of 20.4 to 20.7: what happens in calls.
-
-
-def cached(name: str, calls: Sequence[judge.Call], refused: Hashable = None) -> Case:
-    return as_the_course(name, judge.cached_calls, lambda rng: (calls, refused), lambda: CompiledKernels)
+# Cases of 20.4 to 20.6: what happens in calls.
 
 
 def compiled_once(trial: str) -> Case:
@@ -287,21 +283,12 @@ EXERCISES = (
         library=of_course("compiled_once", "cache_key"),
     ),
     case_exercise(
-        ("20.4", "CompiledKernels", 3),
-        cached("one call", [(0, (2, 3), 2)] * 2),
-        cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
-        cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
-        cached("two of them", [(0, 1, 1), (1, 1, 1)]),
-        cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
-        library={"CompiledKernels": CompiledKernels.__init__},
-    ),
-    case_exercise(
-        ("20.5", "for_torch", 3),
+        ("20.4", "for_torch", 3),
         *map(compiled_once, judge.TRIALS),
         library=of_course("compiled_once", "for_torch"),
     ),
     case_exercise(
-        ("20.6", "load_or_compile", 3),
+        ("20.5", "load_or_compile", 3),
         saved("an empty folder", (judge.GET, "double", 0)),
         saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
         saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
@@ -309,13 +296,13 @@ EXERCISES = (
         library=of_course("compiled_once", "load_or_compile"),
     ),
     value_exercise(
-        ("20.8", "struct_layout", 2),
+        ("20.7", "struct_layout", 2),
         struct_layout,
         {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
         library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
     ),
     CuteExercise.of(
-        ("20.9", "majority, by lop3", 3),
+        ("20.8", "majority, by lop3", 3),
         problem=MAJORITY,
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,
@@ -325,7 +312,7 @@ EXERCISES = (
         library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
     ),
     case_exercise(
-        ("20.7", "replayed", 5),
+        ("20.6", "replayed", 5),
         graphs("one call", "a", "launches in each graph", "y"),
         graphs(
             "one shape",

@@ -3,9 +3,7 @@
 The sandbox shows this module, and nothing else of the page.
 """
 
-import gc
 import tempfile
-import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,68 +63,7 @@ def described(call: Given) -> str:
     return ", ".join([*said, *map(repr, constants), *([] if arch == ARCH else [arch])])
 
 
-# 20.4: what a cache compiles, runs and keeps --------------------------------------------------------------------------
-
-Call = tuple[int, Hashable, int]  # which of two caches is called, the key, and the number of tensors
-
-
-class Vector(str):
-    """Stands for a tensor, by its name."""
-
-
-def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None) -> Record:
-    """What each call compiles, runs and returns; whether one key serves all of a call; and whether at most the last
-    call's tensors are in memory at the end. refused: a key whose first compilation fails.
-    """
-    events: list[str] = []
-    made, left, built = [0, 0], {refused} - {None}, 0
-    call = calls[0]
-
-    def key_of(*tensors: Vector) -> Hashable:
-        nonlocal built
-        built += 1
-        return call[1]
-
-    def make(cache: int) -> Any:
-        def compile(*tensors: Vector) -> Any:
-            events.append(f"compile for {tensors}")
-            if call[1] in left:
-                left.clear()
-                raise RuntimeError("it does not compile")
-            made[cache] += 1
-            name = f"function {made[cache]} of cache {cache + 1}"
-
-            def compiled(*given: Vector) -> str:
-                events.append(f"run {name} on {given}")
-                return f"what {name} returns for {given}"
-
-            return compiled
-
-        return need_function(answer(compile, key_of), "an object that you can call with tensors")
-
-    caches = [make(0), make(1)]
-    tensors: list[weakref.ref[Vector]] = []
-    record: Record = {"compilations and runs": {}, "result": {}}
-    for nth, call in enumerate(calls, 1):
-        of = f"call {nth}, with the key {call[1]!r}"
-        events.clear()
-        given = [Vector(f"{name}{nth}") for name in "xyz"[: call[2]]]
-        tensors += map(weakref.ref, given)
-        try:
-            result = caches[call[0]](*given)
-            record["result"][of] = result if isinstance(result, str) else f"a {type(result).__name__}"
-        except RuntimeError:
-            record["result"][of] = "the compiler's error"
-        record["compilations and runs"][of] = "; ".join(events)
-    gc.collect()
-    alive = sum(one() is not None for one in tensors) - len(given)
-    return record | {
-        "keys of a call": "one" if built <= len(calls) + 2 * sum(made) else f"{built} in {len(calls)} calls",
-        "tensors in memory": "those of the last call" if alive <= 1 else f"those of the last call, and {alive} others",
-    }
-
-
-# 20.5: a function compiled once, for all calls with torch's tensors ---------------------------------------------------
+# 20.4: a function compiled once, for all calls with torch's tensors ---------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -201,7 +138,7 @@ def compiled_calls(answer: Served, trial: str, start: int) -> Record:
     }
 
 
-# 20.6: a compiled function, x *= n, saved in a folder for the next process --------------------------------------------
+# 20.5: a compiled function, x *= n, saved in a folder for the next process --------------------------------------------
 
 GET, PUT, CUT_SHORT = "get", "put", "cut short"
 Step = tuple[str, str, int]  # a call of the answer, or a file of another process; the function's name; n
@@ -277,7 +214,7 @@ def saved_calls(answer: Served, steps: Sequence[Step]) -> Record:
     return record
 
 
-# 20.7: launches compiled once, captured in CUDA graphs, and replayed for other inputs ---------------------------------
+# 20.6: launches compiled once, captured in CUDA graphs, and replayed for other inputs ---------------------------------
 #
 # Without a GPU torch.cuda is a stand-in on tensors in host memory, with CUDA's rules for streams, captures and replays.
 # Work runs when it is issued. A capture runs nothing: it keeps the launches on its stream, and torch's operations, for
