@@ -9,9 +9,8 @@
 # # 15 · Warp roles
 #
 # On an H200, notebook 14's kernel reaches 0.97 of cuBLAS's speed at 4096³. Its tensor cores are idle at the start and
-# at the end of each tile of C. This page closes these gaps and leaves the arithmetic as it is. You decide which warp
-# loads, which warps multiply, when a tile is stored, and which blocks share a load. At the end you put your eight
-# functions together: a kernel of your own, at 1.01 of cuBLAS.
+# at the end of each tile of C. This page closes these gaps and leaves the arithmetic as it is. At the end you put your
+# eight functions together: a kernel of your own, at 1.01 of cuBLAS.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, share
 # > loads in a cluster, hand accumulators from one block to another, and read from measurements which of these pays at a
@@ -532,9 +531,8 @@ check("15.9", free_stage)
 show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
-# In this example it takes a quarter less time. It is not free: the fp32 accumulators of a tile of 128×256 are 128 KiB,
-# written to L2 by one block and read back by another. So the kernel cuts only the tiles of the last wave, or of the
-# last two.
+# It is not free: the fp32 accumulators of a tile of 128×256 are 128 KiB, written to L2 by one block and read back by
+# another. So the kernel cuts only the tiles of the last wave, or of the last two.
 #
 # The giving block writes its accumulators to global memory, and the block that has the tile's last K tiles adds them.
 # The two blocks share no barrier, so each giving warp has a **flag** in global memory, 0 at first. Two rules of [PTX's
@@ -600,10 +598,10 @@ check("15.10", hand_over)
 #
 # ## The levers, measured
 #
-# Each of these changes is a **lever**: it changes the schedule and not the result. Three more need no code of yours.
-# *Zigzag K*: every other tile walks K backwards, so that a block first asks for what it loaded last. *Polling*: a
-# waiting warp asks its mbarrier again and again and never sleeps. *Tile order*: bands of columns instead of rows, every
-# other one backwards.
+# Each of these is a **lever**: it changes the schedule and not the result. Three more need no code of yours. *Zigzag
+# K*: every other tile walks K backwards, so that a block first asks for what it loaded last. *Polling*: a waiting warp
+# asks its mbarrier again and again and never sleeps. *Tile order*: bands of columns instead of rows, every other one
+# backwards.
 #
 # **Predict** at 4096: which lever gains most, and what does multicast bring, with a third fewer bytes from L2?
 #
@@ -681,8 +679,8 @@ check("15.11", my_gemm)
 show_ladder("14", "15")
 
 # %% [markdown]
-# All of this was measured at large squares. At 1024³ the same kernel has little more than half of cuBLAS's speed,
-# whatever its schedule: it needs another configuration. How to choose one for any shape is notebook 16.
+# At 1024³ the same kernel has little more than half of cuBLAS's speed, whatever its schedule. Notebook 16 chooses a
+# configuration for any shape.
 #
 # ## What to remember
 #

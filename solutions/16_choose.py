@@ -19,7 +19,6 @@
 # > **It takes** about 75 minutes, on any machine. With a Hopper GPU your choices are timed.
 
 # %%
-from contextlib import suppress
 from functools import cache
 from itertools import product
 from math import ceil
@@ -266,8 +265,7 @@ for changes in CHANGES:
 print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} are left")
 
 # %% [markdown]
-# The refused ones need more registers than a thread can have, or, with split-K, their stages have no room for the other
-# blocks' accumulators. Where device memory is the limit, many of the others cost the same:
+# Where device memory is the limit, many configurations cost the same:
 
 # %%
 times = [round(course.gemm_time(config, 64, 8192, 8192, Sm()), 1) for config in SPACE]
@@ -345,6 +343,9 @@ check("16.6", contenders)
 # alone:
 
 # %%
+from contextlib import suppress
+
+# %%
 by_size = [[float(cell.rpartition("×")[2]) for cell in modeled[column]] for column in modeled]
 estimates = [course.gemm_time(config, 8192, 8192, 8192, Sm()) for config in SPACE]
 with suppress(NotImplementedError):  # until you have written it
@@ -359,8 +360,8 @@ with suppress(NotImplementedError):  # until you have written it
 #
 # ## Beside cuBLAS and QuACK
 #
-# Your `choose` makes the kernel complete: `gemm(a, b, c)` takes any shape. It compiles the kernel once for each
-# configuration and remembers its choice for each shape. With `parts=`, `launcher` takes your own eight functions.
+# Your `choose` makes the kernel complete: `gemm(a, b, c)` takes any shape. With `parts=`, `launcher` takes your own
+# eight functions of notebook 15.
 
 
 # %%
@@ -424,9 +425,8 @@ show_figure("gemm_any")
 show_figure("gemm_models")
 
 # %% [markdown]
-# Below 512 tokens the median is 1.13 of cuBLAS on the H100 and 1.10 on the H200, from 512 on 1.02 and 1.01. With few
-# tokens both kernels must read all of B from device memory, so a gain there means that cuBLAS does not reach the
-# memory's bandwidth. The weights were timed for the fit on an H100 only; on the H200 they are new to it.
+# Below 512 tokens the median is 1.13 of cuBLAS on the H100 and 1.10 on the H200, from 512 on 1.02 and 1.01. The weights
+# were timed for the fit on an H100 only; on the H200 they are new to it.
 #
 # **FP8.** 320×32576×7168 in e4m3 is notebook 08's shape. Here too A and B are exchanged: 320 is 2 · 160, so tiles of
 # Cᵀ of 256×160 have no residue in its columns. The kernel beside cuBLASLt, both with one scale for each matrix:
@@ -467,6 +467,6 @@ show_sweep("hopper_fp8")
 #
 # A step has three quarters of the arithmetic of one with 128×256, but five sixths of its bytes from L2. In every cycle
 # L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128. And at 2048 and 4096 its tiles
-# fill the waves less well: the tensor cores can do useful work for 65 and 86% of the time, where with 128×256 it is 97.
+# fill the waves less well.
 #
 # </details>

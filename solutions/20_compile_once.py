@@ -15,7 +15,7 @@
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels for the
-# > next process and for other GPUs; after the appendix, also lay out shared memory with structs and write inline PTX.
+# > next process and for other GPUs.
 # >
 # > **It takes** about 95 minutes, on any machine; its appendix about 20 more.
 
@@ -102,8 +102,7 @@ print("longest, first call:", max(stages, key=lambda stage: getattr(first, stage
 print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
 
 # %% [markdown]
-# Some work happens once per process, so the second compilation is shorter. But `cute.compile` caches nothing: it
-# compiles every time you call it. Next, a real kernel, the GEMM of notebook 13:
+# `cute.compile` caches nothing: it compiles every time you call it. Next, a real kernel, the GEMM of notebook 13:
 
 # %%
 from tutorlib.kernels.ladder import AMPERE_RUNGS
@@ -497,8 +496,8 @@ with tempfile.TemporaryDirectory() as folder:
     print(subprocess.run(new, capture_output=True, text=True, check=True).stdout)
 
 # %% [markdown]
-# The longest step loads no kernel at all: it imports `tvm_ffi`, once for all kernels. The kernel reaches the GPU at its
-# first launch. So call each kernel once before the service takes requests.
+# The longest step imports `tvm_ffi`, once for all kernels. The kernel reaches the GPU at its first launch, so call each
+# kernel once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #

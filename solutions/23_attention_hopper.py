@@ -13,8 +13,7 @@
 # How can both work at the same time?
 #
 # You write the parts of one kernel: `check` compiles the course's kernel with your part in it and simulates it. In the
-# last exercise you write all that a consumer warpgroup does, from an empty cell, around your parts. An operator then
-# makes the kernel available to any model that calls torch's `scaled_dot_product_attention`.
+# last exercise you write all that a consumer warpgroup does, from an empty cell, around your parts.
 #
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, find which keys a causal mask lets you skip, order a producer's loads for an overlapped consumer, run a
@@ -55,8 +54,7 @@ print(f"S and P V: {gemms:.0f} cycles; exponentials: {exponentials:.0f} cycles")
 
 # %% [markdown]
 # Half the time, not counting the maxima, the sums, the rounding and the rescaling. If the tensor cores waited for every
-# softmax, they would idle for a third of the time or more. You cannot make either unit faster, so both have to be busy
-# at once.
+# softmax, they would idle for a third of the time or more.
 #
 # The pictures show three blocks of keys, numbered in the order in which a warpgroup visits them. The rows `wg 0` and
 # `wg 1` show when the two warpgroups compute their softmax, and the row `mma` shows the tensor cores: S1 is S of block
@@ -585,10 +583,10 @@ print(f"in turns: {last_end(lengths, draws=False) - 1:.1%} later; drawn: {last_e
 #
 # ## Behind torch's operator
 #
-# A kernel is useful once models can call it unchanged. The course has registered this one as you registered yours in
-# 19.4: as a custom op with a fake and a backward, which launches the cuTile kernels of notebook 22's appendix. Models
-# call a function with the signature of `torch.nn.functional.scaled_dot_product_attention`. It passes on to torch the
-# calls that the kernel cannot handle, and counts them by reason.
+# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward,
+# which launches the cuTile kernels of notebook 22's appendix. Models call a function with the signature of
+# `torch.nn.functional.scaled_dot_product_attention`. It passes on to torch the calls that the kernel cannot handle, and
+# counts them by reason.
 
 # %%
 show_source(scaled_dot_product_attention)
@@ -643,8 +641,7 @@ show_sweep("attention_causal")
 
 # %% [markdown]
 # The CuTe kernel gains most with a causal mask at head_dim 128. Without a mask it is ahead by at most some 6%, and in
-# two rows slightly behind. The cuTile kernel is behind cuDNN's in almost all rows, and furthest at 1,024 tokens. In
-# TFLOP/s, over the length of the sequences:
+# two rows slightly behind. In TFLOP/s, over the length of the sequences:
 
 # %%
 show_figure("attention_ladder")
