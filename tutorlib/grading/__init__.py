@@ -37,7 +37,7 @@ that search.
 What it does not promise. The sandbox shares the machine's kernel and its GPU. System calls are not filtered, and memory
 that no process maps, as in a `memfd`, is not counted. A CUDA kernel that the judge launches
 reaches the judge's memory on the GPU, and may find the expected result there. Some answers rest in part on what the
-page's process says: 08.4 without a GPU; 19.1 to 19.6; what 20.4 to 20.7 compile, keep and replay.
+page's process says: 08.4 without a GPU; 19.1 to 19.6; what 20.4 to 20.6 compile, keep and replay.
 Read those answers, and those that the class page lists as similar, where grades matter.
 Without a sandbox (`--no-sandbox`) an answer can attack the grader.
 """
