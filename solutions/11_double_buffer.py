@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 45
+#     minutes: 110
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 
@@ -12,12 +12,14 @@
 # idle; while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next tile
 # arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with registers.
 #
-# You write the main loop. The rest of the kernel stays as it is.
+# You write the GEMM's main loop; the rest of that kernel stays as it is. At the end you write a small kernel that is all
+# yours.
 #
 # > **After this page you can** say whether memory, arithmetic or the number of buffers limits a pipeline, write a
-# > double-buffered loop and say which barriers it needs, and fetch registers ahead across the end of a tile.
+# > double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and write a
+# > pipelined kernel of your own.
 # >
-# > **It takes** about 45 minutes, on any machine; a GPU from sm_80 on times your loops.
+# > **It takes** about 110 minutes, on any machine; a GPU from sm_80 on times your loops.
 
 # %%
 import cutlass
@@ -285,6 +287,85 @@ show_figure("gemm_ladder_11")
 # other instructions, so compare each rung with the one before it, and with NVIDIA's example for these instructions: in
 # the figure, *11 two buffers* is level with it or slightly ahead.
 #
+# ## Your kernel, from an empty cell
+#
+# A language model that writes one token multiplies each of its weights by a *vector*. Nothing is reused, and memory's
+# latency is all there is to hide.
+#
+# **Exercise 11.4** (about 30 lines). Write `matvec(a, b, c)`, a kernel and its `@cute.jit` host function: c = a · bᵀ,
+# where a is (M, K), b (1, K) and c (M, 1), all row-major bf16; M and K are multiples of 64. It sums in fp32.
+#
+# - `a` goes through shared memory in 16-byte cp.async, with two buffers: while a tile is summed, the next one is in
+#   flight, also in the last step but one. How many rows and columns make a tile, and which thread copies what, is up to
+#   you; a warp's copies fill whole sectors.
+# - Each element of `a` is copied once, and read from shared memory once, without a bank conflict.
+# - **There is no barrier.** Which thread, then, must read what another one's copy brought?
+#
+# | at hand | |
+# |---|---|
+# | `CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)` | cp.async, for `cute.make_copy_atom(op, BFloat16, num_bits_per_copy=128)` |
+# | `cute.copy(atom, source, target)` | one copy, of tensors of shape (8,) |
+# | `cute.local_tile(a, (1, 8), (row, None))` | the row's pieces, (1, 8, K / 8); piece j is `[0, None, j]` |
+# | `SmemAllocator().allocate_tensor(type, layout, byte_alignment=128)` | shared memory |
+# | `cute.arch.warp_reduction_sum(x, threads_in_group=n)` | the sum of x over each n neighboring lanes, in all of them |
+# | `cutlass.range_constexpr(n)`, `Float32(x)` | an unrolled loop; a conversion |
+
+
+# %%
+from cutlass import BFloat16, Float32
+from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
+from cutlass.memory import SmemAllocator
+
+
+# %%
+# matvec(a, b, c): a (M, K), b (1, K), c (M, 1), all row-major bf16.
+### BEGIN SOLUTION (about 26 lines)
+@cute.kernel
+def matvec_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    row, lane = 16 * block + thread // 8, thread % 8  # eight lanes share 128 bytes of a row
+    pieces = cute.local_tile(a, (1, 8), (row, None))  # (1, 8, K / 8)
+    buffers = SmemAllocator().allocate_tensor(BFloat16, cute.make_layout((8, 128, 2)), byte_alignment=128)
+    atom = cute.make_copy_atom(CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), BFloat16, num_bits_per_copy=128)
+    k_tiles = a.shape[1] // 64
+    total = Float32(0.0)
+    cute.copy(atom, pieces[0, None, lane], buffers[None, thread, 0])
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(k_tiles):
+        if k_tile + 1 < k_tiles:
+            cute.copy(atom, pieces[0, None, 8 * (k_tile + 1) + lane], buffers[None, thread, (k_tile + 1) % 2])
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(1)  # this thread reads only what it has copied
+        for n in cutlass.range_constexpr(8):
+            total += Float32(buffers[n, thread, k_tile % 2]) * Float32(b[0, 64 * k_tile + 8 * lane + n])
+    total = cute.arch.warp_reduction_sum(total, threads_in_group=8)
+    if lane == 0:
+        c[row, 0] = total.to(BFloat16)
+
+
+### END SOLUTION
+
+
+@cute.jit
+def matvec(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 1 line)
+    matvec_kernel(a, b, c).launch(grid=(a.shape[0] // 16, 1, 1), block=(128, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("11.4", matvec)
+
+# %% [markdown]
+# A thread that reads only its own copies needs no barrier, neither for *the data has arrived* nor for *the buffer is
+# free*. The GEMM needs both, because ldmatrix and the reuse of a tile hand every thread the copies of others. Look at
+# each C and its w:
+
+# %%
+explain("11.4", matvec, shape=(64, 1, 320))
+
+# %% [markdown]
 # ## What to remember
 #
 # - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
@@ -294,6 +375,8 @@ show_figure("gemm_ladder_11")
 #   only makes that buffer free earlier.
 # - Each level of the memory hierarchy can have such a pipeline: global to shared by tiles, shared to registers by K
 #   blocks.
+#
+# - A wait covers the thread's own copies. A barrier is for the copies of others.
 #
 # Next: which block computes which tile, and nothing else.
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 60
+#     minutes: 125
 #     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
 # ---
 
@@ -13,10 +13,10 @@
 # are computed *together*. Nothing else changes, neither the loop nor the layouts.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
-# > tile once, remap the blocks of a kernel, compute the L2 hit rate of an order, and predict which sizes lose speed to
-# > the last wave.
+# > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 hit rate of an order, and predict which
+# > sizes lose speed to the last wave.
 # >
-# > **It takes** about 60 minutes, on any machine; a GPU times exercise 12.4.
+# > **It takes** about 125 minutes, on any machine; a GPU times exercise 12.4.
 
 # %%
 from collections import Counter, OrderedDict
@@ -413,6 +413,71 @@ with suppress(NotImplementedError):  # until you have written busy
 # kernel falls further short of the count where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block
 # alone on its SM has no other block that fills its pauses, and two buffers do not fill them all. cuBLAS can choose
 # among several tile sizes, and so among several counts of waves; notebook 15 cuts the last wave into equal parts.
+#
+# ## Your kernel: half of a symmetric matrix
+#
+# C = A · Aᵀ holds the products of all pairs of A's rows, and it is symmetric: tiles (m, n) and (n, m) have the same
+# numbers. Of T × T tiles, T · (T + 1) / 2 have to be computed.
+#
+# **Exercise 12.7** (about 25 lines). Write `gram(a, c)` from an empty cell, a kernel and its `@cute.jit` host function.
+# a is (M, K) and c (M, M), row-major fp32; M is a multiple of 16. A block has 16×16 threads and computes one tile of
+# 16×16: each thread sums one element, directly from global memory.
+#
+# - There are T · (T + 1) / 2 blocks, numbered in one dimension, for an even T and for an odd one. Each computes one
+#   tile, and stores it in both of its places. No element of C is stored by two blocks.
+# - The map from a block's number to its tile, m ≥ n, is integer arithmetic, without a square root. Row m of the
+#   triangle has m + 1 tiles: which rows of different lengths make rows of equal length? Test it in Python, as in 12.2,
+#   before you use it in the kernel.
+# - `block=(16, 16, 1)` makes `cute.arch.thread_idx()` (x, y, 0), and the 32 threads of a warp run along x first. The
+#   launch is as in 10.12.
+
+
+# %%
+import cutlass.cute as cute
+from cutlass import Float32
+
+
+# %%
+# gram(a, c): a (M, K), c (M, M), row-major fp32.
+### BEGIN SOLUTION (about 22 lines)
+def folded(block, side):
+    """Row `fold` of the triangle, appended to row side - 1 - fold: every fold has side + 1 tiles."""
+    fold, place = block // (side + 1), block % (side + 1)
+    over = place // (side - fold)  # 1 past the end of the long row
+    m = (1 - over) * (side - 1 - fold) + over * fold
+    return m, place - over * (side - fold)
+
+
+@cute.kernel
+def gram_kernel(a: cute.Tensor, c: cute.Tensor, side: cutlass.Constexpr):
+    x, y, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    m, n = folded(block, side)
+    row, column = 16 * m + y, 16 * n + x
+    total = Float32(0.0)
+    for k in range(a.shape[1]):
+        total += a[row, k] * a[column, k]
+    c[row, column] = total
+    c[column, row] = total
+
+
+### END SOLUTION
+
+
+@cute.jit
+def gram(a: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    side = a.shape[0] // 16
+    gram_kernel(a, c, side).launch(grid=(side * (side + 1) // 2, 1, 1), block=(16, 16, 1))
+    ### END SOLUTION
+
+
+# %%
+check("12.7", gram)
+
+# %% [markdown]
+# Rows m and T − 1 − m together have T + 1 tiles, so the triangle folds into a rectangle, and a division and a remainder
+# find the place. A square root in fp32 would do, too, until rounding sends one block of a large grid to the wrong row.
 #
 # ## The ladder so far
 #

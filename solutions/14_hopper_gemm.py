@@ -129,19 +129,20 @@ check("14.2", tma_bytes)
 # matrix. So the kernel announces the same number in every step and needs no predicate. Columns beyond K arrive as zeros
 # and add nothing; rows beyond M and N give results outside C, which TMA does not store.
 #
-# ### A box is one mode
+# ### What one copy moves
 #
-# `cpasync.tma_partition(tma, block, blocks, s, g)` cuts both sides into boxes, one for each copy. A block without a
-# cluster is block 0 of `cute.make_layout(1)`. Here `s` is (rows, K, stages) in shared memory, and `g` is (rows, K, K
-# tiles) of the matrix. This does not compile:
+# `cpasync.tma_partition(tma, block, blocks, s, g)` prepares both sides of the copies: mode 0 of each result is what one
+# copy moves, and every other mode counts copies. A block without a cluster is block 0 of `cute.make_layout(1)`. Here
+# `s` is (rows, K, stages) in shared memory, and `g` is (rows, K, K tiles) of the matrix. A colleague passes them as
+# they are, and CuTe refuses:
 #
 # ```python
 # return cpasync.tma_partition(tma, 0, cute.make_layout(1), s, g)
 # ```
 #
-# **Exercise 14.3** (about 2 lines). TMA takes a box as a single mode, the first one. Write `boxes(tma, s, g)`, which
-# returns (box, stages) and (box, K tiles). `cute.group_modes(tensor, begin, end)` makes one mode of the modes from
-# `begin` up to, and without, `end`.
+# **Exercise 14.3** (about 2 lines). Write `boxes(tma, s, g)`, with which the load of a K tile into a stage is one copy:
+# its two results have two modes each. What does mode 0 of `s` move now, and what should it? At hand:
+# `cute.group_modes(tensor, begin, end)` makes one mode of the modes from `begin` up to, but not including, `end`.
 
 
 # %%
@@ -175,30 +176,29 @@ print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix
 show_source(make_wgmma)
 
 # %% [markdown]
-# In notebook 10, A's registers for one K tile were
+# Here are notebook 10's registers for A. `ldmatrix` filled them from shared memory, K block by K block:
 #
 # ```python
 # math = tiled_mma.get_slice(thread)
 # tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
 # ```
 #
-# and `ldmatrix` filled them. Here `make_fragment_A` and `make_fragment_B` return descriptors instead of registers, one
-# for each K block of each stage: (1, 1, K blocks, stages).
+# With this TiledMma the same function returns descriptors, which take no registers of their own. What is the last index
+# for, and do you still want it? **Predict** the shape of tCrA for a ring of four stages.
 #
-# **Exercise 14.4** (about 5 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA, tCrB and
-# tCrC. `thread` is the first one of the warpgroup: all 128 threads use the same descriptors. tCrC is the thread's
-# accumulators, `cute.make_rmem_tensor(shape, Float32)` with the shape `tiled_mma.partition_shape_C((M, N))`. Take M and
-# N from sA and sB: `cute.size(s, mode=[0])` is the number of rows.
+# **Exercise 14.4** (about 4 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA and tCrB,
+# for every K block of every stage, and tCrC, the thread's accumulators for the block's tile. All 128 threads of a
+# warpgroup pass the same `thread`, its first one. At hand: `tiled_mma.partition_shape_C((bM, bN))` is the shape of a
+# thread's accumulators, and `cute.make_rmem_tensor(shape, type)` makes registers.
 
 
 # %%
 def wgmma_fragments(tiled_mma, thread, sA, sB):
-    ### BEGIN SOLUTION (about 5 lines)
+    ### BEGIN SOLUTION (about 4 lines)
     math = tiled_mma.get_slice(thread)
     tCrA = tiled_mma.make_fragment_A(math.partition_A(sA))
     tCrB = tiled_mma.make_fragment_B(math.partition_B(sB))
-    tile = (cute.size(sA, mode=[0]), cute.size(sB, mode=[0]))
-    return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)
+    return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C((bM, bN)), Float32)
     ### END SOLUTION
 
 
@@ -206,6 +206,9 @@ def wgmma_fragments(tiled_mma, thread, sA, sB):
 check("14.4", wgmma_fragments)
 
 # %% [markdown]
+# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. A descriptor is an address and some constants, so
+# that of another stage is an addition, and no stage needs registers.
+#
 # ### One K tile is one group
 #
 # A wgmma returns at once, and the tensor cores read shared memory and write registers later. All four warps of the
