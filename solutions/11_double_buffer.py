@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 95
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 
@@ -12,14 +12,14 @@
 # idle; while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next tile
 # arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with registers.
 #
-# You write the GEMM's main loop; the rest of that kernel stays as it is. At the end you write a small kernel that is all
-# yours.
+# You write the GEMM's main loop; the rest of that kernel stays as it is. At the end you write a small kernel of your
+# own.
 #
 # > **After this page you can** say whether memory, arithmetic or the number of buffers limits a pipeline, write a
 # > double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and write a
 # > pipelined kernel of your own.
 # >
-# > **It takes** about 110 minutes, on any machine; a GPU from sm_80 on times your loops.
+# > **It takes** about 95 minutes, on any machine; a GPU from sm_80 on times your loops.
 
 # %%
 import cutlass
@@ -303,7 +303,8 @@ show_figure("gemm_ladder_11")
 #
 # | at hand | |
 # |---|---|
-# | `CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)` | cp.async, for `cute.make_copy_atom(op, BFloat16, num_bits_per_copy=128)` |
+# | `CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)` | cp.async, an `op` |
+# | `cute.make_copy_atom(op, BFloat16, num_bits_per_copy=128)` | 16 bytes of it, an `atom` |
 # | `cute.copy(atom, source, target)` | one copy, of tensors of shape (8,) |
 # | `cute.local_tile(a, (1, 8), (row, None))` | the row's pieces, (1, 8, K / 8); piece j is `[0, None, j]` |
 # | `SmemAllocator().allocate_tensor(type, layout, byte_alignment=128)` | shared memory |

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 125
+#     minutes: 110
 #     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
 # ---
 
@@ -13,10 +13,10 @@
 # are computed *together*. Nothing else changes, neither the loop nor the layouts.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
-# > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 hit rate of an order, and predict which
-# > sizes lose speed to the last wave.
+# > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 hit rate of an order, and predict
+# > which sizes lose speed to the last wave.
 # >
-# > **It takes** about 125 minutes, on any machine; a GPU times exercise 12.4.
+# > **It takes** about 110 minutes, on any machine; a GPU times exercise 12.4.
 
 # %%
 from collections import Counter, OrderedDict

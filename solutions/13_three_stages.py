@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
-#     appendix: 15
+#     minutes: 145
+#     appendix: 20
 #     summary: A main loop for any number of stages, what a stage costs, and a kernel of your own from an empty cell.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
 # > arithmetic before you measure, and write a tensor-core GEMM from an empty cell, also for a column-major operand.
 # >
-# > **It takes** about 90 minutes, on any machine; a GPU times the kernels; its appendix about 15 more.
+# > **It takes** about 145 minutes, on any machine; a GPU times the kernels; its appendix about 20 more.
 
 # %%
 from dataclasses import dataclass
@@ -244,11 +244,11 @@ show_speeds("gemm_depth")
 # The traffic of a K tile: its elements are written once; then all warps along N read each row of A, and all warps along
 # M each row of B.
 #
-# **Exercise 13.3** (about 1 line). Write `tuned()`, which returns a `GemmConfig(tile, warps, stages)` that passes on all
+# **Exercise 13.3** (about 1 line). Write `tuned()`, which returns a `GemmConfig(tile, warps, stages)` that passes all
 # five counts at 4096³ on an H100 or H200, and does not spill. Each of the four configurations of 13.2's table misses
 # one: which? Use a cell for the arithmetic. The check compiles your configuration with the course's loop and notebook
-# 12's order of blocks, and names the first count that it misses. On a GPU it is timed instead: it must reach 98% of the
-# course's own speed.
+# 12's order of blocks, and names the first count that it misses. On a GPU it is timed instead: for the last point it
+# must reach 98% of the course's own speed.
 
 
 # %%
@@ -366,19 +366,19 @@ show_figure("roofline")
 # the one of the earlier pages **K-major**.
 #
 # Transposing it in memory first would read and write all of A once more. The kernel can take A as it is. Follow a tile
-# from memory to the tensor cores:
+# from memory to the tensor cores, and fill in the three cells with a question mark; 13.6 needs them:
 #
 # | | K-major A, as until here | M-major A |
 # |---|---|---|
 # | `gA`, (bM, bK, K tiles) | strides (K, 1, bK) | (1, M, bK · M) |
-# | cp.async, 16 bytes | 8 neighbors along K: values (1, 8) | 8 neighbors along M: values (8, 1) |
-# | its threads | first along K, then down the rows | first along M, then along K |
-# | atom in shared memory | (8, 64):(64, 1), swizzled | (64, 8):(1, 64), swizzled in the same way |
+# | cp.async, 16 bytes | 8 neighbors along K: values (1, 8) | ? |
+# | its threads | first along K, then down the rows | ? |
+# | atom in shared memory | (8, 64):(64, 1), swizzled | ? |
 # | ldmatrix | `transpose=False` | `transpose=True` |
 # | registers, mma, accumulators, loop, order of blocks, C | | the same |
 #
-# `ldmatrix` reads eight vectors at a time, the same m at eight *k*, which are 128 bytes apart. So the bank conflict is
-# 10's, with k for the row and m for the column, and so is the remedy.
+# `ldmatrix` reads eight vectors at a time. They begin at the same m, at eight *k*: which bank conflict does that make
+# without a swizzle, and where have you seen it?
 #
 # A row of 16 bytes in shared memory now has eight *m* of one *k*, and `ldmatrix` would give each lane two m of one k in
 # a register (next picture, left). But `mma` wants two neighbors along K in a register of A (10.2). The variant

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 100
-#     appendix: 10
+#     minutes: 150
+#     appendix: 15
 #     summary: TMA, mbarriers, WGMMA, and a Hopper GEMM of your own.
 # ---
 
@@ -20,7 +20,7 @@
 # > mbarrier a warp waits for, keep a ring of stages full without overwriting one, store a tile by TMA, and write a
 # > Hopper GEMM.
 # >
-# > **It takes** about 100 minutes, on any machine, and its appendix about 10 more. Without a Hopper GPU the kernel is
+# > **It takes** about 150 minutes, on any machine, and its appendix about 15 more. Without a Hopper GPU the kernel is
 # > simulated; with one it is also timed.
 
 # %%

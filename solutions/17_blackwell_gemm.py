@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
-#     appendix: 20
+#     minutes: 160
+#     appendix: 30
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
 # ---
 
@@ -22,7 +22,7 @@
 # > multiplications from one thread and let other warps wait for them, give six warps their roles in one kernel, and let
 # > two blocks share a tile. After the appendix, you can also quantize to mxfp8 and nvfp4.
 # >
-# > **It takes** about 90 minutes, on any machine; its appendix about 20 more, on four-bit and eight-bit numbers with a
+# > **It takes** about 160 minutes, on any machine; its appendix about 30 more, on four-bit and eight-bit numbers with a
 # > shared scale.
 
 # %%
