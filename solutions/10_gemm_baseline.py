@@ -246,7 +246,7 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 
 # %% [markdown]
 # Look at the line of `ldmatrix`, and at the banks below it: eight rows meet in the same four banks, and the other 28
-# are idle. The swizzle costs a few more instructions, which compute addresses.
+# are idle.
 #
 # ## The main loop: load, wait, compute
 #
@@ -276,9 +276,8 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # The loop over K tiles is a plain `range`, so that the code does not grow with K. The loop over K blocks is
 # `cutlass.range_constexpr`, which unrolls it: a K block selects registers, and an instruction names its registers.
 #
-# The check simulates your compiled loop. There a copy arrives when a thread waits for it, and no sooner, and two
-# accesses without a barrier between them are a race, in whatever order they come. A GPU exposes a missing barrier now
-# and then. The simulator always does.
+# The check simulates your loop. There a copy arrives when a thread waits for it, and no sooner, and two accesses
+# without a barrier between them are a race, in whatever order they come.
 
 
 # %%
@@ -590,10 +589,10 @@ class MySteps(Steps):
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# The usual remedy is to exchange data, through shared memory or by shuffles between lanes. Another costs nothing. We
-# may choose **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So permute
-# the columns that the MMA sees, as in the lower row, and store C under the same permutation. That takes no instruction:
-# it is the same tile under another layout, `cute.composition(gB, (columns, None, None))`.
+# The usual remedy is to exchange data, through shared memory or by shuffles. Another costs nothing. We may choose
+# **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So permute the columns
+# that the MMA sees, as in the lower row, and store C under the same permutation: it is the same tile under another
+# layout, `cute.composition(gB, (columns, None, None))`.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
@@ -814,13 +813,10 @@ show_figure("gemm_ladder_10")
 
 # %% [markdown]
 # At 4096³ that is about half of cuBLAS's speed. (Notebook 12 explains the dip at 3072.) On an **A100** cuBLAS uses the
-# same instructions as this kernel. There the published ladder starts at 101% of cuBLAS at 2048³ and ends at 116%
-# (Schreiber's numbers, not measured here, at a size that he chose to favor his kernel).
-#
-# On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory without passing them through
-# registers. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s). There
-# the fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure. Notebook 14
-# changes the instructions.
+# same instructions as this kernel; there the published ladder starts at 101% of cuBLAS at 2048³ and ends at 116%. On a
+# **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory. mma.sync cannot keep up: even with
+# nothing to wait for, it ends at the red dotted line (623 TFLOP/s). There the fair comparison is with other kernels
+# made of mma.sync, such as NVIDIA's example in the figure. Notebook 14 changes the instructions.
 #
 # What limits this kernel on both? While tiles are in flight the tensor cores are idle, and while they work nothing is
 # in flight. An SM holds two blocks, which fill some of each other's gaps. The next page fills them by design.

@@ -30,7 +30,7 @@ from tutorlib import (
     TensorSpec, Timeline, check, compile_cute, counts, explain, explore_timeline, show_fetches, show_figure,
     show_ladder, show_timeline, story,
 )  # fmt: skip
-from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm, smem_layout
+from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
 # %% [markdown]
 # ## The idea, in time
@@ -93,26 +93,9 @@ check("11.1", period)
 #
 # </details>
 #
-# ## Where the second buffer is
-#
-# The third mode of the shared-memory layouts is the **stage**, which had size 1 in notebook 10. Compare (CuTe prints a
-# swizzle, an offset and a layout; read the strides of the last one):
-
-
-# %%
-@cute.jit
-def look():
-    print("one stage: ", smem_layout(128, 64, 1))
-    print("two stages:", smem_layout(128, 64, 2))
-
-
-look()
-
-# %% [markdown]
-# The second stage is a whole tile further on, 8,192 elements. Nothing else has moved, and the swizzle's pattern (1,024
-# bytes) fits into a tile a whole number of times, so each buffer uses the banks as before.
-#
 # ## Double buffering
+#
+# The buffers are the third mode of 10.4's layouts, the **stage**.
 #
 # **Exercise 11.2** (about 12 lines). Write the main loop for two buffers, `double_buffer(steps)`: tile *k* goes into
 # buffer *k* % 2.
@@ -194,9 +177,8 @@ show_fetches(tiles=3, k_blocks=4)
 # Look at the barrier in the lower picture: it is *inside* the arithmetic. A K block of the old tile is fetched and not
 # yet multiplied, so when the barrier opens, the tensor cores have work at once.
 #
-# Are there enough registers? Each of the four K blocks takes 16 for A and 16 for B, and there are 128 accumulators: 256
-# in all, and a thread can have 255. But a block's operands are dead once its mmas are issued, so only two blocks are
-# live at a time, the one that is multiplied and the one that is fetched. The compiler sees that.
+# Are there enough registers? Each of the four K blocks takes 32, and there are 128 accumulators: 256 in all, and a
+# thread can have 255. But only two blocks are live at a time, the one that is multiplied and the one that is fetched.
 #
 # **Exercise 11.3** (about 21 lines). Write the loop of the lower picture, `register_pipeline(steps)`:
 #
@@ -281,11 +263,9 @@ show_figure("gemm_ladder_11")
 # halves the time of a tile? Its ticks are an example, and it shows one block alone. An SM holds two: while one waits,
 # the other multiplies, so notebook 10's loop had already filled a part of the gaps.
 #
-# In Eric Schreiber's ladder, which notebooks 10 to 13 follow, the second buffer took the kernel from 101% to 111% of
-# cuBLAS at 2048³, as published for an A100
-# ([Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses
-# other instructions, so compare each rung with the one before it, and with NVIDIA's example for these instructions: in
-# the figure, *11 two buffers* is level with it or slightly ahead.
+# In [Eric Schreiber's ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) the second buffer
+# took the kernel from 101% to 111% of cuBLAS at 2048³, as published for an A100. On Hopper, compare each rung with the
+# one before it, and with NVIDIA's example for these instructions: *11 two buffers* is level with it or slightly ahead.
 #
 # ## Your kernel, from an empty cell
 #
@@ -360,8 +340,7 @@ check("11.4", matvec)
 
 # %% [markdown]
 # A thread that reads only its own copies needs no barrier, neither for *the data has arrived* nor for *the buffer is
-# free*. The GEMM needs both, because ldmatrix and the reuse of a tile hand every thread the copies of others. Look at
-# each C and its w:
+# free*. The GEMM needs both, because ldmatrix hands every thread the copies of others.
 
 # %%
 explain("11.4", matvec, shape=(64, 1, 320))

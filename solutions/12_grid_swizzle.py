@@ -127,8 +127,6 @@ show_block_order((12, 16), {"as published, 12 rows": l2.as_published, "groups of
 #   raster tile, which another block computes as well; other tiles are left out. At square powers of two, where such
 #   kernels are usually measured, the bug never shows.
 #
-# Anyone can make this mistake, and five lines find it.
-#
 # ## How high should a group be?
 #
 # `l2.grouped(block, rows, columns, group)` is the order in groups. A square wave reads least, and 264 blocks are a
@@ -188,8 +186,7 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 # - On a grid of 64×64 tiles, and on a random large one, the first 264 blocks read at most three quarters of the tiles
 #   that they read in raster order.
 #
-# The check tries your function on whole grids, with a block's number that is known only at run time. Then it compiles
-# it into the two-stage kernel of notebook 11, which a GPU times at 8192³.
+# A GPU times it at 8192³, in the two-stage kernel of notebook 11.
 
 
 # %%
@@ -210,9 +207,8 @@ check("12.4", in_groups)
 gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 
 # %% [markdown]
-# That is notebook 11's kernel with your order of blocks. The new arithmetic costs a few instructions, once for each
-# thread; the loop is the same. A block also reads the same number of bytes, whichever tile it has. The order only
-# changes which blocks read at the same time, and so how much L2 can serve.
+# That is notebook 11's kernel with your order of blocks. A block reads the same number of bytes, whichever tile it has.
+# The order only changes which blocks read at the same time, and so how much L2 can serve.
 #
 # ## From footprint to traffic
 #
@@ -333,14 +329,14 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 #
 # ## Is it partition camping?
 #
-# Schreiber's article gives another reason to remap blocks. Memory has many channels. If neighboring blocks keep reading
-# addresses that belong to the *same* channel, that channel queues while the others idle: **partition camping**. NVIDIA
-# described it in 2009: on the GPUs of that time a few bits of the address selected the channel.
+# Schreiber's article gives another reason to remap blocks. If neighboring blocks keep reading addresses that belong to
+# the *same* memory channel, that channel queues while the others idle: **partition camping**. On GPUs of 2009 a few
+# bits of the address selected the channel.
 #
-# Turn it into a prediction. All blocks walk along K at the same time, so at each moment they read addresses that differ
-# by multiples of a row. With K = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits
-# of the address still selected the channel, 8192 would be slower than its neighbors, most of all with a tall A, where
-# memory is close to being the limit. In TFLOP/s (*8192* is 8192³):
+# Turn it into a prediction. All blocks walk along K at the same time, so they read addresses that differ by multiples
+# of a row. With K = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits still
+# selected the channel, 8192 would be slower than its neighbors, most of all with a tall A, where memory is close to
+# being the limit. In TFLOP/s (*8192* is 8192³):
 
 # %%
 show_speeds("gemm_pitch")
@@ -410,9 +406,9 @@ with suppress(NotImplementedError):  # until you have written busy
 
 # %% [markdown]
 # Three lines of counting predict the speed of the three-stage kernel within 3%, the slowest size included. This page's
-# kernel falls further short of the count where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block
-# alone on its SM has no other block that fills its pauses, and two buffers do not fill them all. cuBLAS can choose
-# among several tile sizes, and so among several counts of waves; notebook 15 cuts the last wave into equal parts.
+# kernel falls further short where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block alone on its SM
+# has no other block that fills its pauses. cuBLAS can choose among several tile sizes; notebook 15 cuts the last wave
+# into equal parts.
 #
 # ## Your kernel: half of a symmetric matrix
 #
@@ -477,7 +473,7 @@ check("12.7", gram)
 
 # %% [markdown]
 # Rows m and T − 1 − m together have T + 1 tiles, so the triangle folds into a rectangle, and a division and a remainder
-# find the place. A square root in fp32 would do, too, until rounding sends one block of a large grid to the wrong row.
+# find the place.
 #
 # ## The ladder so far
 #

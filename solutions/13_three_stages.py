@@ -336,9 +336,8 @@ check("13.4", my_gemm)
 show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 
 # %% [markdown]
-# The ladder so far, by the course's solutions, and its speeds over sizes. The figure has one more rung, *13 loads
-# spread*: its loop issues the loads after the first K blocks' multiplications, without an `if`, so that no copy delays
-# an `ldmatrix`. (13.1's check accepts that loop, too, if you want to try.)
+# The ladder so far, by the course's solutions, and its speeds over sizes. The figure has one more rung: the loop of *13
+# loads spread* issues the loads after the first K blocks' multiplications, so that no copy delays an `ldmatrix`.
 
 # %%
 show_ladder("10", "11", "12", "13.1", "13.3", "13.4")
@@ -578,19 +577,16 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# That is a kernel of which you have written every line between the host and the tensor cores. On a Hopper GPU the
-# course leaves mma.sync here: WGMMA reads operands from shared memory by itself, without `ldmatrix` and without
-# registers for them. The pipeline that you have built stays right. In notebook 14 its parts get new names: TMA for
-# cp.async, mbarrier for wait_group and barrier.
+# That is a kernel of which you have written every line between the host and the tensor cores. The course leaves
+# mma.sync here. The pipeline stays right, and in notebook 14 its parts get new names: TMA for cp.async, mbarrier for
+# wait_group and barrier.
 #
 # ## When to use cuBLAS
 #
-# For a plain GEMM: always, at least until you have done notebook 15. cuBLAS has many kernels and a heuristic that picks
-# one for the shape; you have one kernel. Write your own where the GEMM is not plain: the epilogue transforms C before
-# it leaves the registers, operands are in a form that no library takes (packed, gathered, scaled by block), two GEMMs
-# share a tile (attention). Or where the library's heuristic picks badly for a shape that matters to you: measure, as
-# above, at *your* sizes. Schreiber says himself that his kernel did so well at 2048³ partly because cuBLAS is weak
-# there.
+# For a plain GEMM: always, at least until you have done notebook 15. cuBLAS has many kernels and picks one for the
+# shape; you have one. Write your own where the GEMM is not plain: the epilogue transforms C before it leaves the
+# registers, operands are in a form that no library takes (packed, gathered, scaled by block), two GEMMs share a tile
+# (attention). Or where the library picks badly for a shape that matters to you: measure at *your* sizes.
 #
 # ## What to remember
 #
@@ -632,22 +628,14 @@ else:
 # ## Appendix: The same kernel in C++
 #
 # CuTe was a C++ library first, and most of the code that you will read is written in it. Eric Schreiber ported his
-# three-stage kernel from C++ to Python, and published for 2048³ on an A100 (these are his numbers): 149 TFLOP/s, where
-# PyTorch has 128 and NVIDIA's own example in the Python DSL 142; a run of 0.1155 ms in Python and 0.1158 ms in C++;
-# some 650 lines instead of 850. The numbers agree with one another:
+# three-stage kernel from C++ to Python, some 650 lines instead of 850, and published for 2048³ on an A100 a run of
+# 0.1155 ms in Python and 0.1158 ms in C++.
 
 # %%
-from collections import namedtuple
-
 from IPython.display import Code, Markdown, display
 
 from tutorlib import compile_cuda, simulate_cuda
 from tutorlib.kernels.cpp import THREE_STAGES
-
-Published = namedtuple("Published", "what ms")
-for what, ms in (Published("Python", 0.1155), Published("C++", 0.1158)):
-    print(f"{what}: {2 * 2048**3 / (ms * 1e-3) / 1e12:.0f} TFLOP/s")
-print(f"{149 / 128:.0%} of PyTorch, {149 / 142:.0%} of NVIDIA's example")
 
 # %%
 TWINS = [  # what, in Python, in C++
@@ -737,14 +725,11 @@ report = simulate_cuda(
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 
 # %% [markdown]
-# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Four things to
-# watch when you go from one to the other:
+# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Three things
+# to watch when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
-# - A plain `for … in range(…)` inside `@cute.jit` is a loop of the *kernel*; `range_constexpr` is one that the compiler
-#   unrolls. In C++ both are written `for`, and the pragma tells them apart.
-# - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX;
-#   ptxas assembles the PTX into a cubin, which holds the machine code, SASS. It takes about a second, so you can try a
-#   configuration in a cell of a notebook.
+# - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX,
+#   which ptxas assembles into machine code.

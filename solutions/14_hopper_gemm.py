@@ -78,8 +78,6 @@ show_sm()
 # - `warpgroup.make_smem_layout_atom(kind, BFloat16)` is 8 rows of one kind. `SmemLayoutAtomKind` has `K_SW128`,
 #   `K_SW64` and `K_SW32`, whose numbers are the bytes of a row.
 # - `cute.tile_to_shape(atom, shape, order)` repeats the atom, first along the mode that has 0 in `order`.
-#
-# The check reads the swizzle and simulates the course's kernel on your layout, with K tiles of 32 columns.
 
 
 # %%
@@ -276,8 +274,7 @@ check("14.5", multiply)
 # - `cute.arch.mbarrier_init_fence()` makes the mbarriers that *this thread* has initialized visible to TMA.
 # - `cute.arch.sync_threads()`, once.
 #
-# The check simulates the course's kernel around your function, with three stages. A wrong count shows as a deadlock or
-# as an arrival too many.
+# A wrong count shows as a deadlock or as an arrival too many.
 
 
 # %%
@@ -469,10 +466,9 @@ print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (1, 2, 3, 4)))
 
 # %% [markdown]
-# With these ticks three stages are enough. But memory's latency varies, and if a tile is late, the tensor cores are
-# idle unless another one is already there. So use as many stages as fit: four of 48 KiB. **Predict** what one stage and
-# two stages cost against four, with few K tiles and with many. On a Hopper GPU the next cell measures your loops in the
-# course's kernel:
+# With these ticks three stages are enough. But memory's latency varies. So use as many stages as fit: four of 48 KiB.
+# **Predict** what one stage and two stages cost against four, with few K tiles and with many. On a Hopper GPU the next
+# cell measures your loops in the course's kernel:
 
 # %%
 from dataclasses import replace
@@ -498,10 +494,9 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
-# Here the two proxies meet again: threads write, and TMA reads. The course's rule: **each lane fences its own writes,
-# then the warp synchronizes, then one lane issues the copy.** (The whole warp calls `cute.copy` with a TMA atom, which
-# elects the lane by itself.) The fence covers what its lane has written, and `sync_warp` hands that on to the lane that
-# issues. (For PTX, a fence by the issuing lane, after `sync_warp`, will do, and the check accepts it.)
+# Here the two proxies meet again: threads write, and TMA reads. A fence covers what its own lane has written, or has
+# learned of from others at a barrier. The whole warp calls `cute.copy` with a TMA atom, which elects the lane that
+# issues.
 #
 # | in `cute.arch` | |
 # |---|---|
@@ -542,6 +537,9 @@ def store_by_tma(acc: Accumulators):
 check("14.10", store_by_tma)
 
 # %% [markdown]
+# The usual order: each lane fences its own writes, the warp synchronizes, one lane issues the copy. A fence by that
+# lane, after `sync_warp`, will do, too.
+#
 # ## Your kernel
 #
 # Two more short functions are the course's: `described` leaves the number of rows to run time, and `out_layout` is C's

@@ -154,8 +154,8 @@ check("17.2", accumulator_place)
 # | `retrieve_tmem_ptr(Float32, 16, address)` | any warp | reads the location: a pointer to fp32, aligned to 16 bytes |
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
 #
-# Unlike shared memory, tensor memory does not come free by itself when the block ends: PTX requires a kernel to free
-# it, and otherwise the next block on the SM may wait for it forever.
+# Tensor memory does not come free by itself when the block ends: PTX requires a kernel to free it, and otherwise the
+# next block on the SM may wait for it forever.
 #
 # All six warps call a colleague's `allocate` before their work, and `release` after it:
 #
@@ -376,8 +376,8 @@ check("17.6", multiply)
 # The state of the stages is a consumer's. That of the accumulators is a producer's, so its first wait for `free`
 # returns at once.
 #
-# Remove the wait for `free` and check again. On a GPU this race could stay hidden: the result is right as long as the
-# epilogue happens to be faster than the tensor cores.
+# Remove the wait for `free` and check again. On a GPU this race stays hidden as long as the epilogue is faster than the
+# tensor cores.
 #
 # ### The epilogue
 #
@@ -387,12 +387,11 @@ check("17.6", multiply)
 # does what notebook 14's epilogue did: round, store into a swizzled box in shared memory, proxy fence, TMA store; it
 # also waits until a box may be overwritten.
 #
-# `free` tells the MMA warp that the reads are over. After `tcgen05.wait::ld` they are, in all 32 lanes, since the whole
-# warp executes it. `mbarrier_arrive` is a *release*, and the wait for the mbarrier an *acquire*: together they order
-# everything that was over before the arrival. So no fence comes between. (A *relaxed* arrival orders nothing by itself:
-# PTX puts a
-# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence) before
-# it. The one after a wait, `::after_thread_sync`, is in `steps.read` and `steps.multiply`.)
+# `free` tells the MMA warp that the reads are over. After `tcgen05.wait::ld`, which the whole warp executes, they are,
+# in all 32 lanes. `mbarrier_arrive` is a *release*, and the wait for the mbarrier an *acquire*: together they order
+# what was over before the arrival. (A *relaxed* arrival would need a
+# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence) in
+# front of it. The one after a wait is in `steps.read` and `steps.multiply`.)
 #
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same ticks, for three
 # tiles of four K tiles:
@@ -441,8 +440,8 @@ check("17.7", store)
 show_source(make_t2r)
 
 # %% [markdown]
-# With `32x32b.x64`, lane l of a warp reads 64 columns of its own row into 64 registers. `make_tmem_copy` tiles this
-# over the four epilogue warps, 128 rows and 64 columns, and the result is a TiledCopy like those of notebook 05.
+# With `32x32b.x64`, a lane reads 64 columns of its own row into 64 registers. `make_tmem_copy` tiles this over the four
+# epilogue warps; the result is a TiledCopy.
 #
 # ### The kernel, and its launch
 #
@@ -477,8 +476,6 @@ show_source(Parts)
 # The host function is called with cute.Tensors of static shape. `tma_atoms(a, b, c, config)` returns the kernel's first
 # three arguments. `sizes` is (tiles of C along M, along N, K tiles, blocks); partial tiles count. Launch `sms` blocks
 # of six warps, but never more than tiles. Pass no `smem=`.
-#
-# The check calls `make_gemm` with narrower tiles and with two or three SMs, and simulates the kernel.
 
 
 # %%
@@ -545,8 +542,8 @@ with suppress(NotImplementedError):  # until you have written all of it
     print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
-# Unlike in notebook 14's listing, there is no `wgmma.fence` and no `wait_group`, and no accumulator reaches a register
-# before its tile is complete.
+# There is no fence and no `wait_group` between multiplications, and no accumulator reaches a register before its tile
+# is complete.
 #
 # ## Two blocks, one tile
 #
@@ -580,9 +577,9 @@ for pair in (False, True):
 # | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
 #
 # Your code needs three things. `steps.leads` is True in the leading block only. A commit takes a mask and the group:
-# `tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO)`. And an arrival can name the block whose mbarrier it
-# means: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks' bytes, and
-# the loads already report to the leader.)
+# `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`; `steps.both` is the mask of both blocks. And an arrival can
+# name a block: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks'
+# bytes, and the loads already report to the leader.)
 #
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it. Which
 # line ensures that?

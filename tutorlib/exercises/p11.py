@@ -94,10 +94,6 @@ EXERCISES = (
         requires=("cp.async",),
         shared_rules=(lean("cp.async", "ld.shared"),),
         # A is 2,560 vectors of 16 bytes
-        rules=(
-            *at_most({"bar.sync": 0, "cp.async.cg|cp.async.ca": 80}),
-            overlap >= 0.6,
-            reread <= 0,
-        ),
+        rules=(*at_most({"bar.sync": 0, "cp.async.cg|cp.async.ca": 80}), overlap >= 0.6, reread <= 0),
     ),
 )

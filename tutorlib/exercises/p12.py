@@ -1,7 +1,6 @@
 """Exercises of notebook 12: in which order blocks visit the tiles of C."""
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product
 from math import ceil, isclose
@@ -17,6 +16,7 @@ from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import accumulation, gemm
+from tutorlib.problems.problem import Operand, Problem
 
 # 12.1: the tiles that a wave reads ------------------------------------------------------------------------------------
 
@@ -271,17 +271,13 @@ BUSY = value_exercise(
 
 # 12.7: C = A · Aᵀ, which is symmetric
 
-PLAIN = gemm("fp32")
-GRAM = replace(
-    PLAIN,
+GRAM = Problem(
     name="gram",
     dims="MK",
-    inputs=PLAIN.inputs[:1],
-    output=replace(PLAIN.output, modes="MM"),
+    inputs=(Operand("a", "MK", "fp32", variance="K"),),
+    output=Operand("c", "MM", "fp32"),
     reference=lambda a: a @ a.mT,
     bound=lambda result, inputs, out: accumulation(result, (*inputs, *inputs), out),
-    baseline=None,
-    flops=lambda shape: shape[0] ** 2 * shape[1],
 )
 
 EXERCISES = (

@@ -171,11 +171,8 @@ EXERCISES = (
         part=inside(judge.blackwell, "allocate", "release", small=NARROW),
         library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release")},
         shared_rules=(judge.relinquished_late,),
-        rules=(
-            # of two blocks
-            issued("bar.sync|barrier") <= 36,
-            issued("tcgen05.relinquish_alloc_permit") <= 2,
-        ),
+        # of two blocks
+        rules=at_most({"bar.sync|barrier": 36, "tcgen05.relinquish_alloc_permit": 2}),
     ),
     loop_exercise(
         ("17.5", "produce", 3),

@@ -89,10 +89,8 @@ def freed_late(reports: LaunchReports) -> str | None:
 def relinquished_late(reports: LaunchReports) -> str | None:
     """That a block keeps others from allocating while it multiplies, or None."""
     first = next((one.opcode for one in issued_as(reports, "tcgen05.relinquish|tcgen05.mma")), "")
-    if not first.startswith("tcgen05.mma"):
-        return None
     what = "the next block on the SM cannot allocate before this one has multiplied: relinquish in `allocate`."
-    return Flaw(what, PartFlaw.RELINQUISHED_LATE)
+    return Flaw(what, PartFlaw.RELINQUISHED_LATE) if first.startswith("tcgen05.mma") else None
 
 
 def in_halves(issue: Callable[..., None]) -> Callable[..., None]:

@@ -8,6 +8,6 @@ __getattr__ = lazy(
         "config": "LINE VECTOR GemmConfig",
         "gemm": "make_gemm store_elements",
         "main_loops": "multistage",
-        "thread_share": "Accumulators GlobalToShared Operand Steps make_mma smem_layout",
+        "thread_share": "Accumulators GlobalToShared Operand Steps make_mma",
     },
 )
