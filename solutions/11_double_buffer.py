@@ -289,7 +289,7 @@ show_figure("gemm_ladder_11")
 # | `cute.local_tile(a, (1, 8), (row, None))` | the row's pieces, (1, 8, K / 8); piece j is `[0, None, j]` |
 # | `SmemAllocator().allocate_tensor(type, layout, byte_alignment=128)` | shared memory |
 # | `cute.arch.warp_reduction_sum(x, threads_in_group=n)` | the sum of x over each n neighboring lanes, in all of them |
-# | `cutlass.range_constexpr(n)`, `Float32(x)` | an unrolled loop; a conversion |
+# | `x.load().to(Float32)`, `y.reduce(cute.ReductionOp.ADD, 0.0, 0)` | all of x at once, converted; the sum of y |
 
 
 # %%
@@ -306,7 +306,7 @@ def matvec_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     row, lane = 16 * block + thread // 8, thread % 8  # eight lanes share 128 bytes of a row
-    pieces = cute.local_tile(a, (1, 8), (row, None))  # (1, 8, K / 8)
+    pieces, vector = (cute.local_tile(x, (1, 8), (at, None)) for x, at in ((a, row), (b, 0)))  # (1, 8, K / 8)
     buffers = SmemAllocator().allocate_tensor(BFloat16, cute.make_layout((8, 128, 2)), byte_alignment=128)
     atom = cute.make_copy_atom(CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), BFloat16, num_bits_per_copy=128)
     k_tiles = a.shape[1] // 64
@@ -318,8 +318,9 @@ def matvec_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
             cute.copy(atom, pieces[0, None, 8 * (k_tile + 1) + lane], buffers[None, thread, (k_tile + 1) % 2])
         cute.arch.cp_async_commit_group()
         cute.arch.cp_async_wait_group(1)  # this thread reads only what it has copied
-        for n in cutlass.range_constexpr(8):
-            total += Float32(buffers[n, thread, k_tile % 2]) * Float32(b[0, 64 * k_tile + 8 * lane + n])
+        weights, x = buffers[None, thread, k_tile % 2], vector[0, None, 8 * k_tile + lane]
+        products = weights.load().to(Float32) * x.load().to(Float32)
+        total += products.reduce(cute.ReductionOp.ADD, 0.0, 0)
     total = cute.arch.warp_reduction_sum(total, threads_in_group=8)
     if lane == 0:
         c[row, 0] = total.to(BFloat16)

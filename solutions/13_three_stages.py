@@ -731,5 +731,5 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
-# - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX,
-#   which ptxas assembles into machine code.
+# - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX;
+#   ptxas assembles the PTX into a cubin, which holds the machine code, SASS.

@@ -494,8 +494,8 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
-# Here the two proxies meet again: threads write, and TMA reads. A fence covers what its own lane has written, or has
-# learned of from others at a barrier. The whole warp calls `cute.copy` with a TMA atom, which elects the lane that
+# Here the two proxies meet again: threads write, and TMA reads. A **fence** covers what its own lane has written, or
+# has learned of from others at a barrier. The whole warp calls `cute.copy` with a TMA atom, which elects the lane that
 # issues.
 #
 # | in `cute.arch` | |

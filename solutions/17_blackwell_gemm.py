@@ -542,8 +542,8 @@ with suppress(NotImplementedError):  # until you have written all of it
     print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
-# There is no fence and no `wait_group` between multiplications, and no accumulator reaches a register before its tile
-# is complete.
+# Unlike in notebook 14's listing, there is no `wait_group`, and no accumulator reaches a register before its tile is
+# complete.
 #
 # ## Two blocks, one tile
 #
