@@ -19,7 +19,8 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA, Feature
 from tutorlib.measuring import results
 from tutorlib.measuring.results import recorded
-from tutorlib.measuring.timing import Measurement, WrongWhenTimed, impossible, measure
+from tutorlib.measuring.timing import Measurement, WrongWhenTimed, impossible
+from tutorlib.measuring.trusted import measure
 from tutorlib.problems.differences import Wrong, by, count
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import RESTART, KernelFault, Launcher, context_broken, fault

@@ -51,8 +51,13 @@ def collect(outcomes: dict[str, list[Outcome]]) -> Results:
 
 
 def result_of(outcome: Outcome) -> Result:
-    measurements = (Measurement.from_json(outcome.measurement),) if outcome.measurement else ()
-    return Result(outcome.status, outcome.points, outcome.max_points, measurements)
+    measured = measured_of(outcome)
+    kept = (measured,) if measured and not measured.off else ()
+    return Result(outcome.status, outcome.points, outcome.max_points, kept)
+
+
+def measured_of(outcome: Outcome) -> Measurement | None:
+    return Measurement.from_json(outcome.measurement) if outcome.measurement else None
 
 
 def execute_page(name: str, file: Path) -> None:
@@ -70,14 +75,15 @@ def timed_exercises(name: str) -> list[KernelExercise]:
 
 
 def usable_ratios(outcomes: Iterable[Outcome]) -> tuple[dict[str, float], list[str]]:
-    """The ratios to use as targets, and a reason for each exercise with tiers but no usable measurement."""
+    """The ratios to use as targets, and a reason for each measurement not recorded, or missing where it is graded."""
     ratios, problems = {}, []
     for outcome in outcomes:
-        exercise = find(outcome.id)
-        if not (isinstance(exercise, KernelExercise) and exercise.tiers):
+        exercise, measured = find(outcome.id), measured_of(outcome)
+        if measured and measured.off:
+            problems.append(f"{outcome.id} {outcome.title}: not recorded, measure it again: {measured.off}")
+        elif not (isinstance(exercise, KernelExercise) and exercise.tiers):
             continue
-        measured = outcome.measurement and Measurement.from_json(outcome.measurement)
-        if not measured:
+        elif not measured:
             problems.append(f"{outcome.id} {outcome.title}: not measured: {outcome.message}")
         elif measured.noisy:
             problems.append(f"{outcome.id} {outcome.title}: too noisy, run it again")

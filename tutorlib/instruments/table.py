@@ -48,7 +48,7 @@ from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CppLauncher, CuteLauncher, CutileLauncher, HopperLauncher, HostLauncher
-from tutorlib.measuring.timing import measure
+from tutorlib.measuring.trusted import measure
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems import fused as fused_problems
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
@@ -215,7 +215,7 @@ STAGED = {
     (128, 256, 64): (2, 4),
 }
 DEEP = {tile: warps for tile, warps in STAGED.items() if tile[:2] == (128, 128)}
-DEPTHS = ((1024, 1024, 1024), (4096, 4096, 256))  # a grid that leaves each SM one block, and a K of a few tiles
+DEPTHS = ((1024, 1024, 8192), (4096, 4096, 256))  # a grid that leaves each SM one block, and a K of a few tiles
 
 
 def ordered(orders: Mapping[str, Order], shapes: Sequence[Shape], *counted: str) -> Sweep:
