@@ -239,7 +239,7 @@ class TestTheCommand:
             all_sweep_results("gemm_nvidia")
 
 
-HOPPER = "gemm_any", "gemm_bands", "gemm_models", "hopper_fp8", "hopper_levers"
+HOPPER = "gemm_any", "gemm_models", "hopper_fp8", "hopper_levers"
 
 
 @pytest.mark.parametrize("name", [name for name in SWEEPS if name != "gemm_nvidia"])

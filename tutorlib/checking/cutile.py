@@ -12,7 +12,7 @@ from tutorlib.checking.evidence import used
 from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.facts import stored_once
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.launching import Launches, on_gpu, simulated
+from tutorlib.checking.launching import Launches, OnGpu, simulated
 from tutorlib.checking.running import calls_of, find_interpreted_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.dsls import compile_tile_ir, entries_of
@@ -217,7 +217,7 @@ class CutileExercise(KernelExercise):
 
     def launcher(self, evidence: TileEvidence) -> Launcher:
         target, sms = gpu_here()
-        return on_gpu(lambda shape: launches_of(evidence, plan_at(evidence, self.problem, shape, target, sms), target))
+        return OnGpu(lambda shape: launches_of(evidence, plan_at(evidence, self.problem, shape, target, sms), target))
 
 
 def gpu_here() -> tuple[str, int]:

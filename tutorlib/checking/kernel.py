@@ -167,17 +167,12 @@ class KernelExercise(Exercise):
         found = self.look(evidence)
         if found and not found.points > 0:  # nor is NaN
             return found
-        verdict = self.judge_evidence(evidence)
-        return found if found and found.points <= verdict.points else verdict
-
-    def judge_evidence(self, evidence: Any) -> Verdict:
-        """Examine what was compiled, then run it on this machine's GPU or simulate it. Raises CompileFailed and
-        KernelFault.
-        """
         if lacks := self.wrong_code(evidence):
-            return wrong(lacks)
-        why = device.why_not(self.needs)
-        return self.simulate(evidence, why) if why else self.run(evidence)
+            verdict = wrong(lacks)
+        else:
+            why = device.why_not(self.needs)
+            verdict = self.simulate(evidence, why) if why else self.run(evidence)
+        return found if found and found.points <= verdict.points else verdict
 
     def simulate(self, evidence: Any, why: str) -> Verdict:
         """The verdict on a machine that lacks the GPU. why: the reason. Raises CompileFailed.

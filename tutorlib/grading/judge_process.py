@@ -223,8 +223,9 @@ def run_cells(page: RemotePage, run: PageRun, report: Callable[..., None]) -> No
                 failed[cell.exercise] = "" if passed else f"your cell fails: {tidy(raised)}"
             elif cell.role == "check" and cell.exercise in run.wanted and cell.exercise in failed:
                 outcome = judged(page, cell, failed[cell.exercise], seconds)
-                if outcome.status in ("error", "timeout") and runs_on_gpu(outcome):  # nothing runs here after it
-                    return report(ended=(outcome.status, outcome.message))
+                on_gpu = find(outcome.id).needs
+                if outcome.status in ("error", "timeout") and on_gpu and not device.why_not(on_gpu):
+                    return report(ended=(outcome.status, outcome.message))  # nothing runs here after it
                 report(outcome=asdict(outcome))
 
 
@@ -236,12 +237,6 @@ def judged(page: RemotePage, check: PageCell, failed: str, seconds: float) -> Ou
     (_, name), *_ = CHECK.findall(check.source)
     with limited_computing(LIMITS * seconds):
         return as_reported(judge(exercise, page, name, seconds))
-
-
-def runs_on_gpu(outcome: Outcome) -> bool:
-    """Whether this machine has the GPU that the exercise needs."""
-    needs = find(outcome.id).needs
-    return needs is not None and not device.why_not(needs)
 
 
 @contextmanager

@@ -324,13 +324,6 @@ def gemm_any() -> Sweep:
     return Sweep(GEMM, (chosen(),), shapes, seconds=100, facts=facts)
 
 
-def gemm_bands() -> Sweep:
-    """A kernel without clusters whose tiles all run at once: in bands of different widths."""
-    config = HopperConfig((64, 80, 64), zigzag=True, polls=True, defer_stores=True)
-    candidates = tuple(on_hopper(f"bands of {band}", replace(config, group=band)) for band in (1, 2, 4, 8))
-    return Sweep(GEMM, candidates, tuple((512, 1280, k) for k in (8192, 4096, 2048)), seconds=20)
-
-
 TOKENS = (8, 16, 64, 128, 256, 512, 1024, 4096, 8192)
 MODELS: dict[str, dict[str, tuple[int, int]]] = {  # rows N and columns K of each weight
     "Llama 3 8B": {"q, k, v": (6144, 4096), "o": (4096, 4096), "gate, up": (28672, 4096), "down": (4096, 14336)},
@@ -621,7 +614,6 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "gemm_pitch": gemm_pitch,
     "gemm_waves": gemm_waves,
     "gemm_any": gemm_any,
-    "gemm_bands": gemm_bands,
     "hopper_levers": hopper_levers,
     "hopper_fp8": hopper_fp8,
     "gemm_models": gemm_models,
