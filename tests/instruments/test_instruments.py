@@ -397,7 +397,7 @@ def test_results_may_be_gzipped(tmp_path):
         result(config={"stages": 3}),
         result(config={"tile": [256, 256, 64]}),
         result(config={"tile": [128, 256, 32]}),
-        result(config={"l2_b": "evict_first"}),
+        result(config={"store_stages": 1}),
         result(config={"raster": "m"}),
         result(config={"split_k": 8, "persistent": False}, shape=[128, 128, 128]),
     ],

@@ -12,7 +12,7 @@ from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vmap
 from tests.kernels.layer_models import MODELS, Trial
 from tutorlib.kernels import layers as linear_layers
 from tutorlib.kernels.hopper import launch
-from tutorlib.kernels.hopper.launch import Kind
+from tutorlib.kernels.hopper.torch_gemm import Kind
 from tutorlib.kernels.layers import (
     FusedMLP,
     KernelLinear,

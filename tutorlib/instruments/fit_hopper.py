@@ -68,6 +68,7 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
                 config = HopperConfig(**result.get("config") or {})
             except (ConfigError, TypeError):  # by a younger rule; or it has a setting that is gone
                 continue
+            config = replace(config, **dict.fromkeys(("l2_a", "l2_b"), "normal"), group=HopperConfig.group)
             if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
                 found.append((config, place, result["us"], result.get("baseline_us")))
                 baselines[place].append(result.get("baseline_us") or 0.0)

@@ -27,7 +27,7 @@ from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.attention import launch as attention_launch
 from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
-from tutorlib.kernels.hopper import launch
+from tutorlib.kernels.hopper import torch_gemm
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first import make_first_gemm
@@ -149,7 +149,7 @@ def rungs(problem: Problem, ladder: Iterable[Rung] = LADDER) -> tuple[Candidate,
     def launcher(rung: Rung) -> Launcher:
         if rung.host:
             return CuteLauncher(rung.host, problem)
-        return HopperLauncher(rung.config) if isinstance(rung.config, HopperConfig) else HostLauncher(launch.gemm)
+        return HopperLauncher(rung.config) if isinstance(rung.config, HopperConfig) else HostLauncher(torch_gemm.gemm)
 
     return tuple(Candidate(rung.title, launcher(rung), rung.smem_bytes, needs=rung.needs) for rung in ladder)
 
@@ -284,7 +284,7 @@ def chosen() -> Candidate:
     def choice(shape: Shape) -> dict[str, Any]:
         return {"config": changed(choose(*shape, sms=device.need_gpu().sms))}
 
-    return by_host("chosen", launch.gemm, needs=WGMMA, inspect=choice)
+    return by_host("chosen", torch_gemm.gemm, needs=WGMMA, inspect=choice)
 
 
 def hopper_levers() -> Sweep:
@@ -375,7 +375,7 @@ def beside_plain(problem: Problem) -> Problem:
     """The same beside notebook 15's GEMM of the same A and B, which rounds and nothing else."""
 
     def baseline(c: Tensor, a: Tensor, b: Tensor, *others: Tensor) -> None:
-        launch.gemm(a, b, c if c.shape[1] == b.shape[0] else c.new_empty(a.shape[0], b.shape[0]))
+        torch_gemm.gemm(a, b, c if c.shape[1] == b.shape[0] else c.new_empty(a.shape[0], b.shape[0]))
 
     return replace(problem, baseline=baseline, baseline_name="the plain GEMM")
 
@@ -470,11 +470,11 @@ def mlp_forward() -> Sweep:
     """A Llama 3 8B MLP beside torch's."""
 
     def two_gemms(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
-        launch.gemm(linear_swiglu(x, gate_up), down, y)
+        torch_gemm.gemm(linear_swiglu(x, gate_up), down, y)
 
     def with_linear(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
         gate, up = halves(gate_up)
-        launch.gemm(silu(linear(x, gate)) * linear(x, up), down, y)
+        torch_gemm.gemm(silu(linear(x, gate)) * linear(x, up), down, y)
 
     def gated(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
         return silu(x @ gate.mT) * (x @ up.mT)

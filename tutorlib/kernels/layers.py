@@ -13,7 +13,7 @@ from torch.nn import functional
 from torch.nn.functional import silu
 
 from tutorlib.kernels.hopper.choose import choose
-from tutorlib.kernels.hopper.launch import Kind, address_problem, kind_of, majors_of, problem_of
+from tutorlib.kernels.hopper.torch_gemm import Kind, address_problem, kind_of, majors_of, problem_of
 from tutorlib.problems.differences import count
 
 left_to_torch: Counter[str] = Counter()  # a product and the reason → calls
@@ -37,7 +37,7 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
         leave_to_torch(a, b, why)
         return functional.linear(a, b, bias)
     from tutorlib.kernels.hopper.fused import linear_bias
-    from tutorlib.kernels.hopper.launch import gemm
+    from tutorlib.kernels.hopper.torch_gemm import gemm
 
     return gemm(a, b) if bias is None else linear_bias(a, b, bias)
 
@@ -52,7 +52,8 @@ def why_torch(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
 
 @cache
 def why_torch_for(a: Kind, b: Kind, bias: torch.dtype | None) -> str:
-    from tutorlib.kernels.hopper.launch import HOPPER, max_clusters
+    from tutorlib.kernels.hopper.launch import max_clusters
+    from tutorlib.kernels.hopper.torch_gemm import HOPPER
 
     if torch.cuda.get_device_capability(a.device) != HOPPER:
         return f"{torch.cuda.get_device_name(a.device)} is no Hopper GPU"

@@ -289,4 +289,9 @@ def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16", majors: 
     if problem := shape_problem(m, n, k, dtype, majors):
         raise ShapeError(problem)
     fastest = min(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms))
-    return in_squares(for_once(fastest, m), m, n, sms)
+    return finished(fastest, m, n, sms)
+
+
+def finished(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
+    """The same, with what the model does not know of: L2's hint for B, and the width of bands."""
+    return in_squares(for_once(config, m), m, n, sms)
