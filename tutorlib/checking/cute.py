@@ -46,7 +46,7 @@ class CuteExercise(KernelExercise):
 
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:
-        return self.part.sizes_simulated or self.simulated_shapes or self.shapes
+        return tuple(self.part.small) or self.simulated_shapes or self.shapes
 
     @property
     def inspected(self) -> str:

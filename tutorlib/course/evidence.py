@@ -51,13 +51,9 @@ def collect(outcomes: dict[str, list[Outcome]]) -> Results:
 
 
 def result_of(outcome: Outcome) -> Result:
-    measured = measured_of(outcome)
-    kept = (measured,) if measured and not measured.off else ()
+    measured = [Measurement.from_json(outcome.measurement)] if outcome.measurement else []
+    kept = tuple(one for one in measured if not one.off)
     return Result(outcome.status, outcome.points, outcome.max_points, kept)
-
-
-def measured_of(outcome: Outcome) -> Measurement | None:
-    return Measurement.from_json(outcome.measurement) if outcome.measurement else None
 
 
 def execute_page(name: str, file: Path) -> None:
@@ -78,7 +74,8 @@ def usable_ratios(outcomes: Iterable[Outcome]) -> tuple[dict[str, float], list[s
     """The ratios to use as targets, and a reason for each measurement not recorded, or missing where it is graded."""
     ratios, problems = {}, []
     for outcome in outcomes:
-        exercise, measured = find(outcome.id), measured_of(outcome)
+        exercise = find(outcome.id)
+        measured = outcome.measurement and Measurement.from_json(outcome.measurement)
         if measured and measured.off:
             problems.append(f"{outcome.id} {outcome.title}: not recorded, measure it again: {measured.off}")
         elif not (isinstance(exercise, KernelExercise) and exercise.tiers):

@@ -95,18 +95,14 @@ class PageRun:
 
 def start_judge(run: PageRun) -> tuple[BaseProcess, Connection]:
     """A judge's process at work, and the pipe of its reports."""
-    context: SpawnContext | ForkContext = get_context("spawn") if has_driver() else get_context("fork")
+    maps = Path("/proc/self/maps")  # with CUDA's driver loaded, if only to look for a GPU, a fork crashes in it
+    has_driver = maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
+    context: SpawnContext | ForkContext = get_context("spawn") if has_driver else get_context("fork")
     reports, pipe = context.Pipe(duplex=False)
     process = context.Process(target=begin, args=(run, pipe, os.getpid()))
     process.start()
     pipe.close()
     return process, reports
-
-
-def has_driver() -> bool:
-    """Whether CUDA's driver is loaded here, if only to look for a GPU: a fork then crashes in it."""
-    maps = Path("/proc/self/maps")
-    return maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
 
 
 def begin(run: PageRun, pipe: Connection, parent: int) -> None:
