@@ -212,15 +212,15 @@ for config in CONFIGS:
 # ## Where a stage pays
 #
 # **Predict**, from this table and the purpose of a stage: what fills the pause while a block waits for its tile? At
-# 4096³ the third stage of 128×128×64 gained nothing. Will it at 1024³, where C has 64 tiles and the GPU 132 SMs? In
-# TFLOP/s:
+# 4096³ the third stage of 128×128×64 gained nothing. Will it where C is 1024×1024 and has 64 tiles, and the GPU 132
+# SMs? In TFLOP/s:
 
 # %%
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# At 1024³ each block is alone on its SM, and the third stage gains about 40%. At 4096³ the *other block* on the SM
-# fills the pause. The last column shows the price: there *four* stages of 128×128×64 are slower than three, because one
+# With 64 tiles each block is alone on its SM, and the third stage pays. At 4096³ the *other block* on the SM fills the
+# pause. The last column shows the price: there *four* stages of 128×128×64 are slower than three, because one
 # block runs on an SM where there were two. A tile of K = 32 is multiplied in half the time, so the same number of
 # stages bridges half the latency, and the fourth pays, too.
 #
@@ -346,7 +346,7 @@ show_ladder("10", "11", "12", "13.1", "13.3", "13.4")
 show_figure("gemm_ladder_13")
 
 # %% [markdown]
-# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. Up to 1024
+# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. At 768
 # *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as large, so half as many
 # SMs have one. The next figure is a roofline: it adds the limits of the datasheet and the rungs of notebooks 14 and 15:
 

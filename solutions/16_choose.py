@@ -415,8 +415,7 @@ show_figure("gemm_any")
 
 # %% [markdown]
 # The median falls from 1.037 to 1.021 of cuBLAS on the H100, and from 1.034 to 1.023 on the H200. The marked shape is
-# each GPU's slowest: on the H100 15% behind cuBLAS, at a shape of the fit (1248×2672×3120); on the H200 22%, at one
-# that the model had not seen (1064×136×6080).
+# each GPU's slowest: on the H100 15% behind cuBLAS, at a shape of the fit (1248×2672×3120).
 #
 # **Weights of language models.** The rows of A are tokens: few when a model writes, many when it reads. With 8 and 16
 # tokens the chooser exchanges A and B, so that the tokens are a wgmma's N.

@@ -287,7 +287,6 @@ tiled_gemm = partial(
     CutileExercise.of,
     shapes=SMALL,
     simulated_shapes=SMALL[2:3],
-    once=True,
     tiled=True,
     tiles=factor_tiles,
     loads=loads_of_tiles,

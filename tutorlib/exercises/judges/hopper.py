@@ -4,7 +4,7 @@ The sandbox shows this module, and nothing else of the pages.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.evidence import CuteRequest
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.facts import LaunchReports, issued_as
-from tutorlib.checking.part import Filled, HostFunction, KernelSettings, Part, need_callable, require_jit
+from tutorlib.checking.part import Filled, HostFunction, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
@@ -262,16 +262,7 @@ def stores_in_turn(compiled: Compiled) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeKernel(Part):
-    """The answer takes M, N and K and returns (its configuration, its parts).
-
-    small: the configurations that are simulated, by shape, in place of the answer's.
-    """
-
-    small: Mapping[Shape, KernelSettings]
-
-    @property
-    def sizes_simulated(self) -> tuple[Shape, ...]:
-        return tuple(self.small)
+    """The answer takes M, N and K and returns (its configuration, its parts)."""
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         """A configuration that the model, or the sweep of levers, has as slow at its square."""

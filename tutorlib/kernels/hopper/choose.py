@@ -284,10 +284,9 @@ def in_squares(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
     """The same, but in bands of SQUARE where blocks without clusters compute all tiles at once.
 
     Neighbors seem to share a read of L2 if they ask for a line together (L2 Request Coalescer: Nsight Compute,
-    Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the fewest lines: a quarter faster
-    on an H100 (`tutor sweep gemm_bands`). In more waves, narrow bands would read A more often from device memory. And
-    where the last band is narrower, unless it is short, kernels were up to 16 % slower
-    (figures/data/explored/h100_bands.jsonl).
+    Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the fewest lines. In more waves,
+    narrow bands would read A more often from device memory. And where the last band is narrower, unless it is short,
+    kernels were up to 16 % slower (figures/data/explored/h100_bands.jsonl).
     """
     if config.transposed:
         m, n = n, m
