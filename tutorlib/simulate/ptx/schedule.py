@@ -23,7 +23,7 @@ from tutorlib.simulate.ptx.opcodes import decode
 from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
-from tutorlib.simulate.ptx.state import State, Where, of_warps
+from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
@@ -69,15 +69,16 @@ class Scheduler:
         self.after = [
             self.end_of(block) for block in self.blocks
         ]  # first: a wgmma says whose registers steps must watch
-        steps = [
-            (lambda where: None) if ends_block(one) else decode(one, site, state)
-            for site, one in enumerate(self.instructions)
-        ]
-        self.steps = [steps[block.start : block.end] for block in self.blocks]
+        self.steps = [self.steps_of(block) for block in self.blocks]
         self.gathers = [facts_of(self.instructions[block.start]).gathers for block in self.blocks]
         inside = [self.instructions[block.start : block.end] for block in self.blocks]
         self.has_effect = [any(facts_of(one).effect for one in block) for block in inside]
         self.polls = [any(one.parts[0] == "ld" and STRONG & set(one.parts) for one in block) for block in inside]
+
+    def steps_of(self, block: BasicBlock) -> list[Step]:
+        self.state.factors = {}
+        inside = enumerate(self.instructions[block.start : block.end], block.start)
+        return [(lambda where: None) if ends_block(one) else decode(one, site, self.state) for site, one in inside]
 
     def run_all(self) -> None:
         """Run all batches, up to one that does not end, which is a finding, or where the budget is used up."""
