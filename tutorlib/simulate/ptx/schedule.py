@@ -66,9 +66,7 @@ class Scheduler:
         self.runs = np.zeros(len(self.blocks), np.int64)
         self.time = self.polled = 0
         self.order = execution_order([block.successors for block in self.blocks])
-        self.after = [
-            self.end_of(block) for block in self.blocks
-        ]  # first: a wgmma says whose registers steps must watch
+        self.after = [self.end_of(block) for block in self.blocks]  # first: a wgmma says what steps must watch
         self.steps = [self.steps_of(block) for block in self.blocks]
         self.gathers = [facts_of(self.instructions[block.start]).gathers for block in self.blocks]
         inside = [self.instructions[block.start : block.end] for block in self.blocks]

@@ -94,7 +94,7 @@ class State:
         piece = min([smallest(stores), *elements])
         self.listener = MAKE.get()(running, self.copies, piece, len(arena.bytes) // piece + 1)
         self.undefined = Undefined(geometry, self.findings, self.storage, unset if follow_unset else frozenset())
-        self.overlaps = GlobalShadow(running, arena, piece, self.listener, instructions)
+        self.overlaps = GlobalShadow(running, arena, piece, self.listener)
         fewest = smallest(one for one in instructions if touches(one, "shared"))
         self.races = SharedShadow(running, self.shared.size, fewest, self.copies, self.listener)
 

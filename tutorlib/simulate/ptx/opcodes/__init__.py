@@ -5,17 +5,7 @@ import numpy as np
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.opcodes import (
-    bulk,
-    floats,
-    integers,
-    loads,
-    matrices,
-    synchronization,
-    tcgen05,
-    warp,
-    wgmma,
-)
+from tutorlib.simulate.ptx.opcodes import bulk, floats, integers, loads, matrices, synchronization, tcgen05, warp, wgmma
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 

@@ -142,16 +142,14 @@ def factor(op: Operation, operand: int, rows: int, k: int, kind: str) -> Callabl
     width = max(bits_of(kind), 32)
     words = values(op, operand, f"b{width}")[: rows * k * bits_of(kind) // (WARP * width)]  # wmma's may repeat them
     key, shared = (op.register_names(operand), rows, kind), op.state.factors if op.instruction.guard is None else {}
-    if key in shared:
-        found = shared[key]
-        return lambda running: found[0]
-    made = shared[key] = [np.empty(0)]
+    first, made = key not in shared, shared.setdefault(key, [np.empty(0)])
 
-    def make(running: np.ndarray | slice) -> np.ndarray:
-        made[0] = matrix([word[running] for word in words], rows, kind)
+    def read(running: np.ndarray | slice) -> np.ndarray:
+        if first:
+            made[0] = matrix([word[running] for word in words], rows, kind)
         return made[0]
 
-    return make
+    return read
 
 
 def move_tile(op: Operation) -> Step:
