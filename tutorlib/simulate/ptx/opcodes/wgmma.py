@@ -74,8 +74,7 @@ class RegisterOperand:
         every, element = self.state.geometry.lanes, bits_of(self.kind)
         words = [of_warps(np.broadcast_to(register, every))[warps.reshape(-1)] for register in self.registers]
         a = matrix(words, ROWS // WARPGROUP, self.kind).reshape(len(warps), ROWS, QUAD, -1, 32 // element)
-        a = a.swapaxes(2, 3).astype(np.float32, copy=False)  # columns in their order
-        return self.sign * a.reshape(len(warps), ROWS, -1)
+        return self.sign * a.swapaxes(2, 3).astype(np.float32, copy=False).reshape(len(warps), ROWS, -1)
 
 
 Multiplication = Callable[[np.ndarray], np.ndarray]  # takes the lanes of whole warpgroups, and gives them
