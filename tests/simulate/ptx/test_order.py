@@ -148,6 +148,11 @@ def test_a_flag_in_shared_memory_that_one_lane_polls_while_its_warp_waits(give, 
     assert [kind for kind, _ in found] == ([] if ordered else ["race"]), found
 
 
+def test_volatile_accesses_order_no_more_than_others():
+    body = f"{ADDRESS} st.volatile.shared.b32 [%r3], %tid_x; {OTHERS_READ.replace('ld.shared', 'ld.volatile.shared')}"
+    assert [kind for kind, _ in told(body)] == ["race"]
+
+
 # clusters -----------------------------------------------------------------------------------------------------------
 
 MEET = "barrier.cluster.arrive; barrier.cluster.wait;"

@@ -61,8 +61,9 @@ class Shadow(Unit):
         return Touched(access, many, pieces, np.repeat(access.lanes, many))
 
     def on_flags(self, access: Access) -> None:
-        """A strong access, maybe of flags."""
-        self.flags.on_access(access.lanes, self.first(access), self.instructions[access.site])
+        """A strong access may be one of flags."""
+        if access.site in self.strong:
+            self.flags.on_access(access.lanes, self.first(access), self.instructions[access.site])
 
     def after_unordered_write(self, touched: Touched) -> np.ndarray:
         """For each piece whether nothing orders the last write before this access: that of another thread, or of what
@@ -153,8 +154,7 @@ class SharedShadow(Shadow):
         Of reads by another block no record is kept: that they are over no write asks.
         """
         touched, strong = self.touched(access), access.site in self.strong
-        if strong:
-            self.on_flags(access)
+        self.on_flags(access)
         early = self.compare_with_write(touched, "reads", self.plain(touched) if strong else None)
         self.note_visit(access)
         if not strong:
@@ -205,8 +205,7 @@ class SharedShadow(Shadow):
         self.compare_with_write(touched, "writes to", self.plain(touched) if strong else changes)
         self.compare_with_reads(touched)
         self.note_write(touched, STRONG if strong else PLAIN)
-        if strong:
-            self.on_flags(access)
+        self.on_flags(access)
 
     def after_write(self, access: Access, lost: Asked) -> None:
         """lost: for each lane, whether other bytes than its own are there now."""
@@ -291,8 +290,9 @@ class SharedShadow(Shadow):
         return np.asarray(unordered & ~plain)
 
     def plain(self, touched: Touched) -> Asked:
-        """For each access whether what it accesses was written by a plain operation: strong ones do not race."""
-        return lambda: touched.any_piece(self.strength[touched.pieces] == PLAIN)
+        """For each access whether it may race with the last write: two strong ones do not, volatile ones at flags."""
+        at, volatile = self.first(touched.access), "volatile" in self.instructions[touched.access.site].parts
+        return lambda: touched.any_piece(self.strength[touched.pieces] == PLAIN) | volatile & ~self.flags.are_flags(at)
 
     def plainly_written(self, touched: Touched) -> np.ndarray:
         """For each piece whether a thread wrote it, so that a barrier is what orders that."""
