@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from tutorlib.course.answers import load_answers
+from tutorlib.instruments.explore import unseen
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -324,6 +325,12 @@ def gemm_any() -> Sweep:
     return Sweep(GEMM, (chosen(),), shapes, seconds=100, facts=facts)
 
 
+def gemm_unseen() -> Sweep:
+    """The same at weights of models that no constant was fitted to, by the model alone and tuned."""
+    tuned = by_host("tuned", partial(torch_gemm.gemm, tuned=True), needs=WGMMA)
+    return Sweep(GEMM, (chosen(), tuned), tuple(problem[:3] for problem in unseen()), seconds=200)
+
+
 TOKENS = (8, 16, 64, 128, 256, 512, 1024, 4096, 8192)
 MODELS: dict[str, dict[str, tuple[int, int]]] = {  # rows N and columns K of each weight
     "Llama 3 8B": {"q, k, v": (6144, 4096), "o": (4096, 4096), "gate, up": (28672, 4096), "down": (4096, 14336)},
@@ -614,6 +621,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "gemm_pitch": gemm_pitch,
     "gemm_waves": gemm_waves,
     "gemm_any": gemm_any,
+    "gemm_unseen": gemm_unseen,
     "hopper_levers": hopper_levers,
     "hopper_fp8": hopper_fp8,
     "gemm_models": gemm_models,
