@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -22,25 +23,36 @@ from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
 from tutorlib.simulate.stand_in.tiles import launches_interpreted
 
-CASES = {  # configuration, queries, keys
-    "head_dim 64": (AttentionConfig(64, tile_n=64), 128, 192),
-    "causal, two heads share K and V": (AttentionConfig(64, tile_n=64, causal=True, group=2), 200, 200),
-    "edges": (AttentionConfig(128, tile_n=176), 100, 500),
-    "one query": (AttentionConfig(64, tile_n=64), 1, 17),
-    "more queries than keys": (AttentionConfig(64, tile_n=64, causal=True), 130, 70),
-    "no overlap": (AttentionConfig(128, causal=True, overlap=False), 300, 300),
-    "three consumers": (AttentionConfig(64, 192, causal=True, pingpong=False), 300, 300),
-    "no levers": (
-        AttentionConfig(
-            64, tile_n=64, causal=True, pingpong=False, overlap=False, few_masks=False, longest_first=False
-        ),
-        200,
-        200,
+
+class Case(NamedTuple):
+    config: AttentionConfig
+    queries: int
+    keys: int
+    kv_heads: int = 2  # for two of Q
+    head_dim: int = 64
+    splits: int = 1
+
+
+NO_LEVERS = {"pingpong": False, "overlap": False, "few_masks": False, "longest_first": False}
+CASES = {
+    "head_dim 64": Case(AttentionConfig(64, tile_n=64), 128, 192),
+    "causal, two heads share K and V": Case(AttentionConfig(64, tile_n=64, causal=True), 200, 200, 1),
+    "edges": Case(AttentionConfig(128, tile_n=176), 100, 500, head_dim=128),
+    "one query": Case(AttentionConfig(64, tile_n=64), 1, 17),
+    "more queries than keys": Case(AttentionConfig(64, tile_n=64, causal=True), 130, 70),
+    "no overlap": Case(AttentionConfig(128, causal=True, overlap=False), 300, 300, head_dim=128),
+    "three consumers": Case(AttentionConfig(64, 192, causal=True, pingpong=False), 300, 300),
+    "no levers": Case(AttentionConfig(64, tile_n=64, causal=True, **NO_LEVERS), 200, 200),
+    "persistent": Case(AttentionConfig(64, tile_n=64, persistent=True), 300, 130),
+    "persistent, causal": Case(AttentionConfig(64, tile_n=64, causal=True, persistent=True), 500, 500, 1),
+    "persistent, three consumers": Case(AttentionConfig(64, 192, pingpong=False, persistent=True), 400, 200),
+    "persistent, no overlap": Case(
+        AttentionConfig(128, causal=True, overlap=False, persistent=True), 300, 300, head_dim=128
     ),
-    "persistent": (AttentionConfig(64, tile_n=64, persistent=True), 300, 130),
-    "persistent, causal": (AttentionConfig(64, tile_n=64, causal=True, group=2, persistent=True), 500, 500),
-    "persistent, three consumers": (AttentionConfig(64, 192, pingpong=False, persistent=True), 400, 200),
-    "persistent, no overlap": (AttentionConfig(128, causal=True, overlap=False, persistent=True), 300, 300),
+    "one consumer, keys in three runs": Case(launch.attention_configs(64, False)[0], 20, 700, 1, splits=3),
+    "keys in two runs of blocks of their own": Case(AttentionConfig(64, tile_n=64), 140, 200, splits=2),
+    "rows padded to 128": Case(launch.attention_configs(96, False)[1], 140, 300, head_dim=96),
+    "head_dim 256": Case(launch.attention_configs(256, True)[1], 140, 200, head_dim=256),
 }
 
 
@@ -51,13 +63,16 @@ def compiled(config: AttentionConfig) -> Traced:
     return compile_with_lines(make_attention(config), [*launch.attention_fakes(config), make_fake_stream()], "sm_90a")
 
 
-def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Report]:
-    """A persistent kernel runs as on 2 SMs, and has to leave its counter at 0."""
+def simulate(
+    config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor, splits: int = 1
+) -> tuple[Tensor, Tensor, Report]:
+    """o and lse of each run of keys. A persistent kernel runs as on 2 SMs, and has to leave its counter at 0."""
     import cuda.bindings.driver as cuda
     from cutlass import Float32, Int32
     from cutlass.cute.runtime import from_dlpack
 
-    o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
+    o = torch.full_like(q, torch.nan).repeat(splits, 1, 1, 1)
+    lse = torch.full(o.shape[:3], torch.nan)
     tensors = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
     if config.persistent:
         tensors["counter"] = torch.zeros(1, dtype=torch.int32)
@@ -65,18 +80,17 @@ def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[
     given = (from_dlpack(x, assumed_align=16 if x.dtype == torch.bfloat16 else 4) for x in tensors.values())
     dynamic = [x.mark_layout_dynamic(leading_dim=len(x.shape) - 1) for x in given]
     *of_head_dim, counter = [*dynamic, None][:6]
-    arguments = [*of_head_dim, Float32(config.head_dim**-0.5), counter, Int32(2), cuda.CUstream(0)]
+    arguments = [*of_head_dim, Float32(q.shape[3] ** -0.5), counter, Int32(2), cuda.CUstream(0)]
     (report,) = simulate_host(compiled(config), tensors, arguments)
     if config.persistent:
         assert tensors["counter"] == 0
     return o, lse, report
 
 
-def inputs(config: AttentionConfig, queries: int, keys: int, heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """Slices of one packed tensor if there are as many keys as queries: (batch, tokens, 3, heads, head_dim)."""
-    generator, d = torch.Generator().manual_seed(queries), config.head_dim
-    kv_heads = heads // config.group
-    if queries == keys and config.group == 1:
+def inputs(queries: int, keys: int, kv_heads: int, d: int, heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """Slices of one packed tensor if there are as many keys as queries: (batch, tokens, 3, heads, d)."""
+    generator = torch.Generator().manual_seed(queries)
+    if queries == keys and kv_heads == heads:
         return torch.randn(1, queries, 3, heads, d, generator=generator).bfloat16().permute(2, 0, 3, 1, 4).unbind(0)
     shapes = (heads, queries), (kv_heads, keys), (kv_heads, keys)
     return tuple(torch.randn(1, h, n, d, generator=generator).bfloat16() for h, n in shapes)
@@ -84,13 +98,15 @@ def inputs(config: AttentionConfig, queries: int, keys: int, heads: int = 2) -> 
 
 @pytest.mark.parametrize("name", CASES)
 def test_equals_torch_and_nothing_is_reported(name):
-    config, queries, keys = CASES[name]
-    q, k, v = inputs(config, queries, keys)
-    o, lse, report = simulate(config, q, k, v)
-    s = scores(q.double(), k.double(), config.head_dim**-0.5, config.causal)
-    want = s.softmax(-1) @ v.double().repeat_interleave(config.group, 1)
-    torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
-    torch.testing.assert_close(lse.double(), s.logsumexp(-1) / math.log(2), rtol=1e-5, atol=1e-5)
+    config, *sizes, splits = CASES[name]
+    q, k, v = inputs(*sizes)
+    o, lse, report = simulate(config, q, k, v, splits)
+    s = scores(q.double(), k.double(), q.shape[3] ** -0.5, config.causal)
+    want = s.softmax(-1) @ v.double().repeat_interleave(q.shape[1] // k.shape[1], 1)
+    logs = lse.double() * math.log(2)
+    together = (o.double() * logs.softmax(0)[..., None]).sum(0, keepdim=True)
+    torch.testing.assert_close(together, want, rtol=2**-7, atol=2**-7)
+    torch.testing.assert_close(logs.logsumexp(0, keepdim=True), s.logsumexp(-1), rtol=1e-5, atol=1e-5)
     assert not report.findings
 
 
@@ -271,3 +287,26 @@ def test_runs_cover_all_tiles_in_one_wave(all_tiles, heads):
     assert (splits - 1) * run_of < all_tiles <= splits * run_of
     assert splits <= max(264 // heads, 1)
     assert splits <= launch.MOST_RUNS
+
+
+@pytest.mark.parametrize("blocks", [1, 7, 64, 1563])
+def test_each_run_has_a_block_of_keys(blocks):
+    for splits in launch.runs_of(blocks):
+        assert (splits - 1) * -(-blocks // splits) < blocks
+        assert splits <= launch.MOST_RUNS
+
+
+@pytest.mark.parametrize(
+    ("q_shape", "keys", "tile_m", "split"),
+    [
+        ((1, 8, 4, 128), 32768, 64, True),  # one query of 4 heads that share 8 of K and V
+        ((64, 8, 4, 128), 2048, 64, False),
+        ((1, 16, 333, 128), 4096, 128, True),
+        ((64, 12, 197, 64), 197, 128, False),
+        ((4, 16, 4096, 256), 4096, 128, False),
+    ],
+)
+def test_tiles_that_would_leave_sms_idle_split_the_keys(q_shape, keys, tile_m, split):
+    config, splits = launch.choose(q_shape, keys, False, 132)
+    assert config.tile_m == tile_m
+    assert (splits > 1) == split

@@ -121,17 +121,21 @@ def decode_parts(q, k, v, parts, lse, scale: float, group: Int, run: Int, tn: In
 
 
 @ct.kernel
-def decode_add(parts, lse, o, splits: Int, rows: Int, d: Int):
-    """O of some rows: their parts, weighted by shares of the denominator. splits: a power of two, at least all."""
-    batch, kv_head, m = ct.bid(2), ct.bid(1), ct.bid(0)
-    logs = ct.load(lse, (batch, kv_head, 0, m), (1, 1, splits, rows), padding_mode=ct.PaddingMode.NEG_INF)
-    logs = ct.reshape(logs, (splits, rows, 1))
-    top = ct.max(logs, 0, keepdims=True)
-    weights = ct.exp2(logs - ct.where(top == -math.inf, 0.0, top), flush_to_zero=True)
-    part = ct.load(parts, (batch, kv_head, 0, m, 0), (1, 1, splits, rows, d), padding_mode=ZERO)
-    sum = ct.sum(ct.reshape(part, (splits, rows, d)) * weights, 0, keepdims=True)
-    sum *= share(ct.sum(weights, 0, keepdims=True))
-    ct.store(o, (batch, kv_head, m, 0), ct.reshape(sum, (1, 1, rows, d)).astype(o.dtype))
+def decode_add(parts, logs, o, lse, splits: Int, rows: Int, d: Int):
+    """O and lse of some rows from their parts (batch, heads, splits, rows, d) and those parts' lse, logs.
+
+    splits: a power of two, at least all.
+    """
+    batch, head, m = ct.bid(2), ct.bid(1), ct.bid(0)
+    log = ct.load(logs, (batch, head, 0, m), (1, 1, splits, rows), padding_mode=ct.PaddingMode.NEG_INF)
+    log = ct.reshape(log, (splits, rows, 1))
+    top = ct.max(log, 0, keepdims=True)
+    weights = ct.exp2(log - ct.where(top == -math.inf, 0.0, top), flush_to_zero=True)
+    total = ct.sum(weights, 0, keepdims=True)
+    part = ct.load(parts, (batch, head, 0, m, 0), (1, 1, splits, rows, d), padding_mode=ZERO).astype(ct.float32)
+    sum = ct.sum(ct.reshape(part, (splits, rows, d)) * weights, 0, keepdims=True) * share(total)
+    ct.store(o, (batch, head, m, 0), ct.reshape(sum, (1, 1, rows, d)).astype(o.dtype))
+    ct.store(lse, (batch, head, m), ct.reshape(top + ct.log2(total), (1, 1, rows)))
 
 
 @ct.kernel
