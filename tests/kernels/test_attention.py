@@ -301,7 +301,8 @@ def test_each_run_has_a_block_of_keys(blocks):
     [
         ((1, 8, 4, 128), 32768, 64, True),  # one query of 4 heads that share 8 of K and V
         ((64, 8, 4, 128), 2048, 64, False),
-        ((1, 16, 333, 128), 4096, 128, True),
+        ((1, 16, 333, 128), 4096, 64, False),
+        ((4, 16, 333, 128), 4096, 128, False),
         ((64, 12, 197, 64), 197, 128, False),
         ((4, 16, 4096, 256), 4096, 128, False),
     ],

@@ -22,7 +22,8 @@ from tutorlib.machine import device
 
 TILES = Path(__file__).with_name("tiles.json")
 DELTA_ROWS = 128
-MOST_RUNS = 128  # that one block of a decoding step can add up
+MOST_RUNS = 64  # of a sequence's keys
+PART_ELEMENTS = 64 * 128  # that a block adds up without spilling
 SMEM = 226 * 1024  # for tiles, beside the barriers
 
 
@@ -93,12 +94,13 @@ def runs_of(blocks: int) -> set[int]:
     return {-(-blocks // -(-blocks // splits)) for splits in range(1, min(blocks, MOST_RUNS) + 1)}
 
 
-START_US, ADD_US = 2.0, 4.0
-STEP_US = {64: 1.0, 128: 1.63, 192: 2.4}  # by tile_m, of 128 keys and a head_dim of 128
+START_US = 2.0  # of a tile
+STEP_US = {64: 1.04, 128: 1.5, 192: 2.2}  # by tile_m, of 128 keys and a head_dim of 128
+ADD_US, ROW_US = 4.0, 0.0037  # of adding parts: its launch, and each row of O
 
 
 def cost_us(choice: Choice, q_shape: tuple[int, ...], keys: int, sms: int) -> float:
-    """Waves of tiles, times a tile's start and its steps; and what it takes to add parts."""
+    """Waves of tiles, times a tile's start and its steps; and the time to add parts. The constants: on an H200."""
     (config, splits), (batch, heads, queries, _) = choice, q_shape
     tiles = -(-queries // config.tile_m) * heads * batch * splits
     blocks = -(-keys // config.tile_n)
@@ -107,8 +109,7 @@ def cost_us(choice: Choice, q_shape: tuple[int, ...], keys: int, sms: int) -> fl
     if config.causal:
         steps, waves = (min(queries, keys) / config.tile_n + 1) / 2, max(tiles / sms, 1)
     step = STEP_US[config.tile_m] * config.head_dim * config.tile_n / 128**2
-    added = ADD_US + 2 * batch * heads * queries * splits * config.head_dim * 2 / 3e6 if splits > 1 else 0
-    return waves * (START_US + steps * step) + added
+    return waves * (START_US + steps * step) + (ADD_US + ROW_US * batch * heads * queries if splits > 1 else 0)
 
 
 @cache
@@ -177,7 +178,7 @@ def add_parts(o: Tensor, lse: Tensor, parts: Tensor, logs: Tensor) -> None:
     """parts: (batch, heads, splits, rows, d), each normalized by itself. logs: their lse."""
     batch, heads, splits, rows, d = parts.shape
     padded = power_of_two(splits)
-    together = max(min(4, 64 // padded), 1)  # a block for each row costs more, and many parts of many rows spill
+    together = max(min(PART_ELEMENTS // (padded * power_of_two(d)), power_of_two(rows)), 1)
     grid = -(-rows // together), heads, batch
     sizes = padded, together, power_of_two(d)
     ct.launch(torch.cuda.current_stream(), grid, tiles.decode_add, (parts, logs, o, lse, *sizes))
