@@ -87,9 +87,9 @@ def test_it_is_right_at_real_sizes(by, causal, shape):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("kv_heads", "d"), [(8, 128), (1, 128), (8, 64)])
+@pytest.mark.parametrize(("kv_heads", "d"), [(8, 128), (1, 128), (8, 64), (2, 96), (4, 256)])
 @pytest.mark.parametrize("tokens", [17, 1025])
-def test_gradients_equal_torch_in_fp64_and_are_the_same_twice(tokens, kv_heads, d, causal):
+def test_gradients_equal_torch_in_fp64_and_those_of_k_and_v_are_the_same_twice(tokens, kv_heads, d, causal):
     q, do = normal(2, 8, tokens, d, device="cuda"), normal(1, 2, 8, tokens, d, device="cuda")[0]
     k, v = normal(2, 2, kv_heads, tokens, d, device="cuda").unbind(0)
     wide = [x.double().requires_grad_() for x in (q, k, v)]
@@ -101,9 +101,9 @@ def test_gradients_equal_torch_in_fp64_and_are_the_same_twice(tokens, kv_heads, 
         torch.autograd.grad(scaled_dot_product_attention(*ours, is_causal=causal, enable_gqa=True), ours, do)
         for _ in "12"
     )
-    for one, twice, right in zip(got, again, want, strict=True):
+    for one, right in zip(got, want, strict=True):
         torch.testing.assert_close(one.double(), right, rtol=2**-6, atol=2**-7 * float(right.abs().max()))
-        assert torch.equal(one, twice)
+    assert all(torch.equal(one, twice) for one, twice in zip(got[1:], again[1:], strict=True))
 
 
 @pytest.mark.parametrize(("batch", "kv_heads", "keys"), [(1, 8, 100_000), (16, 8, 4096), (3, 1, 4097), (1, 1, 1)])

@@ -24,6 +24,7 @@ from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
 from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
@@ -589,18 +590,25 @@ def decode() -> Sweep:
 
 
 def attention_backward() -> Sweep:
-    """The three cuTile kernels, causal and not."""
+    """Both backward passes, causal and not."""
 
-    def candidate(name: str, causal: bool) -> Candidate:
+    def candidate(name: str, into: Callable[..., None], causal: bool, **others: Any) -> Candidate:
         def call(
             q: Tensor, k: Tensor, v: Tensor, do: Tensor, o: Tensor, lse: Tensor, dk: Tensor, dv: Tensor, dq: Tensor
         ) -> None:
-            attention_launch.backward_into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
+            into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
 
-        return by_host(name, call, problem=gradient_problem(causal))
+        return by_host(f"{name}, causal" if causal else name, call, problem=gradient_problem(causal), **others)
 
-    candidates = candidate("cuTile", False), candidate("cuTile, causal", True)
-    return Sweep(gradient_problem(), candidates, FULL, pairs=SIX_PAIRS, seconds=170)
+    candidates = [
+        candidate(name, into, causal, **others)
+        for causal in (False, True)
+        for name, into, others in (
+            ("cuTile", attention_launch.backward_by_tiles, {}),
+            ("CuTe", hopper_backward.backward_into, {"needs": WGMMA}),
+        )
+    ]
+    return Sweep(gradient_problem(), tuple(candidates), FULL, pairs=SIX_PAIRS, seconds=170)
 
 
 # The table ------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from cutlass import BFloat16, Float32, Int32, cute
 from cutlass.cute.runtime import make_fake_tensor
 from torch import Tensor
 
-from tutorlib.kernels.attention import tiles
+from tutorlib.kernels.attention import hopper_backward, tiles
 from tutorlib.kernels.attention.hopper import make_attention
 from tutorlib.kernels.attention.schedule import MMA_M, AttentionConfig
 from tutorlib.kernels.hopper.launch import compile_for_torch, max_clusters
@@ -235,13 +235,14 @@ def forward_by_tiles(
 def backward(
     do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(dq, dk, dv)."""
+    """(dq, dk, dv), by the Hopper kernel up to the head_dim whose accumulators fit, beyond it by cuTile's."""
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
-    backward_into(dq, dk, dv, do, q, k, v, o, lse, scale, causal)
+    into = hopper_backward.backward_into if q.shape[3] <= max(hopper_backward.HEAD_DIMS) else backward_by_tiles
+    into(dq, dk, dv, do, q, k, v, o, lse, scale, causal)
     return dq, dk, dv
 
 
-def backward_into(
+def backward_by_tiles(
     dq: Tensor,
     dk: Tensor,
     dv: Tensor,

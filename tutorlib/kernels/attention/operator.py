@@ -1,6 +1,7 @@
 """Attention as an operator that torch knows, and a stand-in for its scaled_dot_product_attention."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -20,10 +21,15 @@ def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tu
         return attention_by_torch(q, k, v, scale, causal)
     from tutorlib.kernels.attention.launch import forward_into
 
-    q, k, v = (x.clone() if x.data_ptr() % 16 else x for x in (q, k, v))  # TMA reads from multiples of 16 bytes
+    q, k, v = aligned(q, k, v)
     o, lse = attention_fake(q, k, v, scale, causal)
     forward_into(o, lse, q, k, v, scale, causal)
     return o, lse
+
+
+def aligned(*tensors: Tensor) -> Iterator[Tensor]:
+    """At multiples of 16 bytes, from which TMA reads."""
+    return (x.clone() if x.data_ptr() % 16 else x for x in tensors)
 
 
 @attention.register_fake
@@ -58,6 +64,7 @@ def attention_backward(
     if q.is_cuda:
         from tutorlib.kernels.attention.launch import backward
 
+        do, q, k, v = aligned(do, q, k, v)
         return backward(do, q, k, v, o, lse, scale, causal)
     logs = lse.masked_fill(lse == -torch.inf, torch.inf)[..., None]  # of a row that sees nothing: its P is 0
     p = torch.exp2(scores(q, k, scale, causal) / torch.log(torch.tensor(2.0)) - logs)

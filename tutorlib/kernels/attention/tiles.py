@@ -231,3 +231,30 @@ def backward_queries(q, k, v, do, lse, delta, dq, scale: float, group: Int, caus
         k_tile, v_tile = load_rows(k, batch, kv_head, n, tn, d), load_rows(v, batch, kv_head, n, tn, d)
         acc = queries_step(q_tile, do_tile, k_tile, v_tile, logs, deltas, seen, scale, acc)
     ct.store(dq, (batch, head, m, 0), ct.reshape(acc * scale, (1, 1, tm, d)).astype(dq.dtype))
+
+
+@ct.kernel
+def prepare_rows(o, do, lse, logs, delta, dq, tm: Int, d: Int):
+    """For the Hopper kernel: delta as of `delta_rows`; logs: lse, but +inf past the end and for a row of -inf alone; 0
+    in dq (batch, heads, queries, d), fp32."""
+    m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
+    out = ct.load(o, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO).astype(ct.float32)
+    slope = ct.load(do, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO).astype(ct.float32)
+    ct.store(delta, (batch, head, m), ct.sum(out * slope, 3))
+    log = ct.load(lse, (batch, head, m), (1, 1, tm), padding_mode=ct.PaddingMode.NEG_INF)
+    ct.store(logs, (batch, head, m), ct.where(log == -math.inf, math.inf, log))
+    ct.store(dq, (batch, head, m, 0), ct.zeros((1, 1, tm, d), ct.float32))
+
+
+@ct.kernel
+def round_queries(scratch, dq, scale: float, tm: Int, d: Int):
+    """dQ from the accumulators that the Hopper kernel has added up.
+
+    A tile of scratch: (warpgroups along M, along N, columns / 8, 2 rows, 2 columns, 4 warps, 8 rows, 4 lanes).
+    """
+    m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
+    down, across = tm // 64, 128 // tm
+    acc = ct.load(scratch, (batch, head, m, 0), (1, 1, tm * d // 128, 128))
+    acc = ct.reshape(acc, (down, across, d // across // 8, 2, 2, 4, 8, 4))
+    acc = ct.permute(acc, (0, 5, 3, 6, 1, 2, 7, 4))
+    ct.store(dq, (batch, head, m, 0), (ct.reshape(acc, (1, 1, tm, d)) * scale).astype(dq.dtype))
