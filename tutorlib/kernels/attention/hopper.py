@@ -79,7 +79,7 @@ def consume_blocks(me: Consumer, tile: Tile, q_full: cute.Pointer, config: cutla
 
 @cute.jit
 def store_o(tOrO: cute.Tensor, pv: cute.TiledMma, tma: cute.CopyAtom, sO: cute.Tensor, gO: cute.Tensor) -> None:
-    """Round O, and store it through the rows of sQ that this warp alone has read. sO, gO: (tile_m, head_dim)."""
+    """Round O, and store it through rows of sO that no other warp uses. sO, gO: (tile_m, head_dim)."""
     thread = cute.arch.thread_idx()[0]
     warp = cute.arch.make_warp_uniform(thread // 32)
     atom = cute.make_copy_atom(StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)

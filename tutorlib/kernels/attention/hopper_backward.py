@@ -28,7 +28,7 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from torch import Tensor
 
 from tutorlib.kernels.attention import tiles
-from tutorlib.kernels.attention.hopper import LOG2_E
+from tutorlib.kernels.attention.hopper import LOG2_E, store_o
 from tutorlib.kernels.attention.roles import KeyRing, p_operand
 from tutorlib.kernels.attention.schedule import MMA_M, WARPGROUP
 from tutorlib.kernels.hopper.first import ALIGNMENT, BOX, BoxCopy, boxes
@@ -83,33 +83,15 @@ class Gradients:
     scale: Float32
     config: BackwardConfig
 
-    @property
-    def group_size(self) -> Int32:
-        """Query heads that share one of K and V."""
-        return self.q[1].shape[2] // self.k[1].shape[2]
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Of a block: the tiles first … first + count - 1 of queries, of each query head in turn."""
-
-    first: Int32
-    count: Int32
-    all: Int32
-    first_head: Int32
-
-    def place(self, step: Int32) -> tuple[Int32, Int32]:
-        """(head, tile of queries)"""
-        return self.first_head + step // self.count, self.first + step % self.count
-
 
 @cute.jit
-def steps_of(block: Gradients, n_block: Int32, kv_head: Int32) -> Steps:
-    bM, first = block.config.tile_m, Int32(0)
-    m_blocks = cute.ceil_div(block.q[1].shape[0], bM)
+def queries_of(block: Gradients, n_block: Int32) -> tuple[Int32, Int32, Int32]:
+    """(the first tile of queries that sees the block's keys, tiles from there on, query heads)"""
+    bM, mQ, mK, first = block.config.tile_m, block.q[1], block.k[1], Int32(0)
+    m_blocks = cute.ceil_div(mQ.shape[0], bM)
     if cutlass.const_expr(block.config.causal):
         first = cutlass.min(n_block * TILE_N // bM, m_blocks)
-    return Steps(first, m_blocks - first, block.group_size * (m_blocks - first), kv_head * block.group_size)
+    return first, m_blocks - first, mQ.shape[2] // mK.shape[2]
 
 
 def make_mmas(config: BackwardConfig) -> tuple[cute.TiledMma, ...]:
@@ -161,9 +143,9 @@ def by_key(acc: cute.Tensor) -> cute.Tensor:
 
 
 @cute.jit
-def load_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, batch: Int32) -> None:
+def load_steps(block: Gradients, n_block: Int32, kv_head: Int32, batch: Int32) -> None:
     """The producer warp: K and V once, then Q and dO of each step."""
-    config = block.config
+    config, (first, count, heads) = block.config, queries_of(block, n_block)
     with cute.arch.elect_one():
         cute.arch.mbarrier_arrive_and_expect_tx(block.full, 2 * 2 * TILE_N * config.head_dim)
     for (tma_kv, m_kv), s_kv in ((block.k, block.sK), (block.v, block.sV)):
@@ -172,8 +154,8 @@ def load_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
         cute.copy(tma_kv, tXgX, tXsX, tma_bar_ptr=block.full)
     state = make_pipeline_state(PipelineUserType.Producer, STAGES)
     tile = config.tile_m, config.head_dim
-    for step in cutlass.range(steps.all, unroll=1):
-        head, m_block = steps.place(step)
+    for step in cutlass.range(heads * count, unroll=1):
+        head, m_block = kv_head * heads + step // count, first + step % count
         for (tma, m), s, ring in ((block.q, block.sQ, block.q_ring), (block.do, block.sdO, block.do_ring)):
             cute.arch.mbarrier_wait(ring.empty + state.index, state.phase)
             with cute.arch.elect_one():
@@ -205,28 +187,6 @@ def add_dq(acc: cute.Tensor, block: Gradients, part: Int32, head: Int32, batch: 
         cute.arch.cp_async_bulk_commit_group()
 
 
-@cute.jit
-def store_rounded(acc: cute.Tensor, mma: cute.TiledMma, factor: Float32, to: Tma, s: cute.Tensor, place: Any) -> None:
-    """Round a warpgroup's 64 rows of dK or dV, and store them through rows of s (bN, bD) that each warp has to itself.
-
-    place: (n_block, head, batch).
-    """
-    (tma, m), (n_block, head, batch) = to, place
-    thread = cute.arch.thread_idx()[0]
-    warp = cute.arch.make_warp_uniform(thread // 32)
-    stmatrix = cute.make_tiled_copy_C(cute.make_copy_atom(StMatrix8x8x16bOp(False, 4), BFloat16), mma)
-    mine = stmatrix.get_slice(thread)
-    rounded = cute.make_rmem_tensor(acc.shape, BFloat16)
-    rounded.store((acc.load() * factor).to(BFloat16))
-    cute.copy(stmatrix, mine.retile(rounded), mine.partition_D(s))
-    cute.arch.fence_proxy("async.shared", space="cta")
-    cute.arch.sync_warp()
-    g = cute.local_tile(m[None, None, head, batch], (TILE_N, cute.size(s, mode=[1])), (n_block, 0))
-    tXsX, tXgX = boxes(tma, cute.local_tile(s, BOX, (warp, None)), cute.local_tile(g, BOX, (warp, None)))
-    cute.copy(tma, tXsX, tXgX)
-    cute.arch.cp_async_bulk_commit_group()
-
-
 def transposed(s: cute.Tensor, major: str = "mn") -> cute.Tensor:
     """The same matrices in shared memory, (columns, rows, …). major: of the transposed ones."""
     rows, columns, *more = (cute.size(s, mode=[n]) for n in range(cute.rank(s)))
@@ -234,9 +194,9 @@ def transposed(s: cute.Tensor, major: str = "mn") -> cute.Tensor:
 
 
 @cute.jit
-def take_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, batch: Int32) -> None:
+def take_steps(block: Gradients, n_block: Int32, kv_head: Int32, batch: Int32) -> None:
     """A consumer warpgroup: dK and dV of its 64 keys, and half of each step's dQ."""
-    config, (_, mK) = block.config, block.k
+    config, (_, mK), (first, count, heads) = block.config, block.k, queries_of(block, n_block)
     bM, bN, bD = config.tile_m, TILE_N, config.head_dim
     thread, lane = cute.arch.thread_idx()[0], cute.arch.lane_idx()
     group = cute.arch.make_warp_uniform(thread // WARPGROUP)
@@ -261,8 +221,8 @@ def take_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
     crosses_end = (n_block + 1) * bN > mK.shape[0]
     cute.arch.mbarrier_wait(block.full, Int32(0))
     state = make_pipeline_state(PipelineUserType.Consumer, STAGES)
-    for step in cutlass.range(steps.all, unroll=1):
-        head, m_block = steps.place(step)
+    for step in cutlass.range(heads * count, unroll=1):
+        head, m_block = kv_head * heads + step // count, first + step % count
         column = m_block * bM + lane % 4 * 2
         cute.arch.mbarrier_wait(block.q_ring.full + state.index, state.phase)
         issue(st, tSrS, tSrK, tSrQ[None, None, None, state.index], False)
@@ -302,9 +262,9 @@ def take_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
         block.q_ring.release(state.index)
         state.advance()
     cute.arch.barrier(barrier_id=BOTH_BARRIER, number_of_threads=CONSUMERS * WARPGROUP)  # both have read K and V
-    store_rounded(tVrV, dkv, Float32(1), block.dv, block.sV, (n_block, kv_head, batch))
-    store_rounded(tKrK, dkv, block.scale, block.dk, block.sK, (n_block, kv_head, batch))
-    cute.arch.cp_async_bulk_wait_group(0, read=True)
+    tKrK.store(tKrK.load() * block.scale)
+    for acc, (tma, m), s in ((tVrV, block.dv, block.sV), (tKrK, block.dk, block.sK)):
+        store_o(acc, dkv, tma, s, cute.local_tile(m[None, None, kv_head, batch], (bN, bD), (n_block, 0)))
 
 
 @cute.kernel
@@ -334,14 +294,13 @@ def backward_kernel(
     block = Gradients(
         q, k, v, do, dk, dv, dq, mLogs, mDelta, sQ, sK, sV, sdO, sdS, sdQ, kv_full, q_ring, do_ring, scale, config
     )
-    steps = steps_of(block, n_block, kv_head)
     if group == CONSUMERS:
         cute.arch.setmaxregister_decrease(24)
         if warp == 4 * CONSUMERS:
-            load_steps(block, steps, n_block, kv_head, batch)
+            load_steps(block, n_block, kv_head, batch)
     else:
         cute.arch.setmaxregister_increase(240)
-        take_steps(block, steps, n_block, kv_head, batch)
+        take_steps(block, n_block, kv_head, batch)
 
 
 def by_register(count: int) -> cute.Layout:
