@@ -308,7 +308,6 @@ def by_register(count: int) -> cute.Layout:
     return cute.make_layout((count, WARPGROUP), stride=(WARPGROUP, 1))
 
 
-@cache
 def make_backward(config: BackwardConfig) -> Any:
     """The host function backward(q, k, v, do, dk, dv, dq, logs, delta, scale, stream), as `backward_into` calls it."""
 
