@@ -123,3 +123,8 @@ def test_a_tensor_that_tma_cannot_read_is_copied():
     q, k, v = (normal(1, 2 * 100 * 64 + 1, device="cuda")[0, n:][: 2 * 100 * 64].view(shape) for n in (1, 0, 1))
     assert q.data_ptr() % 16
     torch.testing.assert_close(attention(q, k, v, 0.125, False), attention(q.clone(), k, v.clone(), 0.125, False))
+    results = []
+    for operands in ((q, k, v), (q.clone(), k, v.clone())):
+        leaves = [x.detach().requires_grad_() for x in operands]
+        results.append(torch.autograd.grad(attention(*leaves, 0.125, False)[0].float().square().sum(), leaves))
+    torch.testing.assert_close(*results, **CLOSE)
